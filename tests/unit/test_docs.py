@@ -32,7 +32,7 @@ SHIM = HOME / "sql_ext" / "jvm" / "src"
 
 
 def _section(title: str, page: str = SQL) -> str:
-    """The text under a heading, to the next one of the same depth."""
+    """The text below a heading, up to the next heading of the same depth."""
     depth = re.search(rf"^(#+) {re.escape(title)}$", page, re.MULTILINE)
     assert depth is not None, f"docs have no section {title}"
     rest = page[depth.end() :]
@@ -41,24 +41,27 @@ def _section(title: str, page: str = SQL) -> str:
 
 
 def _first_column(title: str) -> set[str]:
-    """What stands in backquotes in the first cell of each row of a section's table."""
+    """The backquoted text in the first cell of each row of a section's table."""
     return set(re.findall(r"^\| `([^`]+)` \|", _section(title), re.MULTILINE))
 
 
 def test_reasons_are_those_of_the_code() -> None:
-    """Each reason that a scan can be given stands in the table, and no other."""
+    """The table has exactly the reasons that a scan can have."""
     assert {str(reason) for reason in Reason} == _first_column("Reasons")
 
 
 def test_errors_are_those_of_the_code() -> None:
-    """Each condition that Python or Scala names stands in one table of its page, and no other."""
+    """Each condition of Python or Scala is in exactly one table of its page.
+
+    The tables have no other conditions.
+    """
     sources = [
         *SHIM.rglob("*.scala"),
         *(p for top in ("sieve", "sql_ext", "udfs") for p in (HOME / top).rglob("*.py")),
     ]
     named = re.compile(r'"(SIEVE_[A-Z_]+)"')
     used = set(chain.from_iterable(named.findall(p.read_text(encoding="utf-8")) for p in sources))
-    used.remove("SIEVE_METASTORE_PASSWORD")  # of the environment
+    used.remove("SIEVE_METASTORE_PASSWORD")  # SIEVE_METASTORE_PASSWORD is an environment variable
     page = (HOME / "docs" / "errors.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`SIEVE_[^|]*) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
     listed = re.findall(r"`(SIEVE_[A-Z_]+)`", " ".join(rows))
@@ -73,7 +76,7 @@ def _shim(name: str) -> Path:
 
 
 def test_every_statement_is_described() -> None:
-    """Each statement has its section, with the names of all columns of its answer."""
+    """Each statement has a section that names all columns of its answer."""
     titles = {
         commands.CreateIndex: "CREATE SIEVE INDEX",
         commands.RefreshIndex: "REFRESH SIEVE INDEX",
@@ -100,14 +103,14 @@ def test_every_statement_is_described() -> None:
 
 
 def test_every_function_is_described() -> None:
-    """Each function in FROM has its section, with the names of all columns of its rows."""
+    """Each function in FROM has a section that names all columns of its rows."""
     for name, function in FUNCTIONS.items():
         columns = ", ".join(f"`{column}`" for column, _ in function.columns)
         assert columns in " ".join(_section(name).split()), f"{name} does not list {columns}"
 
 
 def test_counters_are_those_of_the_code() -> None:
-    """Each counter stands in its table."""
+    """The table has each counter."""
     counters = _shim("Counters.scala").read_text(encoding="utf-8")
     status = (HOME / "udfs" / "status.py").read_text(encoding="utf-8")
     told = re.findall(r'"(\w+)" -> \w', counters) + re.findall(r'yield "(\w+)"', status)
@@ -115,7 +118,7 @@ def test_counters_are_those_of_the_code() -> None:
 
 
 def test_reasons_of_files_are_those_of_the_code() -> None:
-    """Each reason that `sieve_files` gives stands in its table."""
+    """The table has each reason that `sieve_files` gives."""
     text = (HOME / "udfs" / "files.py").read_text(encoding="utf-8")
     code = text.partition("COLUMNS")[2]
     reasons = {r for r in re.findall(r'f?"([a-z][^"]* [^"]*)"', code) if "``" not in r}
@@ -126,7 +129,7 @@ def test_reasons_of_files_are_those_of_the_code() -> None:
 
 
 def test_keywords_of_the_grammar_are_shown() -> None:
-    """No clause is left out: each keyword of the grammar stands in a statement of the docs."""
+    """Each keyword of the grammar occurs in a statement of the docs."""
     grammar = (HOME / "sql_ext" / "statements" / "grammar.lark").read_text(encoding="utf-8")
     keywords = set(re.findall(r"^([A-Z]+)\.1:", grammar, re.MULTILINE)) - {"TRUE", "FALSE"}
     shown = set(re.findall(r"[A-Z]+", "".join(re.findall(r"```sql(.*?)```", SQL, re.DOTALL))))
@@ -134,7 +137,7 @@ def test_keywords_of_the_grammar_are_shown() -> None:
 
 
 def test_options_are_those_of_the_code() -> None:
-    """Each option stands in the table with its values and default."""
+    """The table has each option with its values and default."""
     assert _first_column("Options") == set(OPTION_NAMES)
     table = _section("Options")
     for shape in SHAPES:
@@ -143,7 +146,7 @@ def test_options_are_those_of_the_code() -> None:
 
 
 def test_settings_are_those_of_the_code() -> None:
-    """Each setting that Python or Scala reads stands in the table, and no other."""
+    """The table has exactly the settings that Python or Scala reads."""
     sources = [
         *SHIM.rglob("*.scala"),
         *(HOME / "sql_ext").rglob("*.py"),
@@ -155,7 +158,7 @@ def test_settings_are_those_of_the_code() -> None:
 
 
 def test_the_table_of_settings_is_the_list_of_settings() -> None:
-    """Default, place and meaning; `SET -v` gives the meaning without the table's links."""
+    """Default, place and meaning match; `SET -v` shows the meaning without the table's links."""
     section = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", _section("Settings"))
     rows = [row.split(" | ") for row in section.splitlines() if row.startswith("| `spark.")]
     table = {
@@ -171,7 +174,7 @@ def test_the_table_of_settings_is_the_list_of_settings() -> None:
 
 
 def test_every_member_of_a_manifest_is_described() -> None:
-    """The page of bytes names each member of a manifest and of the records in it."""
+    """The page on the format names each member of a manifest and of the records in it."""
     records = (Manifest, RunRef, RunFileRef, PartRef, LocationsRef, BuildStats, TableIdentity)
     for record in records:
         for member in record.__dataclass_fields__:
@@ -185,21 +188,21 @@ def test_every_member_of_a_manifest_is_described() -> None:
     "date timestamp timestamp_ntz string binary".split(),
 )
 def test_every_type_is_described(type_name: str) -> None:
-    """Types that can be indexed stand with their key code on the page of bytes, and in sql.md."""
+    """The page on the format and sql.md have each indexable type with its key code."""
     assert Encoder.for_type(type_name).type == type_name
     assert f"`{type_name}`" in _section("Key codes", FORMAT_PAGE)
     assert type_name in _section("Predicates")
 
 
 def test_installing_by_hand_is_described_in_full() -> None:
-    """The lines that `sieve conf` prints are those that the page on operations shows."""
+    """The page on operations shows the lines that `sieve conf` prints."""
     page = (HOME / "docs" / "operations.md").read_text(encoding="utf-8")
     for key in wiring(Path("/x.jar")):
         assert key in _section("Install", page)
 
 
 def test_formats_are_named() -> None:
-    """The formats whose NULL counts prove something are those the manifest's page says."""
+    """The page on the manifest names the formats whose NULL counts prove something."""
     assert set(INDEXED) - set(COUNTED) == {"csv", "json"}
     assert all(f"`{name}`" in FORMAT_PAGE for name in INDEXED)
     assert "(not in CSV, JSON)" in FORMAT_PAGE
@@ -207,7 +210,7 @@ def test_formats_are_named() -> None:
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(HOME)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """A relative link names a file that is there, and a heading in it."""
+    """A relative link names an existing file, and an existing heading in the file."""
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith("https://"):
@@ -231,7 +234,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     ids=lambda page: str(page.relative_to(HOME)),
 )
 def test_a_page_says_first_what_it_is_for(page: Path) -> None:
-    """In its first line, to somebody who has come by a search."""
+    """The first line tells a reader who comes from a search what the page is for."""
     title, _, first, *_ = page.read_text(encoding="utf-8").splitlines()
     assert title.startswith("# ")
     assert re.match(r"This (page|recipe|site) ", first)

@@ -1,4 +1,4 @@
-"""The limits that the pages state are those of the code: other readers and writers rely on them."""
+"""The limits on the pages are those of the code, since other readers and writers rely on them."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ MIB = 1 << 20
 def test_a_page_states_the_limits_of_the_code(
     page: str, words: str, stated: list[int], limits: list[int]
 ) -> None:
-    """In these words."""
+    """The page states each limit in these words."""
     assert words in (DOCS / f"{page}.md").read_text()
     assert limits == stated

@@ -24,7 +24,7 @@ FOLDERS = ("sieve", "sql_ext", "udfs", "tests", "bench", "docs")
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
 def test_paths_in_pages_exist(page: Path) -> None:
-    """Paths in backquotes that begin with a folder of the project exist; so do Scala files."""
+    """Backquoted paths that begin with a folder of the project exist, and so do Scala files."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for path in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
         if path.split("/")[0] in FOLDERS:
@@ -34,7 +34,7 @@ def test_paths_in_pages_exist(page: Path) -> None:
 
 
 def test_words_of_the_glossary_have_their_modules() -> None:
-    """The last column of the glossary names modules of Python, or sources and folders of Scala."""
+    """The last column of the glossary names Python modules, or Scala sources and folders."""
     python = [p for top in ("sieve", "sql_ext") for p in (HOME / top).rglob("*.py")]
     scala = (HOME / "sql_ext" / "jvm" / "src").rglob("*.scala")
     known = {str(p.relative_to(HOME).with_suffix("")) for p in python}
@@ -51,7 +51,7 @@ def _folders(name: str) -> list[str]:
 
 
 def test_the_index_of_decisions_has_them_all() -> None:
-    """Each record stands in the index, by its number and its heading, in order."""
+    """The index lists each record by its number and its heading, in order."""
     index = (DECISIONS / "README.md").read_text(encoding="utf-8")
     row = r"^\| (\d+) \| \d{4}-\d\d-\d\d \| \[(.+)\]\((.+)\) \| (?:accepted|superseded)"
     listed = [(f"{n}. {title}", name) for n, title, name in re.findall(row, index, re.MULTILINE)]
@@ -63,7 +63,7 @@ def test_the_index_of_decisions_has_them_all() -> None:
 
 
 class Example:
-    """A column of the three files of the page: ranges of keys, and how many NULLs."""
+    """A column of the page's three files: ranges of keys, and the number of NULLs."""
 
     null_proof = True
 
@@ -72,7 +72,7 @@ class Example:
         self._files = list(zip(ranges, nulls, strict=True))
 
     def keep(self, wanted):
-        """bool[3]: a range of the file meets one that is wanted."""
+        """bool[3]: whether a range of the file meets a given range."""
         pairs = wanted.intervals.tolist()
         return np.array(
             [
@@ -95,7 +95,7 @@ def _keep(tree):
 
 
 def test_the_example_of_the_read_path_is_true() -> None:
-    """The tree on the page skips the files that the bitmap on the page says."""
+    """The tree on the page skips the files of the page's bitmap."""
     example = READ_PATH.partition("## Example")[2].partition("## The wire")[0]
     tree, answer = map(json.loads, re.findall(r"```json(.*?)```", example, re.DOTALL))
     assert flags(answer["skip"], 3).tolist() == (~_keep(tree)).tolist()
@@ -109,7 +109,7 @@ MIGHT, CANNOT = ({"op": "=", "col": ["id"], "value": value} for value in (500, 6
 
 @pytest.mark.parametrize("op", ["and", "or"])
 def test_the_truth_tables_of_the_read_path_are_true(op: str) -> None:
-    """Each cell is what `evaluate` makes of two parts, seen at a file that holds the first key."""
+    """Each cell is the result of `evaluate` for two parts, at a file that has the first key."""
     table = READ_PATH.partition(f"| {op.upper()} | might |")[2].partition("\n\n")[0]
     parts = {"might": MIGHT, "cannot": CANNOT, "unknown": UNKNOWN}
     rows = re.findall(r"^\| \*\*(\w+)\*\* \| (\w+) \| (\w+) \| (\w+) \|$", table, re.MULTILINE)
@@ -133,14 +133,14 @@ def test_the_truth_tables_of_the_read_path_are_true(op: str) -> None:
     ],
 )
 def test_variations_of_the_example_are_true(tree, skipped: str) -> None:
-    """The files that each variation on the page skips."""
+    """The page names the files that each variation skips."""
     names = [name for name, kept in zip("abc", _keep(tree), strict=True) if not kept]
     assert (", ".join(names) or "none") == skipped
     assert f"| {skipped} |" in READ_PATH
 
 
 def test_the_bounds_of_the_read_path_are_true() -> None:
-    """Of LIMIT 1, 2 and 10 over the files of the example; the page names the codes."""
+    """The page names the codes for LIMIT 1, 2 and 10 over the files of the example."""
     spans = [(*span, at) for at, spans in enumerate(RANGES) for span in spans]
     low, high, location = np.array(spans).T
     apart, known = low < high, np.ones(len(spans), np.bool_)
@@ -158,7 +158,7 @@ SITE = (HOME / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
 
 @pytest.mark.parametrize("name", re.findall(r"([\w/.-]+\.md)$", SITE, re.MULTILINE))
 def test_a_page_of_the_site_begins_with_what_it_is_for(name: str) -> None:
-    """Behind the heading comes a sentence; a table, a list or a block of code comes later."""
+    """A sentence follows the heading. A table, a list or a code block comes later."""
     page = HOME / "docs" / name
     text = (page if page.exists() else HOME / name).read_text(encoding="utf-8")
     heading, _, rest = text.partition("\n")

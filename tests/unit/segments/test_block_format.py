@@ -1,4 +1,4 @@
-"""The bytes of a segment: round trips, a fixed sample, and damage."""
+"""The bytes of a segment of blocks: round trips, a fixed sample, and damage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def same(one: Segment, other: Segment) -> bool:
     ],
 )
 def test_segments_survive_their_bytes(made):
-    """Decoding gives back bounds, blocks and rows, at the ends of every range too."""
+    """Decoding restores bounds, blocks and rows, also at the ends of every range."""
     again = decode_segment(encode_segment(made))
     assert same(again, made)
     assert again.blocks.offsets.dtype == again.blocks.rows.dtype == np.int64
@@ -48,7 +48,7 @@ def test_segments_survive_their_bytes(made):
 
 
 def test_the_layout_is_what_it_was():
-    """Bytes written once stay readable: a sample of layout version 1."""
+    """Bytes that were written once stay readable: a sample of layout version 1."""
     sample = bytes.fromhex(
         "0101000000000000000005000000000000000200000000000000030000000300000000000000000000"
         "000200000000120400000000400901010000000202000000ffffffffff000000"
@@ -58,14 +58,14 @@ def test_the_layout_is_what_it_was():
 
 
 def test_unchanging_blocks_cost_bits_not_bytes():
-    """A hundred thousand blocks of one location each cost two bits and a half a block."""
+    """Each of a hundred thousand blocks with one location costs two and a half bits."""
     n = 100_000
     blocks = CSR(np.arange(n + 1), np.arange(n, dtype=np.int32) % 2, np.ones(n, np.int64))
     assert len(encode_segment(Segment(0, n - 1, 1, blocks))) < n * 2.5 / 8
 
 
 def test_every_shortened_payload_is_corrupt():
-    """No prefix of a payload passes for one, nor does one with bytes after it."""
+    """A prefix of a payload is corrupt, and so is a payload with more bytes after it."""
     payload = encode_segment(segment())
     for length in range(len(payload)):
         with pytest.raises(CorruptError):
@@ -75,7 +75,7 @@ def test_every_shortened_payload_is_corrupt():
 
 
 def test_flipped_bits_are_refused_or_harmless():
-    """Any flipped bit gives a segment within its own bounds or an error of ours, never a crash."""
+    """A flipped bit gives a segment within its own bounds or an error of Sieve, never a crash."""
     payload = encode_segment(segment())
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)
@@ -90,7 +90,7 @@ def test_flipped_bits_are_refused_or_harmless():
 
 @pytest.mark.parametrize(("shape", "version"), [(2, 1), (1, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, version):
-    """What a later Sieve wrote is told apart from damage."""
+    """A payload of a later Sieve differs from damage."""
     payload = bytes([shape, version]) + encode_segment(segment())[2:]
     with pytest.raises(UnsupportedError) as refusal:
         decode_segment(payload)
@@ -122,14 +122,14 @@ def test_later_layouts_are_named_as_such(shape, version):
     ],
 )
 def test_nonsense_is_corrupt(head, counts, deltas, rows, problem):
-    """Each statement of the layout is checked before anything is allocated for it or used."""
+    """Each number of the layout is checked before it is used or anything is allocated for it."""
     arrays = [pack(np.array(array, np.uint64)) for array in (counts, deltas, rows)]
     with pytest.raises(CorruptError, match=problem):
         decode_segment(struct.pack(HEAD, *head) + b"".join(arrays))
 
 
 def test_outliers_do_not_widen_an_array():
-    """One huge number among thousands of small ones costs twelve bytes."""
+    """One huge number among thousands of small numbers costs twelve bytes."""
     values = np.full(8000, 3, np.uint64)
     plain = len(pack(values))
     values[17] = (1 << 64) - 1
@@ -138,7 +138,7 @@ def test_outliers_do_not_widen_an_array():
 
 
 def test_bit_lengths_are_exact():
-    """The length of a number is that of its binary digits, next to every power of two."""
+    """The bit length is exact next to every power of two."""
     numbers = [max(0, min((1 << k) + d, (1 << 64) - 1)) for k in range(65) for d in range(-2, 3)]
     lengths = bit_lengths(np.array(numbers, np.uint64))
     assert lengths.tolist() == [number.bit_length() for number in numbers]
@@ -146,7 +146,7 @@ def test_bit_lengths_are_exact():
 
 @pytest.mark.parametrize("bits", [1, 7, 33, 64])
 def test_packed_size_is_what_packing_takes(bits):
-    """The size told before an array is packed is that of its bytes, outliers included."""
+    """The size computed before packing is the number of packed bytes, outliers included."""
     values = np.random.default_rng(bits).integers(
         0, (1 << bits) - 1, 1000, np.uint64, endpoint=True
     )
@@ -167,6 +167,6 @@ def test_packed_size_is_what_packing_takes(bits):
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
-    """Widths, exception counts and places out of range are refused for an array of three."""
+    """Widths, exception counts and positions out of range are refused for an array of three."""
     with pytest.raises(CorruptError):
         unpack(payload, 0, 3)

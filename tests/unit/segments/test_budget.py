@@ -1,4 +1,4 @@
-"""Prices that a budget leads to, and the attempts at a version until its bytes fit."""
+"""The prices for a budget, and the attempts at a version until its bytes fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 
 
 def test_prices_fall_from_the_highest_that_can_be_right() -> None:
-    """Four times what all locations are worth, down to a thousandth of a file, or less of few."""
+    """Prices fall from four times the worth of all locations to a thousandth of a file.
+
+    With few files the least price is lower.
+    """
     prices = prices_for(1000, 5000.0)
     assert len(prices) == 24
     assert (prices[0], prices[-1]) == pytest.approx((0.8, 1e-3 / 5000))
@@ -41,26 +44,31 @@ PRICES = np.array([8.0, 4.0, 2.0, 1.0])
 def test_a_price_is_interpolated_between_those_around_the_budget(
     curve: np.ndarray, budget: float, price: float
 ) -> None:
-    """Less a little for what the estimate may be off; as logarithms of both."""
+    """The aim is a little below the budget, since the estimate is inexact.
+
+    The interpolation uses logarithms.
+    """
     assert choose_price(PRICES, curve, budget) == pytest.approx(price, rel=1e-6)
 
 
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
-    """Bytes at a multiple of the price: those of the first step that it does not exceed."""
+    """Bytes at a multiple of the price: the first step with at least this multiple decides."""
     return lambda times: next(size for most, size in steps if times <= most)
 
 
 @pytest.mark.parametrize(
     ("size", "lowest", "asked", "taken"),
     [
-        # Near enough to the budget at once, and as near as is tried.
+        # The first attempt is near enough to the budget, or as near as is tried.
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
-        # Too large: by the square of the excess, at least by ever larger steps.
+        # The first attempt is too large, so the price rises by the square of the excess, and at
+        # least by ever larger steps.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
-        # Too small: lower prices, to the lowest, until one is too large; then between the two.
+        # The first attempt is too small, so the price falls until one attempt is too large. The
+        # next price lies between the two.
         (sizes((0.2, 95), (99, 50)), 0.1, [1, 1 / 1.3, 1 / 2.6, 0.1], 0.1),
         (sizes((0.8, 92), (99, 50)), 0.1, [1, 1 / 1.3], 1 / 1.3),
         (sizes((0.9, 60), (99, 50)), 0.9, [1, 0.9], 0.9),
@@ -70,7 +78,7 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 def test_attempts_go_from_the_expected_price_to_the_right_one(
     size: Callable[[float], float], lowest: float, asked: list[float], taken: float
 ) -> None:
-    """Of a budget of 100 bytes, nine tenths are enough."""
+    """The budget is 100 bytes, of which nine tenths are enough."""
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -95,7 +103,7 @@ def test_attempts_go_from_the_expected_price_to_the_right_one(
 def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """As far on the way as the bytes ask for, from a fifth to four fifths of it."""
+    """The bytes determine the next price, from a fifth to four fifths of the way between both."""
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -108,7 +116,7 @@ def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """And none once the prices of what fits and what does not are within a hundredth."""
+    """No more attempts follow once the two prices are within a hundredth of each other."""
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Segments: where they close, how wide their blocks are, and how chunks are put together."""
+"""Segments: where they close, how wide their blocks are, and how chunks are joined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.segments.blocks.key_groups import Keys
 
 
 def chunk(codes, locations, rows=None):
-    """Arrays of the types that the build hands over."""
+    """Arrays of the types that the build uses."""
     rows = np.ones(len(codes)) if rows is None else rows
     return np.array(codes, np.int64), np.array(locations, np.int32), np.array(rows, np.int64)
 
@@ -31,28 +31,28 @@ def contents(segment: Segment) -> list[dict[int, int]]:
 
 
 def test_one_location_makes_one_block():
-    """Where the location set never changes R is flat and one block holds everything."""
+    """If the location set never changes, R is flat and one block contains everything."""
     (segment,) = cut_segments([chunk(range(0, 3000, 3), [7] * 1000)])
     assert (segment.first, segment.last, segment.width) == (0, 2997, 2998)
     assert contents(segment) == [{7: 1000}]
 
 
 def test_blocks_are_as_many_as_changes_plus_one():
-    """Four stretches of keys, each in a file of its own, make four blocks of equal width."""
+    """Four stretches of keys in one file each make four blocks of equal width."""
     (segment,) = cut_segments([chunk(range(400), np.repeat([0, 1, 2, 3], 100))])
     assert segment.width == 100
     assert contents(segment) == [{0: 100}, {1: 100}, {2: 100}, {3: 100}]
 
 
 def test_width_is_rounded_up_and_no_block_is_left_over():
-    """Ten keys over five changes have width ceil(10/6) = 2, hence five blocks and not six."""
+    """Ten keys over five changes have the width ceil(10/6) = 2, hence five blocks and not six."""
     (segment,) = cut_segments([chunk(range(10), [0, 0, 1, 1, 2, 2, 3, 3, 4, 5])])
     assert segment.width == 2
     assert contents(segment) == [{0: 2}, {1: 2}, {2: 2}, {3: 2}, {4: 1, 5: 1}]
 
 
 def test_a_change_is_a_change_of_the_set():
-    """Sets of one size with other members differ; equal sets in another order do not."""
+    """Sets of equal size with different members differ; equal sets in another order do not."""
     keys = [1, 1, 2, 2, 3, 3, 4]
     (segment,) = cut_segments([chunk(keys, [0, 1, 1, 0, 1, 2, 1])])
     assert contents(segment) == [{0: 2, 1: 2}, {1: 2, 2: 1}]
@@ -60,7 +60,7 @@ def test_a_change_is_a_change_of_the_set():
 
 
 def test_equal_keys_over_many_chunks_are_one_key():
-    """A key in five chunks, repeated in one, adds its rows up and closes nothing."""
+    """A key in five chunks, repeated in one of them, adds up its rows and closes nothing."""
     chunks = [chunk([1, 5], [0, 0], [1, 2])] + [chunk([5, 5], [0, 3], [1, 1])] * 5
     for batch in (1, 3, 1 << 18):
         with mock.patch("sieve.segments.blocks.key_groups._BATCH", batch):
@@ -76,14 +76,14 @@ def test_full_segments_close():
 
 
 def test_keys_of_many_locations_close_segments_too():
-    """Memory is bounded in pairs as well: 16 pairs for each of max_keys."""
+    """Memory is also bounded in pairs: 16 pairs for each of max_keys."""
     codes = np.repeat(np.arange(6), 40)
     segments = list(cut_segments([chunk(codes, np.tile(np.arange(40), 6))], max_keys=5))
     assert [(s.first, s.last) for s in segments] == [(0, 1), (2, 3), (4, 5)]
 
 
 def test_large_holes_close_segments():
-    """A gap of more than `hole` ends a segment, one of just `hole` does not."""
+    """A gap of more than `hole` ends a segment, and a gap of exactly `hole` does not."""
     codes = [0, 10, 21, LEAST + 5, GREATEST]
     segments = list(cut_segments([chunk(sorted(codes), [0] * 5)], hole=10))
     assert [(s.first, s.last) for s in segments] == [
@@ -95,7 +95,7 @@ def test_large_holes_close_segments():
 
 
 def test_holes_between_batches_close_segments():
-    """A hole is seen where a batch ends just before it."""
+    """A hole is detected even if a batch ends just before the hole."""
     chunks = [chunk([code], [0]) for code in (0, 1, 100, 101)]
     with mock.patch("sieve.segments.blocks.key_groups._BATCH", 1):
         segments = list(cut_segments(chunks, hole=50))
@@ -103,38 +103,38 @@ def test_holes_between_batches_close_segments():
 
 
 def test_the_cone_closes_where_the_pace_of_change_changes():
-    """Keys in one file, then keys alternating between two: about e changes later it closes."""
+    """The segment closes about e changes after keys begin to alternate between two files."""
     locations = np.concatenate([np.zeros(10_000), np.arange(10_000) % 2])
     segments = list(cut_segments([chunk(range(20_000), locations)], error=10))
     assert segments[0].first == 0
     assert 10_000 < segments[0].last < 10_100
-    # The rest changes at every key: a block to each.
+    # The rest changes at every key, so each key has a block.
     assert segments[1].width == 1
 
 
 def test_the_whole_domain_is_one_segment():
-    """From -2^63 to 2^63 - 1 block numbers stay exact: no difference fits in 64 signed bits."""
+    """Block numbers are exact from -2^63 to 2^63 - 1, though differences exceed 64 signed bits."""
     (segment,) = cut_segments([chunk([LEAST, 0, GREATEST], [0, 1, 0])])
     assert segment.width == -(-(1 << 64) // 3)
     assert contents(segment) == [{0: 1}, {1: 1}, {0: 1}]
 
 
 def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
-    """2^64 codes in one block would not fit the width, so there are two blocks."""
+    """A block of 2^64 codes would exceed the width's 64 bits, so there are two blocks."""
     (segment,) = cut_segments([chunk([LEAST, GREATEST], [4, 4])])
     assert segment.width == 1 << 63
     assert contents(segment) == [{4: 1}, {4: 1}]
 
 
 def test_neighbours_beyond_2_to_the_53_stay_apart():
-    """Keys that are one double are still different keys, each in its own block."""
+    """Keys that are equal as doubles are still different keys, each in its own block."""
     keys = [(1 << 62) + i for i in range(5)]
     (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
     assert contents(segment) == [{i: 1} for i in range(5)]
 
 
 def test_the_default_error_is_that_of_an_index() -> None:
-    """Which users are told of."""
+    """The default is the value that users are told."""
     assert IndexOptions("sieve").error == DEFAULT_ERROR
 
 
@@ -146,7 +146,7 @@ def test_an_empty_chunk_among_others_ends_nothing():
 
 
 def test_nothing_makes_no_segments():
-    """No chunks, or empty ones, give no segment."""
+    """Without chunks, or with empty chunks only, there is no segment."""
     assert list(cut_segments([])) == []
     assert list(cut_segments([chunk([], [])])) == []
 
@@ -155,7 +155,7 @@ def test_nothing_makes_no_segments():
     "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": (1 << 24) + 1}, {"hole": 0}]
 )
 def test_parameters_out_of_range_are_refused(options):
-    """The message names all three with their bounds."""
+    """The error names all three parameters with their bounds."""
     with pytest.raises(InvalidInputError, match="max_keys"):
         list(cut_segments([], **options))
     assert list(cut_segments([], error=1, max_keys=1 << 24, hole=1)) == []
@@ -174,7 +174,7 @@ def test_parameters_out_of_range_are_refused(options):
     ],
 )
 def test_pairs_that_would_lose_rows_are_refused(chunks):
-    """Unsorted keys, negative locations, rowless or ragged pairs never become an index."""
+    """Unsorted keys, negative locations, missing rows and unequal lengths are refused."""
     with pytest.raises(InvalidInputError):
         list(cut_segments(chunks))
 
@@ -192,7 +192,7 @@ def test_pairs_that_would_lose_rows_are_refused(chunks):
     ],
 )
 def test_a_set_is_compared_with_the_one_before(sets, previous, changed):
-    """Element by element, whether it rises or falls, and with the last of the chunk before."""
+    """Sets are compared element by element, also with the last set of the chunk before."""
 
     def keys(some):
         offsets = np.cumsum([0, *map(len, some)])

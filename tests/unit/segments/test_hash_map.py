@@ -1,4 +1,4 @@
-"""Maps of hashes to locations: sizes, rates, refusals, and bytes that stay readable."""
+"""Maps of hashes to locations: sizes, false positives, refusals, and stable bytes."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def draw(n_keys, n_locations, seed=0):
 
 
 def sample():
-    """Three hashes: in location 4, in 0 and 9, and in 0 and 9 again."""
+    """Three hashes: the first in location 4, the others in locations 0 and 9."""
     hashes = hash_codes(np.array([1, 2, 2, 3, 3]))
     order = np.argsort(hashes, kind="stable")
     return hashes[order], np.array([4, 0, 9, 9, 0], np.int32)[order]
 
 
 def test_the_layout_is_what_it_was():
-    """Bytes written once stay readable, and are written again: a sample of layout version 1."""
+    """A sample of layout version 1 must stay readable, and writing must give the same bytes."""
     written = bytes.fromhex(
         "0401f02814e3ed5e531e8a142b3a9738d2db030000000a00000001000000020000000000000006e5"
         "050b101d169256030100000000000000000000000000d4020080d600000000000000000000000000"
@@ -47,7 +47,7 @@ def test_the_layout_is_what_it_was():
 
 
 def test_hashes_are_what_they_were():
-    """Indexes outlive releases: hashes of fixed values, those of bytes as Spark 3.5 has them."""
+    """Indexes outlive releases, so hashes are fixed. Hashes of bytes are those of Spark 3.5."""
     assert hash_codes(np.array([0, 1, -1, 1 << 62])).tolist() == [
         0x0,
         0x5692161D100B05E5,
@@ -63,7 +63,7 @@ def test_hashes_are_what_they_were():
 
 @pytest.mark.parametrize(("n_locations", "most_bytes"), [(1000, 2.4), (100_000, 3.4)])
 def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
-    """A key that occurs reads its location alone, one that does not reads 0.02 at most."""
+    """A present key reads its location alone; an absent key reads at most 0.02 locations."""
     hashes, locations = draw(300_000, n_locations)
     payload = build_map(hashes, locations, n_locations, 6)
     assert len(payload) <= most_bytes * len(hashes)
@@ -76,7 +76,7 @@ def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
 
 
 def test_hashes_of_other_segments_find_nothing():
-    """Before the first hash and after the last one nothing is found, even with no fingerprint."""
+    """Hashes before the first or after the last find nothing, even without fingerprints."""
     hashes, locations = draw(1000, 8)
     hashes += np.uint64(10)
     segment = decode_map(build_map(hashes[100:-100], locations[100:-100], 8, 0))
@@ -86,7 +86,7 @@ def test_hashes_of_other_segments_find_nothing():
 
 
 def test_a_map_of_nothing_finds_nothing():
-    """No keys make a segment too."""
+    """A segment may have no keys."""
     payload = build_map(np.empty(0, np.uint64), np.empty(0, np.int32), 5, 8)
     assert len(payload) == estimate_bytes(0, 5, 8)
     segment = decode_map(payload)
@@ -94,7 +94,7 @@ def test_a_map_of_nothing_finds_nothing():
 
 
 def test_shared_sets_are_kept_once():
-    """Sets of neighbours, ten thousand hashes of each, cost what one of each costs."""
+    """Ten thousand hashes of each set cost as much as one hash of each set."""
     hashes, first = draw(100_000, 9)
     payload = build_map(np.repeat(hashes, 2), np.stack([first, first + 1], 1).ravel(), 10, 6)
     segment = decode_map(payload)
@@ -104,7 +104,7 @@ def test_shared_sets_are_kept_once():
 
 
 def test_a_failed_attempt_is_followed_by_others_with_more_room():
-    """Hashes that cannot be taken off get another seed, and after some attempts more cells."""
+    """Hashes that cannot be peeled get another seed, and after some attempts more cells."""
     hashes, locations = draw(5000, 100)
     real, failures = fuse_function._peel, [None] * 9
 
@@ -120,7 +120,7 @@ def test_a_failed_attempt_is_followed_by_others_with_more_room():
 
 
 def test_hashes_that_cannot_be_told_apart_fail_an_attempt():
-    """What no order takes off is reported, not filled wrongly."""
+    """Hashes that cannot be peeled are reported, and no cell is filled wrongly."""
     assert fuse_function._peel(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
 
 
@@ -140,13 +140,13 @@ def test_hashes_that_cannot_be_told_apart_fail_an_attempt():
     ],
 )
 def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits):
-    """Wrong order, lengths, locations and sizes are errors, not wrong maps."""
+    """A wrong order, length, location or size is an error."""
     with pytest.raises(InvalidInputError):
         build_map(np.array(hashes, np.uint64), np.array(locations, np.int32), n_locations, bits)
 
 
 def test_a_fingerprint_has_up_to_24_bits():
-    """And may have none."""
+    """The number of bits may also be 0."""
     for bits in (0, 24):
         segment = decode_map(build_map(np.array([1, 5], np.uint64), np.array([0, 3]), 5, bits))
         assert np.flatnonzero(segment.locations_of(np.array([5], np.uint64))).tolist() == [3]
@@ -154,13 +154,13 @@ def test_a_fingerprint_has_up_to_24_bits():
 
 @pytest.mark.parametrize("name", ["MAX_KEYS", "MAX_POSTINGS"])
 def test_too_much_for_one_segment_is_refused(name):
-    """Limits of readers hold for writers."""
+    """The limits of readers are limits of writers, too."""
     with mock.patch(f"sieve.segments.hash_map.format.{name}", 1), pytest.raises(InvalidInputError):
         build_map(*sample(), 10, 6)
 
 
 def forged(arrays=None, **fields):
-    """The sample's payload with other statements under a right check sum."""
+    """The sample's payload with other fields and a right checksum."""
     payload = build_map(*sample(), 10, 6)
     head = dict(zip(FIELDS.split(), HEAD.unpack_from(payload), strict=True)) | fields
     cells = (((head["windows"] + 2) << min(head["window_bits"], 9)) * 10 + 7) // 8
@@ -172,13 +172,13 @@ def forged(arrays=None, **fields):
 
 
 def test_a_forged_payload_can_pass():
-    """The forger below makes what `build_map` makes unless told otherwise."""
+    """The helper `forged` makes the same payload as `build_map` unless told otherwise."""
     assert forged(arrays=([0], [0], [8])) == build_map(*sample(), 10, 6)
 
 
 @pytest.mark.parametrize(("shape", "layout"), [(5, 1), (4, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, layout):
-    """What a later Sieve wrote is told apart from damage."""
+    """A payload of a later Sieve differs from damage."""
     with pytest.raises(UnsupportedError) as refusal:
         decode_map(forged(shape=shape, layout=layout))
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
@@ -212,13 +212,13 @@ def test_later_layouts_are_named_as_such(shape, layout):
     ],
 )
 def test_payloads_that_lie_are_refused(lie, problem):
-    """Each statement of the layout is checked, and named when it is false."""
+    """Each field of the layout is checked, and the error names the wrong field."""
     with pytest.raises(CorruptError, match=problem):
         decode_map(forged(**lie))
 
 
 def test_the_estimate_is_close():
-    """The bytes are foretold: to the byte without lists, within a tenth with them."""
+    """The estimate is exact without lists, and within a tenth with lists."""
     rng = np.random.default_rng(3)
     for n_keys, n_locations in ((1, 1), (10, 3), (5000, 1000), (200_000, 100_000)):
         hashes, locations = draw(n_keys, n_locations)
@@ -233,7 +233,7 @@ def test_the_estimate_is_close():
 
 
 def test_a_budget_buys_the_most_bits_it_can():
-    """The choice fits into the budget, the next bit would not; too little buys no map."""
+    """The chosen bits fit the budget and one more bit would not. A tiny budget gives no map."""
     for budget in (1_500_000, 2_000_000, 2_500_000, 3_500_000):
         bits = fingerprint_for(budget, 1_000_000, 1000)
         assert estimate_bytes(1_000_000, 1000, bits) <= budget
@@ -244,7 +244,7 @@ def test_a_budget_buys_the_most_bits_it_can():
 
 @pytest.mark.parametrize("bits", [0, 3, 12])
 def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
-    """Single locations, shared lists, and hashes that were never indexed."""
+    """The hashes have single locations, shared lists, or were never indexed."""
     hashes, locations = draw(300, 7)
     pairs = np.concatenate([hashes, np.repeat(hashes[:120], 2)])
     order = np.argsort(pairs, kind="stable")
@@ -260,7 +260,7 @@ def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
 
 @pytest.mark.parametrize("by", [1, -1, 1 << 31, -(1 << 31)])
 def test_another_checksum_is_damage(by):
-    """Greater or less."""
+    """The checksum is greater or less than the right one."""
     payload = build_map(*sample(), 10, 6)
     stored = int.from_bytes(payload[-CHECK_BYTES:], "little")
     other = (stored + by) % (1 << 32)
@@ -269,7 +269,10 @@ def test_another_checksum_is_damage(by):
 
 
 def test_after_some_attempts_a_map_gets_more_room():
-    """A tenth more cells after each four; at first an eighth more than keys, or a third of few."""
+    """Every four attempts add a tenth more cells.
+
+    The first attempt has an eighth more cells than keys, or a third more for few keys.
+    """
     n = 1_000_000
     cells = [fuse_function.Layout.of(n, attempt).n_cells / n for attempt in range(9)]
     assert cells[:4] == [cells[0]] * 4
@@ -284,12 +287,12 @@ def test_after_some_attempts_a_map_gets_more_room():
 
 
 def test_sets_of_one_digest_stay_apart(monkeypatch):
-    """Where digests collide, what they are made of decides: no set takes another's place."""
+    """If digests collide, the sets themselves are compared, so no set replaces another."""
     monkeypatch.setattr(posting_lists, "mixed", np.ones_like)
     sets = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 3), (1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 3)]
     hashes = np.repeat(np.arange(len(sets), dtype=np.uint64), [len(one) for one in sets])
     segment = decode_map(build_map(hashes, np.concatenate(sets).astype(np.int32), 4, 8))
-    # Neighbours alike are one list; one that others separate from its like is kept again.
+    # Equal neighbours share one list. An equal set after a different set gets another list.
     assert len(segment.lists) == 7
     for number, one in enumerate(sets):
         found = segment.locations_of(np.array([number], np.uint64))
@@ -298,7 +301,7 @@ def test_sets_of_one_digest_stay_apart(monkeypatch):
 
 @pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
 def test_the_estimate_of_sets_is_close(each, most):
-    """Of two locations only the distance counts, for their number takes no bit."""
+    """For sets of two locations only the distance counts, because their number takes no bit."""
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))
     sets = np.array([np.sort(draw.choice(300, each, replace=False)) for _ in hashes], np.int32)
@@ -312,5 +315,5 @@ def test_the_estimate_of_sets_is_close(each, most):
     [(0, 0, 0), (1, 0, 0), (2, 0, 1), (4, 0, 2), (3, 1, 2), (4, 1, 3), (5, 0, 3), (5, 4, 4)],
 )
 def test_values_have_just_the_bits_for_each_location_and_list(n_locations, n_lists, bits):
-    """The greatest is one less than their number."""
+    """The greatest value is one less than the number of locations and lists."""
     assert value_bits(n_locations, n_lists) == bits

@@ -1,4 +1,4 @@
-"""Segments decoded to one grid: cells and codes stay, and gaps between them are cells."""
+"""Segments decoded to one grid keep their cells and codes, and gaps between them are cells."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from tests.drawn_cells import segments_of_cells
 def grid(
     first: int, last: int, start: tuple[int, ...] = (0,), shift: tuple[int, ...] = (0,)
 ) -> Grid:
-    """A grid of pieces."""
+    """A grid with these pieces."""
     made = Grid.of(first, last, np.array(start, np.uint64), np.array(shift, np.uint8))
     assert made is not None
     return made
 
 
 def test_a_gap_is_a_cell() -> None:
-    """Of one code and more; neighbours have none between them."""
+    """A gap has one code or more, and adjacent grids have no gap between them."""
     joined, pieces = join([grid(10, 20, (0, 4), (1, 2)), grid(21, 25), grid(27, 30)])
     assert joined is not None
     assert (joined.first, joined.last, pieces) == (10, 30, [0, 2, 4])
     assert joined.start.tolist() == [0, 4, 11, 16, 17]
     assert joined.shift.tolist() == [1, 2, 0, 63, 0]
-    # Two cells of two codes, two of four, five, the gap, four.
+    # The cells are two of two codes, two of four, five of one, the gap, and four.
     assert joined.cells == 2 + 2 + 5 + 1 + 4
     assert joined.base[pieces].tolist() == [0, 4, 10]
 
 
 def test_gaps_as_wide_as_there_are() -> None:
-    """A cell has 2^63 codes at most."""
+    """A cell has at most 2^63 codes."""
     joined, _ = join([grid(LEAST, LEAST), grid(GREATEST, GREATEST)])
     assert joined is not None
     assert joined.cells == 4
@@ -45,7 +45,10 @@ def test_gaps_as_wide_as_there_are() -> None:
 
 @pytest.mark.parametrize(("second", "fits"), [(3, True), (2, False)])
 def test_a_grid_of_too_many_cells_is_none(second: int, fits: bool) -> None:
-    """2^64 and more: 2^64 - 4 codes, a gap, and the codes from `second` to the last."""
+    """The limit is 2^64 cells.
+
+    The grids have 2^64 - 4 codes, a gap, and the codes from `second` on.
+    """
     first = grid(LEAST, GREATEST - 4)
     joined, _ = join([first, grid(GREATEST - 4 + second, GREATEST)])
     assert (joined is not None) == fits
@@ -60,7 +63,7 @@ def test_a_grid_of_too_many_cells_is_none(second: int, fits: bool) -> None:
 
 @given(segments_of_cells())
 def test_entries_keep_their_codes(drawn: list[Cells]) -> None:
-    """In the order of the segments."""
+    """The entries are in the order of the segments."""
     payloads = [encode(cells, SHAPE_INTERVALS) for cells in drawn]
     cells = decode_cells(payloads)
     assert cells is not None

@@ -1,7 +1,7 @@
-"""What known columns get for their bytes: a regression of the planner, its model and its grids.
+"""Regression test of the planner, its model and its grids: results for known columns.
 
-Whatever decides between structures only costs bytes or files, never rows, so nothing else fails
-when it decides worse. If a change makes these figures better, they are written anew.
+A worse choice between structures only costs bytes or files, never rows, so no other test fails. If
+a change improves these numbers, the numbers are updated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Column = list[np.ndarray]
 
 
 def late(random: np.random.Generator) -> Column:
-    """Ordered keys, 3 % of which arrive up to sixteen files late."""
+    """Ordered keys, of which 3 % arrive up to sixteen files late."""
     keys = np.arange(FILES * 250)
     delays = np.where(random.random(len(keys)) < 0.03, random.integers(0, 4000, len(keys)), 0)
     return np.array_split(keys[np.argsort(keys + delays, kind="stable")] * 7, FILES)
@@ -40,18 +40,18 @@ def scattered(random: np.random.Generator) -> Column:
 
 
 def tenants(random: np.random.Generator) -> Column:
-    """A few keys far apart, each with many rows in some files."""
+    """A few distant keys, each with many rows in some files."""
     drawn = [random.choice(400, 12, replace=False) for _ in range(FILES)]
     return [np.repeat(keys, 9).astype(np.int64) << 32 for keys in drawn]
 
 
 def skewed(random: np.random.Generator) -> Column:
-    """Most keys lie close together, and few far away."""
+    """Most keys are close together, and a few keys are far away."""
     return [(random.exponential(1.0, 200) ** 3 * 1e6).astype(np.int64) for _ in range(FILES)]
 
 
 def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryModel]:
-    """The plan that a build of the column makes; of files that grow from the first to the last."""
+    """The plan of a build of the column. Unless `even`, files grow from the first to the last."""
     model = QueryModel.of_sample(np.concatenate(column))
     threshold = overprovisioned_threshold(FILES, budget)
     n_rows = sum(map(len, column))
@@ -88,7 +88,7 @@ def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryMo
 def test_what_a_budget_buys(
     make: Callable[[np.random.Generator], Column], even: bool, budget: int, known: list[float]
 ) -> None:
-    """Bytes, entries and blocks, and the files read in vain: by a row's key, a code, a range."""
+    """Bytes, entries, blocks, and files without a match for a row's key, a code and a range."""
     one, _ = planned(make(np.random.default_rng(3)), budget, even=even)
     _, _, segments = fitted(one, prices_for(FILES, budget), budget)
     size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
@@ -115,7 +115,7 @@ def test_what_a_budget_buys(
 def test_what_a_trial_foretells(
     make: Callable[[np.random.Generator], Column], even: bool, price: float, known: list[float]
 ) -> None:
-    """Bytes by the curve and by a trial, and the files that probes read: keys, and ranges."""
+    """Bytes by the curve and by a trial, and files that probes for keys and ranges read."""
     one, model = planned(make(np.random.default_rng(3)), 1e6, even=even)
     (by_curve,) = one.curve(np.array([price]), 1e6)
     keys = model.codes[::50]

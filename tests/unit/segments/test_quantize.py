@@ -1,4 +1,4 @@
-"""Grids of a segment: where their pieces begin, how wide cells are, and what a segment costs."""
+"""Grids of a segment: where pieces begin, how wide cells are, and what a segment costs."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from tests.unit.segments.test_shapes import column, random_files
 def test_the_width_of_cells_is_the_median_of_what_borders_ask_for(
     asked: list[float], bounds: list[int], shifts: list[int]
 ) -> None:
-    """The mean of the two in the middle, rounded down, from 0 to 63."""
+    """For an even number, the median is the mean of the middle two, rounded down, from 0 to 63."""
     found = quantize._medians(np.array(asked), np.array(bounds))
     assert found.tolist() == shifts
 
 
 def cells(pieces: int) -> Cells:
-    """Entries of several locations on a grid of so many pieces."""
+    """Entries of several locations on a grid with this many pieces."""
     start = 64 * np.arange(pieces, dtype=np.uint64)
     grid = Grid.of(0, 64 * pieces - 1, start, np.arange(pieces, dtype=np.uint8) % 3)
     assert grid is not None
@@ -60,20 +60,20 @@ def cells(pieces: int) -> Cells:
 
 @pytest.mark.parametrize("shape", [SHAPE_INTERVALS, SHAPE_RUNS])
 def test_the_bytes_besides_arrays_are_known(shape: int) -> None:
-    """A head of 31 bytes and three for each piece of the grid; arrays are estimated."""
+    """A head of 31 bytes and three bytes for each piece are exact; arrays are estimated."""
     for pieces in (1, 2, 7, 40):
         given = cells(pieces)
         arrays = list(_arrays(given, shape).values())
         estimated = sum(integer_coding.expected_size(array) for array in arrays)
         assert expected_size(given, shape) - estimated == pytest.approx(32 + 3 * pieces, abs=1e-6)
         written = sum(len(integer_coding.encode(array)) for array in arrays)
-        # The first piece needs no width, and a segment of runs has the number of its blocks.
+        # The first piece needs no width, and a segment of runs has its number of blocks.
         blocks = 4 if shape == SHAPE_RUNS else 0
         assert len(encode(given, shape)) - written == 32 + 3 * pieces - 2 + blocks
 
 
 def long_segments() -> Plan:
-    """Some segments whose entries differ much in number of bytes."""
+    """Segments whose entries differ much in their number of bytes."""
     random = np.random.default_rng(4)
     n = 4 * 16384 + 100
     first = np.sort(random.choice(1 << 40, n, replace=False))
@@ -85,7 +85,10 @@ def long_segments() -> Plan:
 
 
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three at most, evenly chosen; their bytes and entries stand for all of them."""
+    """At most three evenly spaced segments are encoded.
+
+    Their bytes and entries represent all segments.
+    """
     planned = long_segments()
     price = 1e-12
     segments = list(planned.emit(price))
@@ -99,7 +102,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Plan, "_cheapest", counted)
     size, _ = planned.trial(price, [])
-    # Of five segments every second is encoded, the second and the fourth.
+    # Of five segments, the second and the fourth are encoded.
     assert tried == [segments[1].first, segments[3].first]
     written = sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments)
     assert size == pytest.approx(written, rel=0.1)
@@ -110,7 +113,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_trial_of_a_few_segments_is_exact() -> None:
-    """All are encoded, so their bytes are those of the build."""
+    """All segments are encoded, so their bytes are those of the build."""
     planned = plan(*column(random_files(10, 50)), "intervals")
     segments = list(planned.emit(1e-12))
     assert len(segments) <= 3
@@ -119,7 +122,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 
 def test_an_entry_costs_what_the_middle_segment_says() -> None:
-    """A little less than its mean entry."""
+    """The cost is a little less than the mean entry of the segment."""
     planned = plan(*column(random_files(10, 50)), "intervals")
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings
@@ -138,7 +141,7 @@ def test_an_entry_costs_what_the_middle_segment_says() -> None:
     ],
 )
 def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
-    """More borders than that are not made of so many entries."""
+    """A given number of entries cannot make more borders."""
     head = struct.pack("<BBqqIIIBB", SHAPE_RUNS, 1, 10, 19, 2, 7, 2, 0, 0)
     with pytest.raises(CorruptError, match=problem):
         decode(head + bytes([0]) + struct.pack("<I", n))
@@ -151,7 +154,10 @@ def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
 def test_blocks_are_the_stretches_between_distinct_borders(
     begin: list[int], end: list[int], blocks: int
 ) -> None:
-    """Those of several entries at one place count once; a gap between entries is one, too."""
+    """Borders of several entries at one place count once.
+
+    A gap between entries is a stretch, too.
+    """
     grid = Grid.of(0, 9, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert grid is not None
     ends = (np.array(codes, np.uint64) for codes in (begin, end))
@@ -171,7 +177,7 @@ def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.nda
 
 @pytest.mark.parametrize("shape", ["intervals", "runs"])
 def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(shape: str) -> None:
-    """For keys by rows, for any code, and for ranges of 0.05 % of the domain."""
+    """The files are counted for keys by rows, any code, and ranges of 0.05 % of the domain."""
     files = random_files(10, 200)
     intervals, query_model = column(files)
     (segment,) = plan(intervals, query_model, shape).emit(3e-4)
@@ -192,7 +198,7 @@ def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(shape: st
         for asked in kinds
     ]
     assert min(vain) > 0.05
-    # Of a column of which a sample is known, some keys lie between those of the sample.
+    # If only a sample of the column is known, some keys lie between the sampled keys.
     assert segment.expected[1:] == pytest.approx(vain[1:], rel=0.1)
 
 
@@ -210,7 +216,8 @@ SEGMENTS = {
         ("auto", 799.0, 2.0, True, "better", "intervals"),
         ("auto", 799.0, 2.0, True, "worse", "auto"),
         ("auto", 799.0, 2.0, True, "same", "auto"),
-        # Not tried: much is used, no segment had another shape, or no price is lower.
+        # Intervals are not tried if much is used, no segment had another shape, or no price is
+        # lower.
         ("auto", 800.0, 2.0, True, "better", "auto"),
         ("auto", 799.0, 2.0, False, "better", "auto"),
         ("auto", 799.0, 1.0, True, "better", "auto"),
@@ -226,7 +233,7 @@ def test_where_much_of_a_budget_is_left_intervals_alone_may_do_better(
     intervals: str,
     taken: str,
 ) -> None:
-    """By the files that queries read in vain."""
+    """The better plan is the one with fewer files that queries read without a match."""
     tried: list[str] = []
 
     def sought(planned: Plan, prices: np.ndarray, budget: float) -> Any:

@@ -1,4 +1,4 @@
-"""Segments of intervals: their bytes, their price, and the columns that strain them."""
+"""Segments of intervals: their bytes, their price, and extreme columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = "<BBqqIIIBB"
 
 
 def column(files):
-    """Intervals and mass of files given as their key codes, every gap kept."""
+    """Intervals and query model of files given as key codes, with every gap kept."""
     query_model = QueryModel.of_sample(np.concatenate(files))
     parts = []
     for location, keys in enumerate(files):
@@ -34,7 +34,7 @@ def column(files):
 
 
 def random_files(n=40, keys=200):
-    """Files of keys drawn at random."""
+    """Files of random keys."""
     rng = np.random.default_rng(0)
     return [rng.integers(0, 100_000, keys) for _ in range(n)]
 
@@ -49,7 +49,10 @@ def found(segments, code):
 
 @pytest.mark.parametrize("shape", ["auto", "intervals", "runs"])
 def test_bytes_buy_precision(shape):
-    """A lower price gives more bytes and fewer files in vain, and names the true files always."""
+    """A lower price gives more bytes and fewer files without a match.
+
+    The true files are always found.
+    """
     files = random_files()
     prepared = plan(*column(files), shape)
     prices = np.geomspace(1e-1, 1e-6, 12)
@@ -68,7 +71,10 @@ def test_bytes_buy_precision(shape):
 
 
 def test_auto_is_no_worse_than_either_shape():
-    """Files in vain plus price times bytes: the choice costs no more than what it chose from."""
+    """The shape auto costs no more than either shape.
+
+    The cost is files without a match plus price times bytes.
+    """
     rng = np.random.default_rng(1)
     tenants = [np.repeat(rng.choice(500, 20, replace=False), 10) << 32 for _ in range(50)]
     for files in (random_files(), tenants):
@@ -84,20 +90,20 @@ def test_auto_is_no_worse_than_either_shape():
 
 
 def test_figures_of_segments_add_up():
-    """Rows and keys of all segments are the column's; reads count the files that keys are in."""
+    """The rows and keys of all segments are the column's. Reads count the files that have a key."""
     files = [np.arange(100) for _ in range(8)] + [np.arange(1000, 1100)]
     segments = list(plan(*column(files)).emit(1e-9))
     assert sum(s.rows for s in segments) == 900
     assert sum(s.keys for s in segments) == 900
     reads = np.mean([len(found(segments, key)) for keys in files for key in keys.tolist()])
-    # 800 of the rows have keys of 8 files, 100 have keys of one.
+    # 800 of the rows have keys in 8 files, and 100 rows have keys in one file.
     assert reads == pytest.approx((800 * 8 + 100) / 900, rel=0.05)
     assert sum(s.expected for s in segments) == pytest.approx(np.zeros(3), abs=0.05)
     assert all(s.blocks >= 1 and s.postings >= 1 for s in segments)
 
 
 def test_many_locations():
-    """100,000 locations that all hold the same keys cost little more than a byte each."""
+    """100,000 locations with the same keys cost little more than a byte each."""
     n = 100_000
     intervals = Intervals(
         np.full(n, -5),
@@ -112,7 +118,7 @@ def test_many_locations():
 
 
 def test_long_intervals_at_most_double_the_entries():
-    """Entries that reach over many segments are repeated in each, yet never outweigh the others."""
+    """Entries that reach over many segments are repeated in each, but are never the majority."""
     rng = np.random.default_rng(2)
     long = [np.array([0, 10_000_000])] * 2_000
     short = [rng.integers(0, 10_000_000, 400) for _ in range(200)]
@@ -131,7 +137,7 @@ def test_long_intervals_at_most_double_the_entries():
 
 
 def test_all_keys_equal():
-    """One key in every file is one block that names them all, and nothing beside it."""
+    """One key in every file is one block that names all files, and no other block."""
     for key in (LEAST, 0, GREATEST):
         segments = list(plan(*column([np.full(3, key)] * 50)).emit(1e-3))
         assert len(segments) == 1
@@ -141,7 +147,7 @@ def test_all_keys_equal():
 
 @pytest.mark.parametrize("price", [1e-12, 1e-3, 10.0])
 def test_a_segment_may_span_all_codes(price):
-    """Keys at both ends of the 64-bit domain, however fine a price would have the grid."""
+    """Keys lie at both ends of the 64-bit domain, and the price may ask for any fine grid."""
     files = [np.array([LEAST, GREATEST - 2, GREATEST]), np.array([LEAST, GREATEST]), np.array([0])]
     segments = list(plan(*column(files)).emit(price))
     for location, keys in enumerate(files):
@@ -150,7 +156,7 @@ def test_a_segment_may_span_all_codes(price):
 
 
 def test_shapes_that_need_keys_are_refused():
-    """Equal-width blocks are not made of intervals."""
+    """Equal-width blocks cannot be made from intervals."""
     with pytest.raises(InvalidInputError, match="auto, intervals, runs"):
         plan(*column([np.arange(3)]), "sieve")
 
@@ -159,7 +165,10 @@ def test_shapes_that_need_keys_are_refused():
 
 
 def test_the_price_meets_the_budget():
-    """The chosen price spends about the budget; a build that passes it writes at a higher one."""
+    """The chosen price uses about the budget.
+
+    A build that exceeds the budget repeats at a higher price.
+    """
     prepared = plan(*column(random_files()))
     for budget in (2_000.0, 8_000.0):
         prices = prices_for(40, budget)
@@ -169,7 +178,7 @@ def test_the_price_meets_the_budget():
 
 
 def test_prices_at_the_ends():
-    """What cannot fit gets the greatest price, what fits anyway the least; both are answers."""
+    """A version that cannot fit gets the greatest price, and one that always fits the least."""
     prices = np.array([4.0, 2.0, 1.0])
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 5.0) == 4.0
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 100.0) == 1.0
@@ -182,14 +191,14 @@ def test_prices_at_the_ends():
 
 
 def payloads():
-    """One of each shape."""
+    """One payload of each shape."""
     prepared = column(random_files(5, 20))
     return [next(plan(*prepared, shape).emit(1e-4)).payload for shape in ("intervals", "runs")]
 
 
 @pytest.mark.parametrize("payload", payloads())
 def test_every_shortened_payload_is_corrupt(payload):
-    """No prefix of a payload passes for one, nor does one with bytes after it."""
+    """A prefix of a payload is corrupt, and so is a payload with more bytes after it."""
     for length in range(len(payload)):
         with pytest.raises(CorruptError):
             decode(payload[:length])
@@ -199,7 +208,7 @@ def test_every_shortened_payload_is_corrupt(payload):
 
 @pytest.mark.parametrize("payload", payloads())
 def test_flipped_bits_are_refused_or_harmless(payload):
-    """Any flipped bit gives entries within the segment or an error of ours, never a crash."""
+    """A flipped bit gives entries within the segment or an error of Sieve, never a crash."""
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)
         damaged[bit // 8] ^= 1 << bit % 8
@@ -214,14 +223,14 @@ def test_flipped_bits_are_refused_or_harmless(payload):
 
 @pytest.mark.parametrize(("shape", "version"), [(4, 1), (2, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, version):
-    """What a later Sieve wrote is told apart from damage."""
+    """A payload of a later Sieve differs from damage."""
     with pytest.raises(UnsupportedError) as refusal:
         decode(bytes([shape, version]) + payloads()[0][2:])
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
 
 
 def built(head, grid=b"\0", arrays=((0, 3), (1, 0)), blocks=None):
-    """A payload put together by hand."""
+    """A payload that is assembled by hand."""
     parts = [struct.pack(HEAD, *head), grid]
     if blocks is not None:
         parts += [
@@ -235,25 +244,26 @@ GOOD = (2, 1, 10, 19, 2, 7, 2, 0, 0)
 
 
 def test_the_layout_is_what_it_says():
-    """Payloads put together from the description are read as it says."""
+    """Payloads that follow the description of the layout decode as described."""
     entries = decode(built(GOOD))
     assert entries.low.tolist() == [10, 11]
     assert entries.high.tolist() == [11, 11]
     assert entries.location.tolist() == [7, 8]
-    # Two pieces, of 4 codes in cells of 2 and then cells of 1; locations apart from cells.
+    # The grid has a piece of 4 codes in cells of 2, then cells of 1. Locations are apart from
+    # cells.
     head = (2, 1, 10, 19, 3, 7, 9, 1, 1)
     entries = decode(built(head, bytes([1, 0, 4, 0]), ((1, 0, 3), (2, 5, 0), (1, 0, 3))))
     assert entries.low.tolist() == [12, 12, 16]
     assert entries.high.tolist() == [14, 13, 19]
     assert entries.location.tolist() == [9, 15, 7]
-    # Blocks of 3, 1 and 6 codes.
+    # The blocks have 3, 1 and 6 codes.
     runs = decode(built((3, *GOOD[1:]), blocks=(2, 0, 5)))
     assert runs.low.tolist() == [10, 13]
     assert runs.high.tolist() == [13, 13]
 
 
 def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
-    """From one to 256; the head has no room for more."""
+    """A grid has from one to 256 pieces, since the head has one byte for the number."""
 
     def cells(pieces):
         start = 4 * np.arange(pieces, dtype=np.uint64)
@@ -280,14 +290,17 @@ def test_a_stretch_without_intervals_takes_no_bytes():
 
 @pytest.mark.parametrize(("last", "cells"), [(GREATEST, None), (GREATEST - 1, (1 << 64) - 1)])
 def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
-    """All codes one by one are a cell too many; with one code less, they have 2^64 - 1 cells."""
+    """One cell per code of the whole domain is one cell too many.
+
+    One code less gives 2^64 - 1 cells.
+    """
     grid = Grid.of(LEAST, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert (grid and grid.cells) == cells
 
 
 @pytest.mark.parametrize("second", [9, 10, 11, 12])
 def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
-    """Wherever that begins, though its other cells have four codes."""
+    """The next piece may begin anywhere, although the other cells have four codes."""
     grid = Grid.of(100, 120, np.array([0, second], np.uint64), np.array([2, 0], np.uint8))
     cells = np.arange(grid.cells, dtype=np.uint64)
     first, last = grid.first_codes(cells), grid.last_codes(cells)
@@ -299,7 +312,7 @@ def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
 
 @pytest.mark.parametrize("locations", [1, 2, 3, 4])
 def test_entries_have_their_places_where_64_bits_end(locations):
-    """A position that counts locations, too, is not written where the last one has no number."""
+    """The joint order is not used if the position of the last location exceeds 64 bits."""
     last = (1 << 64) // locations - 1
     begin = np.array([0, *[last - 1] * locations, *[last] * locations], np.uint64)
     grid = Grid.of(LEAST, LEAST + last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
@@ -345,7 +358,7 @@ def test_entries_have_their_places_where_64_bits_end(locations):
     ],
 )
 def test_nonsense_is_corrupt(head, rest, problem):
-    """Each statement of the layout is checked before it is used."""
+    """Each number of the layout is checked before it is used."""
     with pytest.raises(CorruptError, match=problem):
         decode(built(head, **rest))
 
@@ -369,7 +382,7 @@ def test_impossible_arrays_are_corrupt(payload):
 
 
 def test_the_shortest_form_of_an_array_is_written():
-    """Bit packing, where it is shorter than what Deflate makes of classes or of bytes."""
+    """Bit packing is used if it is shorter than the deflated classes or the deflated bytes."""
     draw = np.random.default_rng(4)
     modes = set()
     for count in range(1, 200):
@@ -390,7 +403,7 @@ def test_the_shortest_form_of_an_array_is_written():
 @pytest.mark.parametrize("budget", [500, 3_000, 20_000, 60_000])
 @pytest.mark.parametrize("kind", ["sawtooth", "random"])
 def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
-    """Also where the curve is far off: keys without any order, and keys in step."""
+    """The plan fits even if the curve is far off: for keys without order, and for keys in step."""
     n, files = 20_000, 40
     codes = np.arange(n)
     if kind == "random":
@@ -402,12 +415,13 @@ def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
     assert size <= budget
     assert [s.payload for s in segments] == [s.payload for s in chosen.emit(price)]
     if kind == "random" and budget > 500:
-        # Bytes of unlike gaps fall little by little with the price, so most of it can be used.
+        # Gaps have different values, so bytes fall gradually with the price and most of the budget
+        # is used.
         assert size > 0.7 * budget
 
 
 def stairs(times: float) -> float:
-    """Bytes at so many times a price: three levels."""
+    """Bytes at a multiple of the price: three levels."""
     return 400.0 if times < 3 else 120.0 if times < 10 else 8.0
 
 
@@ -428,7 +442,7 @@ def stairs(times: float) -> float:
 def test_a_budget_is_used_and_what_is_not_taken_is_discarded(
     first: Callable[[float], float], budget: float, lowest: float, wanted: float
 ) -> None:
-    """At least so many bytes of it; the one that is taken alone is left."""
+    """The result uses at least a given share of the budget, and only the chosen result is left."""
     held: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -443,7 +457,7 @@ def test_a_budget_is_used_and_what_is_not_taken_is_discarded(
 
 
 def test_a_failure_between_leaves_nothing() -> None:
-    """What was kept so far is discarded too."""
+    """Results that were built before the failure are also discarded."""
     held: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -458,7 +472,7 @@ def test_a_failure_between_leaves_nothing() -> None:
 
 
 def test_what_repeats_far_apart_is_read():
-    """A byte of Deflate's may be told as that of 32 KB before: no reader has a smaller window."""
+    """Deflate may refer to a byte 32 KB before, so a reader needs a window of that size."""
     draw = np.random.default_rng(4)
     numbers = draw.integers(0, 256, 30_000).astype(np.uint8)
     symbols = np.concatenate([numbers, numbers])
@@ -472,7 +486,7 @@ def test_what_repeats_far_apart_is_read():
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_a_stream_has_its_end_where_its_numbers_end(ended):
-    """One that lacks its last block, and one with bytes after it, are refused."""
+    """A stream without its last block is refused, and so is a stream with bytes after it."""
     coder = zlib.compressobj(6, zlib.DEFLATED, -15)
     made = coder.compress(bytes([7, 8, 9])) + coder.flush(zlib.Z_SYNC_FLUSH)
     deflated = made + coder.flush()
@@ -483,7 +497,7 @@ def test_a_stream_has_its_end_where_its_numbers_end(ended):
 
 
 def test_widths_of_pieces_have_six_significant_bits():
-    """They are rounded down, and a narrow one not at all."""
+    """Widths are rounded down, and small widths stay exact."""
     powers = [1 << k for k in range(64)]
     widths = sorted({w + d for w in powers for d in (-1, 0, 1) if w + d > 0} | {(1 << 64) - 1})
     mantissa, exponent = short_widths(np.array(widths, np.uint64))
@@ -492,7 +506,7 @@ def test_widths_of_pieces_have_six_significant_bits():
 
 
 def test_a_class_is_of_64_bits_at_most():
-    """A number has no more; the bytes for 65 are there."""
+    """A class of 65 is refused, although its bytes are there."""
     for bits in (64, 65):
         payload = struct.pack("<BI", 1, 8) + b"\1\3\0\xfc\xff" + bytes([bits] * 3) + bytes(24)
         if bits == 64:
@@ -504,7 +518,7 @@ def test_a_class_is_of_64_bits_at_most():
 
 @pytest.mark.parametrize("longest", [56, 57, 58, 63, 64])
 def test_long_numbers_come_back_from_any_bit(longest):
-    """Their low bits may begin at any bit of a byte, and end in the word after the first one."""
+    """The low bits of a number may begin at any bit of a byte, and may end in the next word."""
     rng = np.random.default_rng(longest)
     top = np.uint64(1) << np.append(longest - 1, rng.integers(0, longest, 3000)).astype(np.uint64)
     values = top | rng.integers(0, GREATEST, len(top), np.uint64) & (top - np.uint64(1))

@@ -1,4 +1,4 @@
-"""The budget `auto`: where spending stops, and what a map may cost that nobody has asked for."""
+"""The budget `auto`: where it stops, and what an automatic map may cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def stop(budget: float = 1000, little: float = 10, price: float = 1e-6) -> Stop:
 
 
 def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
-    """The place of the price that is chosen of some; none is tried twice, for that takes a job."""
+    """The position of the chosen price. No price is tried twice, because a trial takes a job."""
     asked = [Mock(return_value=trial) for trial in trials]
     place = by.choose(asked)
     assert max(one.call_count for one in asked) == 1
@@ -42,7 +42,7 @@ def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
 
 
 def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
-    """Twice the queries, or twice the bytes of a file, make a byte worth half of the saving."""
+    """Twice the queries, or twice the bytes of a file, halve the saving that a byte needs."""
     payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
     assert payback.price == pytest.approx(1 / (10 * 500_000))
     # A sixth of the queries asks for an absent key.
@@ -56,7 +56,7 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
 
 
 def test_near_the_least_is_enough_for_each_kind() -> None:
-    """What many files of a range hide counts all the same; an absent key is served at one file."""
+    """Ranges with many files do not hide other kinds. For an absent key one file is enough."""
     assert served({"absent": 0.2, "range": 0.5}) == {"absent": 1.0, "range": 0.5}
     assert near({"present": NEAR, "absent": NEAR, "range": 2 * NEAR}, LEAST)
     assert not near({"present": 1.2, "absent": 0.0, "range": 2.0}, LEAST)
@@ -64,27 +64,33 @@ def test_near_the_least_is_enough_for_each_kind() -> None:
 
 
 def test_spending_stops_at_whichever_comes_first() -> None:
-    """Near the least; the budget; and else the price, which is the last of those tried."""
+    """The build stops near the least, at the budget, or else at the last price."""
     far, close = (9.0, 9.0, 9.0), (1.04, 1.0, 2.0)
     assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (900, far), (1100, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (30, far), (40, far)) == 3
-    # The budget itself may be spent, and no byte more.
+    # The whole budget may be spent, but no byte more.
     assert chosen(stop(), (1, far), (20, far), (30, far), (1000, far)) == 3
     assert chosen(stop(), (1, far), (20, far), (30, far), (1001, far)) == 2
-    # Even the highest price may cost more.
+    # Even the highest price may exceed the budget.
     assert chosen(stop(), (2000, far), (3000, far)) == 0
 
 
 def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
-    """Below them absent keys count in full; a step that passes them is not taken once near."""
+    """Below this limit absent keys count in full.
+
+    A step beyond the limit is not taken once reads are near the least.
+    """
     near_by, exact = (1.04, 0.9, 2.0), (1.0, 0.0, 2.0)
     assert chosen(stop(), (1, near_by), (5, near_by), (8, exact), (9, exact)) == 2
     assert chosen(stop(), (1, near_by), (5, near_by), (90, exact)) == 1
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """Below them the price alone stops a version: probes miss the keys at the border of files."""
+    """Below this limit the price alone stops a version.
+
+    Probes miss keys at the borders of files.
+    """
     exact = (1.0, 0.0, 2.0)
     trials = (1, exact), (3, exact), (6, exact), (9, exact)
     assert chosen(stop(), *trials) == 0
@@ -94,7 +100,7 @@ def test_bytes_of_one_block_do_not_count() -> None:
 
 
 def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryModel]:
-    """Keys dealt out to files: what a plan is made of, each file's keys, and the mass."""
+    """The plan's input, each file's keys, and the query model. The keys are dealt out to files."""
     query_model = QueryModel.of_sample(codes)
     of_files = [np.unique(codes[files == k]) for k in range(int(files.max()) + 1)]
     cuts = [
@@ -106,7 +112,7 @@ def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryM
 
 @pytest.mark.parametrize("shape", ["intervals", "runs", "auto"])
 def test_a_trial_foretells_what_a_price_leads_to(shape: str) -> None:
-    """Bytes exactly where all segments are tried; and the files that each probe then reads."""
+    """Bytes are exact if all segments are tried, and so are the files that each probe reads."""
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 1 << 40, 6000)
     cuts, of_files, query_model = column(codes, rng.integers(0, 20, 6000))
@@ -136,7 +142,7 @@ def test_a_trial_foretells_what_a_price_leads_to(shape: str) -> None:
 
 
 def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
-    """Unique scattered numbers."""
+    """A column of unique random numbers."""
     codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
     encoder, hashes = Encoder("bigint"), hash_codes(codes)
     sample = Sample(encoder, QueryModel.of_sample(codes), codes, hashes, rows, 8, rows)
@@ -145,7 +151,7 @@ def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
 
 
 def expected(present: float, least: float = 1.0) -> list[Expected]:
-    """What intervals read of 200 files."""
+    """The expected reads of intervals over 200 files."""
     return [
         Expected("present", present, least, 200),
         Expected("absent", present, 0, 200),
@@ -154,7 +160,10 @@ def expected(present: float, least: float = 1.0) -> list[Expected]:
 
 
 def test_a_map_is_made_where_it_pays() -> None:
-    """Of scattered keys; not where intervals do as well, and not for more than it saves."""
+    """A map pays for scattered keys.
+
+    It does not pay if intervals do as well, or if it costs more than it saves.
+    """
     options, wide = IndexOptions(), profile(5_000_000, 643)
     planned = auto_budget.plan_map(wide, options, expected(150), 5_000_000, 400_000)
     assert planned is not None
@@ -165,19 +174,20 @@ def test_a_map_is_made_where_it_pays() -> None:
     assert (
         auto_budget.plan_map(wide, options, expected(2.0, least=1.95), 5_000_000, 400_000) is None
     )
-    # Rows of ten bytes: the map would take more than a tenth of the table.
+    # With rows of ten bytes the map would take more than a tenth of the table.
     narrow = profile(5_000_000, 643, row_bytes=10)
     assert auto_budget.plan_map(narrow, options, expected(150), 5_000_000, 400_000) is None
-    # Files of some bytes each are read sooner than a map.
+    # Reading tiny files costs less than reading a map.
     cheap = profile(2_000, 1000, row_bytes=20)
     assert auto_budget.plan_map(cheap, options, expected(1.2), 20_000, 100) is None
 
 
 @pytest.mark.parametrize(("files", "mapped"), [(1, False), (2, True), (9, True)])
 def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
-    """Within the run a point query reads its one file at most, as with a map without fingerprints.
+    """Within the run, a point query reads at most its one file, with or without a map.
 
-    Beside a base with a map it reads that file in vain, until a compaction makes a run of several.
+    Beside a base with a map, a query reads that file without a match until a compaction makes a run
+    of several files.
     """
     delta = profile(20_000 * files, files)
     reads = [
@@ -191,14 +201,20 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
 
 
 def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
-    """By its bytes, and by the seconds that so many keys take beside a build without it."""
+    """The limits are a map's bytes and seconds.
+
+    The seconds are compared with a build without a map.
+    """
     assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
     assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
     assert auto_budget.map_limit(10 << 20, 50_000_000, 1_000_000, 10) == "seconds"
 
 
 def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
-    """Not near the least, and as many cuts as may travel, or as many bytes as they were for."""
+    """No second reading follows near the least.
+
+    None follows either if all allowed cuts were read, or their bytes were used.
+    """
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
     assert auto_budget.more_may_pay(of, options, expected(150), 1000, allowed)
@@ -210,13 +226,13 @@ def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
     assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
     assert wider.wider(options) is None
     assert of.wider(IndexOptions(budget="1%")) is None
-    # Of a small column, too, what one task weighs: below a tenth of the table's bytes.
+    # One task weighs a small column, too: below a tenth of the table's bytes.
     assert profile(100_000, 20).intervals_budget(options, "auto") == 320 << 10
     assert profile(1_000, 20).intervals_budget(options, "auto") < 320 << 10
 
 
 def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
-    """Each kind ascends by both ends; what was thought absent and occurs is left out."""
+    """Each kind ascends by both ends. A key that occurs is left out of the absent keys."""
     of = profile(100_000, 20)
     probes = make_probes(of.sample)
     hits = np.where(np.arange(len(probes.kinds)) % 7 == 0, 3, 0)
@@ -232,7 +248,7 @@ def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
 
 
 def version(options: IndexOptions, present: float, keys: int, **hashes: object) -> Any:
-    """Of a manifest what tells whether a map was left out."""
+    """The members of a manifest that tell whether a map was left out."""
     stats = SimpleNamespace(expected=tuple(expected(present)), locations_total=10, rows=1_000_000)
     file = SimpleNamespace(hashes=hashes.get("hashes", ()))
     return SimpleNamespace(
@@ -241,7 +257,7 @@ def version(options: IndexOptions, present: float, keys: int, **hashes: object) 
 
 
 def test_a_version_tells_which_map_was_left_out() -> None:
-    """Only of the budget `auto`, without a map, where one would have saved files."""
+    """The version is one of budget `auto` without a map, and a map would have saved files."""
     many = 3_000_000_000
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many)) == "bytes"
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, 50_000_000)) == "seconds"
@@ -263,12 +279,12 @@ def test_a_version_tells_which_map_was_left_out() -> None:
     ],
 )
 def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mean: float) -> None:
-    """Two ask for keys that occur, one for a key that does not, three for ranges."""
+    """Two kinds ask for present keys, one for an absent key, and three for ranges."""
     assert mean_read(reads) == mean
 
 
 def test_a_table_of_nothing_has_a_price() -> None:
-    """A byte of an index costs a file of it at most."""
+    """A byte of an index then costs at most one file."""
     assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
     assert Payback(1, 700, 10).file == 7000.0
     assert Payback(2, 700, 10, 0.5).file == 1750.0

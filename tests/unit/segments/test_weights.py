@@ -1,4 +1,4 @@
-"""Weights of locations: an index spends its bytes where they save bytes that queries read."""
+"""Weights of locations: an index spends its bytes where they save bytes read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ MB = 1 << 20
 
 
 def test_weights_are_bytes_over_their_mean() -> None:
-    """Their mean is 1; locations of one size need none; a location without bytes has some, too."""
+    """The mean weight is 1.
+
+    Equal sizes need no weights, and a location without bytes has a weight, too.
+    """
     weights = weights_of(np.array([MB, 3 * MB]))
     assert weights is not None
     assert (weights.dtype, weights.tolist()) == (np.float32, [0.5, 1.5])
@@ -51,7 +54,7 @@ def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
 
 
 def test_the_gap_of_a_large_location_is_kept_first() -> None:
-    """Of 1 MB and 100 MB with the same gap, a byte of the index saves the large one's bytes."""
+    """Of two locations with the same gap, keeping the gap of the larger one saves more bytes."""
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
     assert weights is not None
@@ -59,14 +62,14 @@ def test_the_gap_of_a_large_location_is_kept_first() -> None:
     for price in np.geomspace(1, 1e-4, 40).tolist():
         found = locations_in(list(plan(cuts, model, weights=weights).emit(price)), 9000, 9100)
         kept.add(frozenset(found))
-        # Without weights both gaps are worth the same.
+        # Without weights both gaps have the same value.
         alike = locations_in(list(plan(cuts, model).emit(price)), 9000, 9100)
         assert alike in (set(), {0, 1})
     assert kept == {frozenset({0, 1}), frozenset({0}), frozenset()}
 
 
 def test_what_a_segment_reads_in_vain_counts_by_weight() -> None:
-    """At a price that keeps no gap, a query for any code in the gap reads both locations."""
+    """The price keeps no gap, so a query for any code in the gap reads both locations."""
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
     assert weights is not None
@@ -87,7 +90,7 @@ def part_of(cuts: Intervals, weights: Weights | None) -> Part:
 
 
 def test_shares_between_entries_count_by_weight() -> None:
-    """The sum over locations is that of each alone times its weight, whatever gaps each has."""
+    """The sum over locations is each location's share times its weight, for any gaps."""
     cuts, model = column([np.arange(5) * 900, np.array([7]), np.array([50, 4000]), np.arange(9)])
     weights = np.array([0.5, 2, 4, 8], np.float32)
     whole, alone = part_of(cuts, weights), part_of(cuts, None)
@@ -101,7 +104,7 @@ def test_shares_between_entries_count_by_weight() -> None:
 
 
 def test_borders_of_large_locations_are_finer() -> None:
-    """A border that moves costs by weight: 2^6 times the weight, 6 bits more before any search."""
+    """A moved border costs by weight: 2^6 times the weight gives 6 more bits before any search."""
     cuts, model = column(scattered(8, 300, 10))
     grids = [
         quantize._pieces(part_of(cuts, weights), model, 1e-3)
@@ -113,7 +116,7 @@ def test_borders_of_large_locations_are_finer() -> None:
 
 
 def scattered(files: int, keys: int, stretches: int) -> list[Codes]:
-    """Files whose keys lie in stretches of the domain of their own choice."""
+    """Files whose keys lie in random stretches of the domain."""
     rng = np.random.default_rng(4)
     made = []
     for _ in range(files):
@@ -129,7 +132,7 @@ def sizes_of(files: int) -> Counts:
 
 
 def points(files: list[Codes]) -> Codes:
-    """Probes for single keys, those that occur and others."""
+    """Probes for single keys, both present and absent keys."""
     rng = np.random.default_rng(5)
     codes = np.sort(
         np.concatenate([rng.choice(np.concatenate(files), 60), rng.integers(0, 4e9, 60)])
@@ -144,7 +147,7 @@ def bytes_read(segments: list[Segment], probes: Codes, sizes: Counts) -> int:
 
 @pytest.mark.parametrize("shape", ["intervals", "runs", "auto"])
 def test_a_trial_counts_bytes(shape: str) -> None:
-    """The files that probes read, by weight, are the bytes of what the written segments name."""
+    """The weighted files that probes read are the bytes of the written segments' locations."""
     files = scattered(40, 300, 10)
     sizes, probes = sizes_of(40), points(files)
     planned = plan(*column(files), shape, weights_of(sizes))
@@ -156,7 +159,10 @@ def test_a_trial_counts_bytes(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", ["intervals", "runs", "auto"])
 def test_a_tight_budget_reads_fewer_bytes_with_weights(shape: str) -> None:
-    """It is spent on the few large files; the small ones are read in vain instead."""
+    """The budget is spent on the few large files.
+
+    The small files are read without a match instead.
+    """
     files = scattered(60, 400, 20)
     sizes, probes = sizes_of(60), points(files)
     cuts, model = column(files)

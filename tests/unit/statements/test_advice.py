@@ -22,13 +22,13 @@ def _advice(expected: float, total: int, type_name: str) -> str | None:
 
 @pytest.mark.parametrize(("expected", "total"), [(51.0, 100), (400.0, 400), (8.0, 8)])
 def test_an_index_whose_keys_are_in_most_files_says_so(expected: float, total: int) -> None:
-    """Where a key is in more than half of the files, DESCRIBE says that the index cannot help."""
+    """DESCRIBE says that the index cannot help if a key is in more than half of the files."""
     assert "cannot help" in (_advice(expected, total, "bigint") or "")
 
 
 @pytest.mark.parametrize("type_name", ["string", "binary", "varchar(40)", "decimal(30,2)"])
 def test_values_that_may_share_a_code_are_not_given_up(type_name: str) -> None:
-    """A map tells apart what key codes do not."""
+    """A map distinguishes values that share a key code."""
     words = _advice(60.0, 100, type_name) or ""
     assert "shape = 'map'" in words
     assert "cannot help" not in words
@@ -36,7 +36,7 @@ def test_values_that_may_share_a_code_are_not_given_up(type_name: str) -> None:
 
 @pytest.mark.parametrize(("expected", "total"), [(1.0, 100), (50.0, 100), (7.0, 7), (0.0, 0)])
 def test_others_are_left_in_peace(expected: float, total: int) -> None:
-    """An index that skips half of the files or more, or one over few files, gets no advice."""
+    """An index that skips half of the files or more, or has few files, gets no advice."""
     assert _advice(expected, total, "string") is None
 
 
@@ -48,14 +48,17 @@ MB = 1 << 20
     [(10, 9, None), (90, 9, "helps little"), (90, 80, "cannot help")],
 )
 def test_bytes_count_where_they_are_known(read: int, least: int, words: str | None) -> None:
-    """Of a hundred files one is read, which may be most of the table."""
+    """One of a hundred files is read, which may have most of the table's bytes."""
     kinds = (Expected("present", 1.0, 1.0, 100.0, read * MB, least * MB),)
     told = advice(kinds, 100, 100 * MB, "bigint")
     assert (told is None) if words is None else (words in (told or ""))
 
 
 def test_describe_has_bytes_beside_files() -> None:
-    """What is read, of the table's, and the least; versions of earlier formats have only files."""
+    """DESCRIBE shows the bytes read, the table's bytes, and the least.
+
+    Versions of earlier formats only have files.
+    """
     with_bytes = Expected("present", 1.0, 1.0, 3.0, 1_200_000.4, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (with_bytes, Expected("range", 2, 2, 3)), 4, 4, 4_000_000)
     assert list(describe._expected(stats)) == [
@@ -85,7 +88,7 @@ def test_describe_has_bytes_beside_files() -> None:
 def test_ranges_in_vain_are_told(
     format_name: str, parts: dict[str, str], words: str | None
 ) -> None:
-    """Of an index that exists, has these options after the next REFRESH, or does not exist yet."""
+    """The index exists, or has these options after the next REFRESH, or does not exist yet."""
     ranges = IndexOptions(granularity="range")
     table: Any = SimpleNamespace(
         info=SimpleNamespace(format_name=format_name, fingerprint_parts=parts)
@@ -104,7 +107,10 @@ def test_ranges_in_vain_are_told(
 
 
 def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
-    """Not those of as many files of mean size; NULL for a kind without a probe."""
+    """The bytes are those of the files read, not of files of mean size.
+
+    A kind without a probe has NULL.
+    """
     present = Expected("present", 1.5, 1.0, 4.0, 90 * MB + 0.4, 80 * MB)
     estimate = Estimate(
         IndexOptions(), ("intervals",), 5000, 0.01, 2.0, 4, 100 * MB, (present,), None

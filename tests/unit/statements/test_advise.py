@@ -46,7 +46,7 @@ def scanned(
     size: int = 1000,
     skipped: int = 0,
 ) -> None:
-    """Adds scans to the record, of ten files each."""
+    """Adds scans of ten files each to the record."""
     tree = {"op": op, "col": [column]}
     asked = {"table": [database, table], "used": list(used), "filter": tree}
     session.recorded["since"] = round(time.time() * 1000)
@@ -69,12 +69,12 @@ def advice(session: Session, scope: str = "") -> list[dict[str, Any]]:
 
 
 def test_an_empty_record_advises_nothing(session: Session) -> None:
-    """A driver that has run no query."""
+    """The record is empty because the driver has run no query."""
     assert advice(session) == advice(session, "ON t") == []
 
 
 def test_indexes_worth_having(session: Session) -> None:
-    """The one that saves most first, with the statements to paste."""
+    """The index that saves most comes first, and the rows have the statements to paste."""
     scanned(session, "t", op=">", size=600)
     scanned(session, "u", size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
@@ -97,7 +97,7 @@ def test_indexes_worth_having(session: Session) -> None:
 
 
 def test_a_table_or_a_database(session: Session) -> None:
-    """ON limits the rows to a table, IN to a database, in any case of letters."""
+    """ON limits the rows to a table, and IN to a database, ignoring the case of letters."""
     scanned(session, "t")
     scanned(session, "u")
     scanned(session, "t", database="other")
@@ -109,7 +109,7 @@ def test_a_table_or_a_database(session: Session) -> None:
 
 @pytest.mark.parametrize("scope", ["", "ON t"])
 def test_advice_runs_no_job(session: Session, monkeypatch: pytest.MonkeyPatch, scope: str) -> None:
-    """Not even to list partitions."""
+    """Partitions are listed without a job, too."""
     scanned(session, "t")
     opened, table = [], PlainStatement.table
 
@@ -123,7 +123,7 @@ def test_advice_runs_no_job(session: Session, monkeypatch: pytest.MonkeyPatch, s
 
 
 def test_an_index_that_is_there(session: Session) -> None:
-    """Its column is not named again; its work is."""
+    """The column of an existing index is not suggested again; the index's savings are shown."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400)
     session.recorded["since"] -= 2 * 86_400_000
@@ -155,7 +155,7 @@ def test_an_index_that_is_there(session: Session) -> None:
 def test_an_index_that_is_not_worth_keeping(
     session: Session, scans: int, skipped: int, action: str
 ) -> None:
-    """One that was asked often and has skipped nothing; its DROP is told."""
+    """The index was asked often and has skipped nothing, so the row has its DROP statement."""
     assert advise.WASTED_SCANS == 20
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=scans, skipped=skipped)
@@ -165,14 +165,14 @@ def test_an_index_that_is_not_worth_keeping(
 
 
 def test_an_index_that_no_scan_asked_has_no_row(session: Session) -> None:
-    """This driver cannot judge it."""
+    """This driver cannot judge such an index."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", op="!=")
     assert advice(session) == []
 
 
 def test_rows_are_in_order(session: Session) -> None:
-    """Indexes to create, then to drop, then to keep; within these the greatest savings first."""
+    """Indexes to create come first, then to drop, then to keep. Each group is sorted by savings."""
     for table in ("t", "u"):
         session.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
         session.sql(f"CREATE SIEVE INDEX two ON {table} (id) OPTIONS (error = 1)")
@@ -188,7 +188,7 @@ def test_rows_are_in_order(session: Session) -> None:
 
 
 def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
-    """Those that were dropped since."""
+    """The columns have been dropped since the scans."""
     scanned(session, "t", column="gone")
     assert advice(session) == []
 
@@ -196,7 +196,10 @@ def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
 def test_what_the_user_may_not_query_is_left_out(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables that are gone or hidden, and columns; other users' queries would show in them."""
+    """Tables that are gone or hidden, and hidden columns, are omitted.
+
+    Their rows would reveal other users' queries.
+    """
     scanned(session, "hidden")
     scanned(session, "t")
     assert [row["table"] for row in advice(session)] == ["t"]
@@ -210,7 +213,7 @@ def test_what_the_user_may_not_query_is_left_out(
 
 
 def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
-    """Of a database, or of the current one."""
+    """The function covers a given database or the current one."""
     scanned(session, "t")
     function = FUNCTIONS["sieve_advice"]
     rows = session.sql("ADVISE SIEVE INDEXES")
@@ -221,7 +224,7 @@ def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
 
 
 def kept_by_another(session: Session, table: str) -> Path:
-    """Another driver's file, which says what this one's record says; the record is then empty."""
+    """Moves this driver's record to another driver's file, and empties the record."""
     scanned(session, table, size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
     record = parse_record(json.dumps(session.recorded | {"driver": "a" * 32}))
@@ -234,7 +237,10 @@ def kept_by_another(session: Session, table: str) -> Path:
 def test_what_other_drivers_have_kept_counts(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only where this driver keeps a history, too; files that are no records are told of."""
+    """Other drivers' records count only if this driver keeps a history, too.
+
+    Files that are no records are reported.
+    """
     folder = kept_by_another(session, "u")
     scanned(session, "u", size=400)
     assert [row["scans"] for row in advice(session)] == [1.0]
@@ -257,7 +263,7 @@ def test_what_other_drivers_have_kept_counts(
 def test_a_history_that_cannot_be_read_is_done_without(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The driver's own scans are worth an answer."""
+    """The statement then uses the driver's own scans."""
     session.settings = parse_settings({"spark.sieve.history": "true"})
     folder = kept_by_another(session, "u")
     scanned(session, "t")

@@ -1,4 +1,4 @@
-"""Answers of CREATE, REFRESH and OPTIMIZE: what was done, in which time, and what is not well."""
+"""Answers of CREATE, REFRESH and OPTIMIZE: what changed, the time, and advice."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def answers(warehouse: Warehouse, *statements: str) -> list[tuple[Any, ...]]:
-    """Version, change and advice of the last statement, a row an index."""
+    """Version, change and advice of the last statement, with one row per index."""
     rows = [Session(warehouse).sql(statement) for statement in statements][-1]
     return [(row[1], row[5], row[6]) for row in rows]
 
 
 def test_change_says_what_was_done(warehouse: Warehouse) -> None:
-    """Created, unchanged, refreshed, rebuilt: by what became of the index's runs."""
+    """The change is created, unchanged, refreshed or rebuilt, depending on the index's runs."""
     create = CREATE.replace("INDEX ON", "INDEX IF NOT EXISTS ON")
     assert answers(warehouse, create) == [(1, "created", None)]
     assert answers(warehouse, create) == [(1, "unchanged", None)]
@@ -49,7 +49,7 @@ def test_change_says_what_was_done(warehouse: Warehouse) -> None:
 
 
 def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A REFRESH that does nothing does not repeat the seconds of the build; rows add up."""
+    """A REFRESH that does nothing does not repeat the seconds of the build, and rows add up."""
     now, build = [0.0], creating.build_contents
 
     def slow(*args: Any) -> Any:
@@ -67,7 +67,7 @@ def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.Mo
 
 
 def test_advice_says_what_is_not_well(warehouse: Warehouse) -> None:
-    """A disabled index, a name that is taken for something else, a lost registration."""
+    """The causes are a disabled index, a name used for something else, and a lost registration."""
     other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
     ((_, change, advice),) = answers(warehouse, CREATE, other)
     assert change == "unchanged"
@@ -87,7 +87,7 @@ CREATE_AGAIN = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id)"
 
 
 def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
-    """A file with a time in the future is in no version; the answer says how many there are."""
+    """A file with a time in the future is in no version, and the answer counts such files."""
     future = time.time() + 3600
     os.utime(warehouse.folder / "t" / "00003.txt", (future, future))
     ((_, change, advice),) = answers(warehouse, CREATE)
@@ -97,7 +97,7 @@ def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
 
 
 def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
-    """Files that came or changed since are counted without ON, too; not of a disabled index."""
+    """New and changed files also count without ON, but not for a disabled index."""
     session = Session(warehouse)
     session.sql(CREATE)
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["ready"]
@@ -110,7 +110,7 @@ def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
 
 
 def test_show_tells_an_idle_index(warehouse: Warehouse) -> None:
-    """One that scans rest from asking; that it is stale or disabled is told first."""
+    """Scans skip an idle index. The states stale and disabled take precedence."""
     session = Session(warehouse)
     session.sql(CREATE)
     (folder,) = (f"file:{path}" for path in warehouse.root.iterdir())
@@ -124,7 +124,7 @@ def test_show_tells_an_idle_index(warehouse: Warehouse) -> None:
 
 
 def test_each_sentence_comes_once_and_where_it_belongs() -> None:
-    """Of several indexes each has its own sentences and those for all."""
+    """Of several indexes, each has its own sentences and the common sentences."""
     advice = Advice()
     advice.add("for a", "a")
     advice.add("for all")

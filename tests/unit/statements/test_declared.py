@@ -1,4 +1,4 @@
-"""Tables that declare their indexes: what REFRESH and writes build, and what a DROP takes back."""
+"""Tables that declare their indexes: what REFRESH and writes build, and the effect of DROP."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ COLUMNS = (
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark():
         yield
 
@@ -58,13 +58,13 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def declare(warehouse: Warehouse, columns: str, options: str = "") -> None:
-    """ALTER TABLE t SET TBLPROPERTIES."""
+    """Runs ALTER TABLE t SET TBLPROPERTIES."""
     more = {"sieve.columns": columns} | ({"sieve.options": options} if options else {})
     warehouse.alter("t", lambda before: before | more)
 
 
 def write(warehouse: Warehouse, followers: Followers, session: Session) -> None:
-    """The event of a write to table t under ``spark.sieve.refresh.auto``."""
+    """Sends the event of a write to table t under ``spark.sieve.refresh.auto``."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     table = {key: info[key] for key in identity}
@@ -80,7 +80,7 @@ def lacking(
     state: type[Failed | Gone | Ready] = Ready,
     **others: str,
 ) -> Lacking:
-    """What a table of many columns lacks that has these indexes, each on a column."""
+    """The indexes that a table of many columns lacks, given its existing indexes."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
     declared |= {f"sieve.{key}": value for key, value in others.items()}
@@ -111,7 +111,7 @@ def lacking(
     ],
 )
 def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list[str]) -> None:
-    """They are quoted and separated as in CREATE SIEVE INDEX, and compared as Spark compares."""
+    """Names are quoted and separated as in CREATE SIEVE INDEX, and compared as in Spark."""
     found = lacking(warehouse, columns)
     assert ([one.name for one in found.wanted], found.refused) == (names, ())
     assert found.options == IndexOptions()
@@ -136,7 +136,7 @@ def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list
 def test_wrong_names_are_advice(
     warehouse: Warehouse, columns: str, name: str | None, words: str
 ) -> None:
-    """A wrong name keeps no other from being built; of a list that is unreadable none is."""
+    """A wrong name does not prevent other indexes. An unreadable list prevents all."""
     found = lacking(warehouse, f"flag, {columns}")
     (refused,) = found.refused
     assert refused.name == name
@@ -149,7 +149,7 @@ def test_wrong_names_are_advice(
 
 
 def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
-    """They are named with the nearest property, and keep none from being built."""
+    """The advice names the nearest property, and the declared indexes are still built."""
     found = lacking(warehouse, "id", Column="day", opts="", stuff="")
     known = "sieve.columns and sieve.options"
     assert [one.name for one in found.wanted] == ["id_sieve"]
@@ -165,7 +165,7 @@ def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
 
 
 def test_options_are_those_of_create(warehouse: Warehouse) -> None:
-    """Pairs without parentheses; of options that are wrong no index is built."""
+    """Options are pairs without parentheses. Wrong options prevent the build of their index."""
     found = lacking(warehouse, "id, flag", "shape = 'map', budget = \"7%\"")
     assert (found.options.shape, found.options.budget) == ("map", "7%")
     assert [one.name for one in found.wanted] == ["id_sieve"]
@@ -178,7 +178,10 @@ def test_options_are_those_of_create(warehouse: Warehouse) -> None:
 
 
 def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
-    """An index on the column counts, by whatever name; one of a table that is gone does not."""
+    """An index on the column counts, whatever its name.
+
+    An index of a missing table does not count.
+    """
     assert lacking(warehouse, "id", has={"mine": "id"}).wanted == ()
     assert lacking(warehouse, "id", has={"mine": "id"}, state=Failed).wanted == ()
     assert len(lacking(warehouse, "id", has={"mine": "id"}, state=Gone).wanted) == 1
@@ -188,7 +191,7 @@ def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
 
 
 def test_refresh_builds_what_is_declared(warehouse: Warehouse) -> None:
-    """Once: the next one finds it there."""
+    """The next refresh finds the index and does not build it again."""
     declare(warehouse, "id", "error = 1")
     ((name, version, files, *_),) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     assert (name, version, files) == ("id_sieve", 1, 4)
@@ -201,7 +204,7 @@ def test_refresh_builds_what_is_declared(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("which", ["id_sieve ON t", "ON t (ID)"])
 def test_refresh_of_one_builds_that_one(warehouse: Warehouse, which: str) -> None:
-    """By its name or its column; another name is unknown as before."""
+    """The index is selected by its name or its column, and another name is an unknown index."""
     declare(warehouse, "id, nope")
     with pytest.raises(InvalidInputError, match="SIEVE_UNKNOWN_INDEX"):
         Session(warehouse).sql("REFRESH SIEVE INDEX other ON t")
@@ -211,7 +214,7 @@ def test_refresh_of_one_builds_that_one(warehouse: Warehouse, which: str) -> Non
 
 
 def test_a_write_builds_what_is_declared(warehouse: Warehouse) -> None:
-    """And the next one refreshes it; wrong names beside it fail nothing."""
+    """The next write refreshes the index, and wrong names do not cause a failure."""
     declare(warehouse, "nope, id", "error = 1")
     followers = Followers()
     write(warehouse, followers, Session(warehouse))
@@ -225,7 +228,7 @@ def test_a_write_builds_what_is_declared(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("by", ["statement", "write"])
 def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by: str) -> None:
-    """Another tool has written back the properties from before a DROP; no index is in the way."""
+    """Another tool has restored the properties from before a DROP. These do not block the index."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     before = warehouse.properties("t")
@@ -243,7 +246,7 @@ def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by:
 
 
 def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
-    """Both build the index; the one that comes second leaves nothing and tells of the first's."""
+    """Both build the index. The second one leaves no files and returns the first one's index."""
     declare(warehouse, "id", "error = 1")
 
     def meanwhile(call: str) -> None:
@@ -260,7 +263,7 @@ def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
 
 
 def test_refresh_answers_with_advice_for_what_it_cannot_build(warehouse: Warehouse) -> None:
-    """A row for each wrong name, or for a declaration that is unreadable; the rest is built."""
+    """Each wrong name, or an unreadable declaration, has a row. The other indexes are built."""
     declare(warehouse, "nope, id, nil")
     told = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     assert [row[:2] for row in told] == [("id_sieve", 1), ("nope_sieve", None), ("nil_sieve", None)]
@@ -273,7 +276,7 @@ def test_refresh_answers_with_advice_for_what_it_cannot_build(warehouse: Warehou
 
 
 def test_an_index_that_is_dropped_is_not_declared_any_more(warehouse: Warehouse) -> None:
-    """Neither a write nor REFRESH brings it back; the other columns stay declared."""
+    """Neither a write nor REFRESH restores the index, and the other columns stay declared."""
     declare(warehouse, "`x,y`, id, nope", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
@@ -289,7 +292,7 @@ def test_an_index_that_is_dropped_is_not_declared_any_more(warehouse: Warehouse)
 
 
 def test_a_drop_that_cannot_undeclare_drops_nothing(warehouse: Warehouse) -> None:
-    """Else the next write would bring the index back."""
+    """Otherwise the next write would build the index again."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
 
@@ -307,7 +310,7 @@ def test_a_drop_that_cannot_undeclare_drops_nothing(warehouse: Warehouse) -> Non
 def test_an_index_that_is_dropped_while_a_write_is_caught_up_with_stays_dropped(
     warehouse: Warehouse,
 ) -> None:
-    """The background has read the declaration before the DROP, and sees its tombstone after it."""
+    """The background refresh reads the declaration before the DROP and the tombstone after it."""
     declare(warehouse, "id")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     (index,) = warehouse.root.iterdir()
@@ -327,12 +330,12 @@ def test_an_index_that_is_dropped_while_a_write_is_caught_up_with_stays_dropped(
 def test_one_index_that_cannot_be_refreshed_keeps_none_from_being_built(
     warehouse: Warehouse,
 ) -> None:
-    """The state tells of the one; the other serves."""
+    """The state of that index shows the failure, and the other index serves."""
     Session(warehouse).sql("CREATE SIEVE INDEX mine ON t (id)")
     (index,) = warehouse.root.iterdir()
     (index / "versions" / "1.json").write_text("damaged")
     warehouse.append("t", range(40, 50))
-    # The column has another name now, so that `mine` is not on it.
+    # The column has another name now, so `mine` is not an index of the column.
     registration = warehouse.properties("t")["sieve.index.mine"].replace('["id"]', '["old"]')
     warehouse.alter("t", lambda before: before | {"sieve.index.mine": registration})
     declare(warehouse, "id", "error = 1")
@@ -343,7 +346,10 @@ def test_one_index_that_cannot_be_refreshed_keeps_none_from_being_built(
 
 
 def test_an_index_whose_table_is_made_anew_is_declared_again(warehouse: Warehouse) -> None:
-    """Dropped and created twice, as a job does on each run; nothing of the old ones is left."""
+    """The table is dropped and created twice, as a repeated job does.
+
+    Nothing of the old indexes is left.
+    """
     for run in range(3):
         declare(warehouse, "id", "error = 1")
         followers = Followers()
@@ -364,7 +370,7 @@ def test_an_index_whose_table_is_made_anew_is_declared_again(warehouse: Warehous
 
 
 def test_parts_of_statements_are_read_by_themselves() -> None:
-    """The grammar is that of statements."""
+    """Parts of statements have the grammar of statements."""
     assert [path.parts for path in parse_columns("a.`b``c`, index")] == [("a", "b`c"), ("index",)]
     assert parse_options("a = 1, b.c = 'x' 'y', d = true") == {"a": 1, "b.c": "xy", "d": True}
     for text in ("a = 1, a = 2", "", "a"):

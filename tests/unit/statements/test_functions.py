@@ -1,4 +1,4 @@
-"""Table functions: the rows of statements, and of what no statement shows, without Spark."""
+"""Table functions without Spark: rows of statements, and rows that no statement shows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from udfs import files, segments, status
 
 @dataclass(frozen=True, slots=True)
 class Statement(PlainStatement):
-    """A statement of a user; records the columns that he was asked the right to query of."""
+    """A statement of a user; records the columns for which it checks the permission to query."""
 
     asked: list[Any] = field(default_factory=list)
     denied: bool = False
@@ -43,7 +43,7 @@ def statement(warehouse: Warehouse, *, denied: bool = False, **other: Any) -> St
 
 
 def rows(at: Statement, name: str, **arguments: Any) -> list[Row]:
-    """The rows of a call, each as long as the function's columns."""
+    """The rows of a call, each with as many values as the function has columns."""
     answer = call({"name": name, "arguments": arguments}, at)
     assert answer["columns"] == FUNCTIONS[name].columns
     found = list(answer["rows"])
@@ -53,7 +53,7 @@ def rows(at: Statement, name: str, **arguments: Any) -> list[Row]:
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    """A table of two files with an index, and one without."""
+    """A table of two files with an index, and a table without an index."""
     made = Warehouse(tmp_path)
     made.create_table("t", [[1, 2], [3]])
     made.create_table("u", [[7]])
@@ -79,20 +79,20 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def test_a_function_gives_the_rows_of_its_statement(
     warehouse: Warehouse, name: str, arguments: dict[str, Any], sql: str
 ) -> None:
-    """With the same columns."""
+    """The columns are also those of the statement."""
     at = statement(warehouse)
     assert rows(at, name, **arguments) == list(Session(warehouse).sql(sql)) != []
     assert at.asked == []
 
 
 def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
-    """The message names the one that there is."""
+    """The error names the only valid detail."""
     with pytest.raises(InvalidInputError, match=r"takes 'extended' as its third .* not 'all'"):
         rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
 
 
 def test_segments_are_shown_to_whom_may_query_the_column(warehouse: Warehouse) -> None:
-    """They hold its keys."""
+    """Segments contain keys of the column."""
     at = statement(warehouse)
     found = rows(at, "sieve_segments", table=["t"], index="V")
     assert [row[1:3] for row in found] == [("1", "3")]
@@ -112,7 +112,7 @@ def png_size(row: Row) -> tuple[int, ...]:
 
 
 def test_a_picture_is_shown_to_whom_may_query_the_column(warehouse: Warehouse) -> None:
-    """One row, of what DESCRIBE EXTENDED tells and the index holds."""
+    """The function returns one row, from DESCRIBE EXTENDED and the content of the index."""
     at = statement(warehouse)
     ((summary, _),) = found = rows(at, "sieve_inspect", table=["t"], index="V")
     assert at.asked == [(["t"], ["id"])]
@@ -130,7 +130,7 @@ def test_a_picture_is_shown_to_whom_may_query_the_column(warehouse: Warehouse) -
 def test_what_cannot_be_drawn_is_told(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An index without a key, and a Python without matplotlib, with what to do."""
+    """The index has no key, or matplotlib is missing. The error says what to do."""
     warehouse.create_table("empty", [[]])
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX v ON empty (id)")
@@ -143,7 +143,7 @@ def test_what_cannot_be_drawn_is_told(
 
 
 def test_the_files_of_a_scan_are_those_that_the_driver_plans(warehouse: Warehouse) -> None:
-    """The table must be one; the session of the user plans it."""
+    """The query must have exactly one table, and the user's session plans it."""
     asked: list[Any] = []
 
     def plan(session: Any, table: Any, predicate: str) -> str:
@@ -163,7 +163,7 @@ def test_the_files_of_a_scan_are_those_that_the_driver_plans(warehouse: Warehous
 
 
 def test_the_counters_of_the_driver_and_the_size_of_the_cache(warehouse: Warehouse) -> None:
-    """A bound of 0 where the cache has none."""
+    """The bound is 0 if the cache has no bound."""
     counters = [["scans", None, 5], ["unused", "gone", 1]]
     driver = SimpleNamespace(counters=lambda: json.dumps(counters))
     at = statement(warehouse, driver=driver, cache=FileCache(1 << 20))

@@ -1,4 +1,7 @@
-"""Stored tables of the parser: they parse as computed ones do, and only where they fit."""
+"""Stored tables of the parser give the results of computed tables.
+
+They are only used if they fit.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ TEXTS = (
 
 
 def parsed(parser: Any, text: str) -> Any:
-    """The tree, or what is wrong and what was expected."""
+    """The tree, or the error with the expected words."""
     try:
         return parser.parse(text, start="start")
     except UnexpectedToken as error:
@@ -33,7 +36,7 @@ def parsed(parser: Any, text: str) -> Any:
 
 
 def test_stored_tables_parse_as_computed_ones() -> None:
-    """Trees and errors are the same, and so are the rules by themselves."""
+    """Trees and errors are the same, and so are the results of single rules."""
     stored, computed = from_tables(encode_tables()), compute_grammar()
     assert stored is not None
     for text in TEXTS:
@@ -45,7 +48,7 @@ def test_stored_tables_parse_as_computed_ones() -> None:
 def test_tables_of_another_grammar_or_another_lark_are_not_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nor is what is no such file."""
+    """Other files are not loaded either."""
     tables = encode_tables()
     assert from_tables(b"") is None
     assert from_tables(tables[:10]) is None
@@ -57,7 +60,7 @@ def test_tables_of_another_grammar_or_another_lark_are_not_loaded(
 def test_a_parser_is_loaded_where_there_are_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And computed where there are none: a checkout may not be built."""
+    """Without stored tables the parser is computed, as in a checkout that was not built."""
     (tmp_path / "statements").mkdir()
     (tmp_path / "jars").mkdir()
     grammar = Path(grammar_tables.__file__).with_name("grammar.lark").read_text()

@@ -44,13 +44,13 @@ def _pairs(file: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("statement", "record"), _pairs("statements.txt"))
 def test_a_statement_parses_to_its_record(statement: str, record: str) -> None:
-    """Each statement form, quoting rule and comment rule gives the record written beside it."""
+    """Each statement form, quoting rule and comment rule gives the record beside it."""
     assert repr(parse_statement(statement)) == record
 
 
 @pytest.mark.parametrize(("statement", "message"), _pairs("statements-errors.txt"))
 def test_a_wrong_statement_is_refused_in_words(statement: str, message: str) -> None:
-    """A refusal says where, what was found, what is expected, and points at it."""
+    """The error says where it is, what was found, what is expected, and points at the place."""
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
     assert refusal.value.condition == "SIEVE_SYNTAX_ERROR"
@@ -61,7 +61,7 @@ def test_a_wrong_statement_is_refused_in_words(statement: str, message: str) -> 
     "statement", (GOLDEN / "statements-identity.txt").read_text(encoding="utf-8").splitlines()
 )
 def test_a_record_says_all_that_the_statement_said(statement: str) -> None:
-    """Written out again from its record, a statement in full form is letter for letter the same."""
+    """A statement in full form, rendered from its record, is the same text."""
     assert _written(parse_statement(statement)) == statement
 
 
@@ -105,13 +105,16 @@ def test_a_record_says_all_that_the_statement_said(statement: str) -> None:
     ],
 )
 def test_a_wrong_call_is_refused_in_words(call: str, problem: str) -> None:
-    """An unknown procedure or argument with the nearest name; what is missing, twice or no name."""
+    """An unknown procedure or argument gets the nearest name.
+
+    Missing, repeated and unnamed arguments are refused.
+    """
     with pytest.raises(InvalidInputError, match=problem):
         parse_statement(f"CALL sieve.{call}")
 
 
 def test_a_long_line_is_cut_around_the_place() -> None:
-    """The caret stays under the offending word however far to the right it stands."""
+    """The caret is below the wrong word, however far to the right the word is."""
     statement = f"CREATE SIEVE INDEX ON t ({', '.join(f'column{i}' for i in range(500))} x)"
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
@@ -133,14 +136,14 @@ def test_a_long_line_is_cut_around_the_place() -> None:
     ],
 )
 def test_texts_are_unescaped_as_spark_does(literal: str, value: str) -> None:
-    """A doubled quote is one, a backslash escapes, and a raw text is as it stands."""
+    """A doubled quote is one quote, a backslash escapes, and a raw text stays the same."""
     made = parse_statement(f"CREATE SIEVE INDEX ON t (c) COMMENT {literal}")
     assert isinstance(made, CreateIndex)
     assert made.comment == value
 
 
 def test_the_caret_stands_under_the_word_as_it_is_shown() -> None:
-    """A letter with an accent of its own takes one cell, and a Chinese one two."""
+    """A combining accent takes no cell of its own, and a Chinese character takes two cells."""
     for before, cells in (("e\u0301e\u0301", 2), ("\u8868\u8868", 4), ("ee", 2)):
         with pytest.raises(InvalidInputError) as refusal:
             parse_statement(f"DROP SIEVE INDEX `{before}` x ON t")
@@ -157,7 +160,7 @@ def test_lines_are_counted_as_editors_count_them(end: str) -> None:
         parse_statement(f"{end}SHOW SIEVE wrong")
 
 
-# Letters that break naive quoting, and pieces of the language itself.
+# These letters break naive quoting, or belong to the language itself.
 hostile = st.text(
     st.one_of(st.sampled_from("`'\"\\;-/*().,= \n\t\0#éß表😀"), st.characters(codec="utf-8")),
     min_size=1,
@@ -229,13 +232,13 @@ commands: st.SearchStrategy[Command] = st.one_of(
 
 @given(commands)
 def test_any_name_survives_quoting(command: Command) -> None:
-    """Names and texts of any characters come back as they were, inside any statement."""
+    """Names and texts of any characters survive rendering and parsing in any statement."""
     assert parse_statement(_written(command)) == command
 
 
 @given(commands, st.data())
 def test_comments_and_case_change_nothing(command: Command, data: st.DataObject) -> None:
-    """Comments between words and keywords in any case leave the record the same."""
+    """Comments between words, and keywords in any case, do not change the record."""
     gaps = st.sampled_from([" ", "\n", " /* ` ' /* */ */ ", " -- it's\n", "\t\r\n"])
     words = re.findall(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|[^ `']+", _written(command), re.DOTALL)
     text = "".join(
@@ -248,7 +251,7 @@ def test_comments_and_case_change_nothing(command: Command, data: st.DataObject)
 
 @given(st.lists(pieces | hostile, max_size=14).map(" ".join) | st.text())
 def test_no_text_brings_the_parser_down(text: str) -> None:
-    """Whatever the text, the answer is a record or a syntax error with its place."""
+    """Any text gives a record or a syntax error with its place."""
     with contextlib.suppress(InvalidInputError):
         parse_statement(text)
         return
@@ -258,14 +261,14 @@ def test_no_text_brings_the_parser_down(text: str) -> None:
 
 @given(hostile.filter(lambda text: text.strip()), st.sampled_from(["", " ", "\n/* x */ "]))
 def test_the_query_of_explain_is_spark_s_to_judge(tail: str, gap: str) -> None:
-    """EXPLAIN SIEVE takes what follows letter for letter, however wrong it may be."""
+    """EXPLAIN SIEVE takes the rest of the text unchanged, however wrong it may be."""
     command = parse_statement(f"EXPLAIN SIEVE {gap}SELECT {tail}")
     assert command == ExplainSieve(f"SELECT {tail}".rstrip())
 
 
 @given(hostile.filter(lambda text: text.strip()))
 def test_the_predicate_of_estimate_is_spark_s_to_judge(tail: str) -> None:
-    """So is what stands behind WHERE, but for the semicolons after it."""
+    """The text after WHERE is taken unchanged, without the semicolons at its end."""
     command = parse_statement(f"ESTIMATE SIEVE INDEX ON t (a) WHERE b = 1 AND {tail}")
     assert isinstance(command, EstimateIndex)
     assert command.predicate == f"b = 1 AND {tail}".rstrip().rstrip("; \t\r\n")
@@ -338,7 +341,7 @@ def _options(options: dict[str, OptionValue]) -> str:
 
 def _literal(value: OptionValue) -> str:
     if isinstance(value, str):
-        # Before % and _ Spark keeps a backslash, for LIKE patterns.
+        # Spark keeps a backslash before % and _, for LIKE patterns.
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
     return str(value).lower() if isinstance(value, bool) else repr(value)

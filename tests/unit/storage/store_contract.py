@@ -1,4 +1,4 @@
-"""What every store must do; each backend's test class inherits these tests."""
+"""The contract of every store; each backend's test class inherits these tests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sieve.storage.permissions import Permissions
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A temporary folder that others may enter, outside those of pytest.
+    """A temporary folder that other users may enter, outside pytest's folders.
 
-    Each pytest that starts closes the folder above all of its own to others.
+    Each starting pytest closes its own top folder to other users.
     """
     with tempfile.TemporaryDirectory(prefix="sieve-") as name:
         folder = Path(name).resolve()
@@ -31,10 +31,10 @@ def open_folder() -> Iterator[Path]:
 
 
 class StoreContract:
-    """Needs two fixtures: `store`, and `folder`, the URI of an empty folder of its own."""
+    """Needs two fixtures: `store`, and `folder`, the URI of an empty folder."""
 
     def test_read_gives_the_bytes_created(self, store: Store, folder: str) -> None:
-        """What create was given comes back whole, also when empty or larger than one buffer."""
+        """The created bytes are read back, also if they are empty or longer than one buffer."""
         for name, data in (("empty", b""), ("all", bytes(range(256))), ("big", b"\x00\xff" * 5**9)):
             uri = join(folder, name)
             assert store.create(uri, data) is True
@@ -42,26 +42,26 @@ class StoreContract:
             assert store.size(uri) == len(data)
 
     def test_second_create_changes_nothing(self, store: Store, folder: str) -> None:
-        """A file that exists keeps its content, and create says False."""
+        """An existing file keeps its content, and create returns False."""
         uri = join(folder, "1.json")
         assert store.create(uri, b"first") is True
         assert store.create(uri, b"second") is False
         assert store.read(uri) == b"first"
 
     def test_create_leaves_no_other_names(self, store: Store, folder: str) -> None:
-        """Winning and losing calls alike clean up what they wrote on the way."""
+        """Successful and failed calls both delete their temporary files."""
         store.create(join(folder, "1.json"), b"x")
         store.create(join(folder, "1.json"), b"y")
         assert [entry.name for entry in store.list(folder)] == ["1.json"]
 
     def test_create_does_not_make_folders(self, store: Store, folder: str) -> None:
-        """A paused writer cannot bring the folder of a dropped index back."""
+        """Hence a paused writer cannot restore the folder of a dropped index."""
         with pytest.raises(GoneError):
             store.create(join(folder, "gone", "1.json"), b"x")
         assert not store.exists(join(folder, "gone"))
 
     def test_odd_names_are_taken_literally(self, store: Store, folder: str) -> None:
-        """Blanks, percent signs and non-ASCII letters mean themselves."""
+        """Blanks, percent signs and non-ASCII letters are literal."""
         for name in ("a b", "100%25", "ärger", "q?x#y"):
             inner = join(folder, name)
             store.mkdirs(inner)
@@ -70,7 +70,7 @@ class StoreContract:
         assert {entry.name for entry in store.list(folder)} == {"a b", "100%25", "ärger", "q?x#y"}
 
     def test_absent_things(self, store: Store, folder: str) -> None:
-        """Absence is None or False where it is a question, and an error where a file is needed."""
+        """A missing file gives None or False for a question, and an error if a file is needed."""
         uri = join(folder, "none")
         assert store.size(uri) is None
         assert store.exists(uri) is False
@@ -84,7 +84,7 @@ class StoreContract:
         assert store.size(folder) is None
 
     def test_read_stops_at_its_limit(self, store: Store, folder: str) -> None:
-        """A file longer than the caller is ready for is refused, one just as long is not."""
+        """A file longer than the limit is refused, and a file of exactly the limit is read."""
         uri = join(folder, "f")
         store.create(uri, b"12345")
         assert store.read(uri, limit=5) == b"12345"
@@ -102,7 +102,7 @@ class StoreContract:
         assert (second.name, second.is_dir) == ("b", True)
 
     def test_delete(self, store: Store, folder: str) -> None:
-        """A file goes, a folder goes with all it holds, and deleting what is gone is no error."""
+        """Files and whole folders can be deleted, and deleting a missing file is no error."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "b", "c", "x"), b"")
         store.create(join(folder, "a"), b"")
@@ -111,7 +111,7 @@ class StoreContract:
         assert store.list(folder) == []
 
     def test_the_clock_leaves_no_probe(self, store: Store, folder: str) -> None:
-        """Asking for the time never goes backwards and leaves the folder as it was."""
+        """The time never goes backwards, and asking for it leaves the folder unchanged."""
         before, after = store.now_ms(folder), store.now_ms(folder)
         assert 1_500_000_000_000 < before <= after
         assert store.list(folder) == []
@@ -119,14 +119,14 @@ class StoreContract:
             store.now_ms(join(folder, "none"))
 
     def test_foreign_uris_are_refused(self, store: Store, folder: str) -> None:
-        """Other schemes and ways out of the folder raise before anything is touched."""
+        """Other schemes and paths that leave the folder raise before anything is touched."""
         for uri in ("http://host/x", "/no/scheme", join(folder, "x") + "/../../y", folder + "\0"):
             for reach in (store.read, store.delete):
                 with pytest.raises((InvalidInputError, UnsupportedError)):
                     reach(uri)
 
     def test_parent_finds_the_folder(self, store: Store, folder: str) -> None:
-        """The parent of a member is its folder, and is listed by the store."""
+        """The parent of a member is its folder, which the store can list."""
         store.create(join(folder, "f"), b"")
         assert store.list(parent(join(folder, "f"))) == store.list(folder)
 
@@ -137,7 +137,7 @@ class PermissionsContract:
     def test_new_folders_and_files_are_as_open_as_their_folder(
         self, store: Store, folder: str
     ) -> None:
-        """What is made below a restricted folder gets no more bits than the folder has."""
+        """A new file or folder gets no more permission bits than its restricted folder."""
         owner = store.permissions(folder)
         store.restrict(folder, Permissions(owner.owner, owner.group, 0o750))
         inner = join(folder, "x", "y")
@@ -147,7 +147,7 @@ class PermissionsContract:
         assert store.permissions(join(inner, "f")).mode == 0o640
 
     def test_restrict_gives_the_mode_asked_for(self, store: Store, folder: str) -> None:
-        """Folders take the mode as it is, files without the execute bits."""
+        """Folders get the given mode, and files get it without the execute bits."""
         like = store.permissions(folder)
         store.create(join(folder, "f"), b"")
         for mode in (0o700, 0o755, 0o770):
@@ -156,7 +156,7 @@ class PermissionsContract:
             assert store.restrict(join(folder, "f"), asked).mode == mode & 0o666
 
     def test_permissions_count_the_folders_above(self, store: Store, folder: str) -> None:
-        """A file open to all in a folder closed to others is not open to others."""
+        """A file that is open to all, in a folder closed to others, is closed to others."""
         own = store.permissions(folder)
         inner = join(folder, "inner")
         store.mkdirs(inner)
@@ -169,7 +169,7 @@ class AtomicCreateContract:
     """For backends where create is atomic between processes; needs the same fixtures."""
 
     def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
-        """Of eight threads at one name exactly one is told True, and its bytes are there."""
+        """Exactly one of eight threads with one name gets True, and the file has its bytes."""
         for turn in range(10):
             uri = join(folder, f"{turn}.json")
             start = threading.Barrier(8)

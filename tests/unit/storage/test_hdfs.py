@@ -1,4 +1,4 @@
-"""What the Hadoop store refuses and whose rights it gives, without a JVM."""
+"""What the Hadoop store refuses and which permissions it sets, without a JVM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.storage.permissions import Permissions
 
 @pytest.mark.parametrize("scheme", ["s3", "abfss", "http", "viewfs"])
 def test_schemes_without_an_atomic_rename(scheme: str) -> None:
-    """A file system that cannot decide between two writers is refused before it is asked."""
+    """A file system that cannot decide between two writers is refused before any call."""
     store = store_for(f"{scheme}://place/x", None, None)
     with pytest.raises(UnsupportedError, match=r"spark\.sieve\.path"):
         store.create(f"{scheme}://place/x/f", b"")
@@ -35,11 +35,11 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
 def test_an_owner_that_may_not_be_set_stays(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
-    """Local file systems report it as a failed command; a store that fails is another matter."""
+    """Local file systems report the refusal as a failed command. Another failure is an error."""
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,
         getClass=lambda: SimpleNamespace(
-            # A name that is made anew each time, as py4j has it.
+            # The name is a new object each time, as in py4j.
             getName=lambda: "".join(failure), getSuperclass=lambda: None
         ),
     )  # fmt: skip
@@ -72,7 +72,10 @@ def test_an_owner_that_may_not_be_set_stays(
 def test_nobody_else_is_let_in_while_rights_change(
     monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int, has_acl: bool, ignores: bool
 ) -> None:
-    """A list of rights goes; a file system that takes no mode cannot keep an index."""
+    """The access control list is removed.
+
+    A file system that accepts no mode cannot have an index.
+    """
     calls: list[Any] = []
     mode = [0o777]
 

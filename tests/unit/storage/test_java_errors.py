@@ -1,4 +1,4 @@
-"""What is told of an error by its class, condition and stack."""
+"""Classification of an error by its class, condition and stack."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Java:
 
 
 def spark_error(java: Java, text: str = "[SIEVE_INDEX_DROPPED] said by the way") -> Exception:
-    """What PySpark makes of a Java exception."""
+    """The PySpark exception for a Java exception."""
     error = PySparkException(text)
     error._origin = java  # type: ignore[attr-defined]
     return error
 
 
 def test_conditions_are_those_of_all_that_an_error_was_raised_from() -> None:
-    """Java's causes by either name of the method, and Python's; the text of none."""
+    """The causes are Java's, by either name of the method, and Python's. Messages do not count."""
     inner = Java(cause=Java(getErrorClass="FAILED_READ_FILE.NO_HINT"), getCondition=None)
     outer = Java(getCondition="TABLE_OR_VIEW_NOT_FOUND", cause=inner)
     error = ConflictError("SIEVE_TABLE_MOVED", "[SIEVE_OTHER] in words")
@@ -83,7 +83,7 @@ sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] file:/r is not to be seen
 
 
 def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> None:
-    """In the exceptions of Spark and PySpark for Python errors alone, however deep they lie."""
+    """The line counts only in Spark's and PySpark's exceptions for Python errors, at any depth."""
     python = Java("org.apache.spark.api.python.PythonException", TRACEBACK)
     job = Java("org.apache.spark.SparkException", "Job aborted due to " + TRACEBACK, cause=python)
     assert worker_conditions(spark_error(job)) == {"SIEVE_ROOT_NOT_SHARED"}
@@ -93,7 +93,10 @@ def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> Non
 
 
 def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
-    """An anonymous class in it is the class itself; a class that begins alike is another."""
+    """An anonymous class in the class counts as the class.
+
+    Another class with the same beginning does not.
+    """
     reader = "org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1"
     failed = Java("java.io.IOException", stack=("java.io.File", reader))
     assert raised_in(spark_error(Java(cause=failed)), "FileScanRDD")
@@ -102,7 +105,7 @@ def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
 
 
 def test_nothing_is_decided_by_the_text_of_an_error() -> None:
-    """But whether a message names a file, which is a question of its text."""
+    """The only exception is whether a message names a file, since this is about the message."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):
@@ -133,7 +136,7 @@ def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None
 def test_a_missing_right_is_told_by_class_or_state(
     name: str, state: str | None, is_denied: bool
 ) -> None:
-    """Of any cause; an exception that is not Spark's own has no state."""
+    """Any cause counts, and an exception that is not Spark's own has no state."""
     told = {} if state is None else {"getSqlState": state}
     assert denied(spark_error(Java(cause=Java(name, **told)))) == is_denied
     assert not denied(ValueError("AccessControlException"))
@@ -150,7 +153,7 @@ def test_a_missing_right_is_told_by_class_or_state(
     ],
 )
 def test_a_server_has_answered_unless_a_connection_failed(names: list[str], replied: bool) -> None:
-    """An error without a Java exception says nothing of a server."""
+    """An error without a Java exception says nothing about a server."""
     java = None
     for name in reversed(names):
         java = Java(name, cause=java)

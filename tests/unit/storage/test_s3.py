@@ -1,4 +1,4 @@
-"""Puts to object stores: conditional ones, and what is done where a bucket knows no conditions."""
+"""Puts to object stores: conditional puts, and buckets that ignore conditions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sieve.storage.s3 import PAUSES, S3Store
 def test_a_bucket_is_probed_by_two_puts_of_one_name(
     monkeypatch: pytest.MonkeyPatch, second: bool, lack: str
 ) -> None:
-    """A server that takes both does not decide between writers."""
+    """A server that accepts both puts does not decide between writers."""
     answers, deleted = [True, second], list[str]()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: uri)
     monkeypatch.setattr(S3Store, "_put_if_absent", lambda *_: answers.pop(0))
@@ -32,7 +32,10 @@ def test_a_bucket_is_probed_by_two_puts_of_one_name(
 
 
 def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bool, list[int]]:
-    """Puts if absent, against a server that answers so; the result, and the puts that it took."""
+    """Puts if absent, against a server with given replies.
+
+    Returns the result and the number of puts.
+    """
     left, puts = [*statuses], list[int]()
 
     def put(*_: Any) -> None:
@@ -49,7 +52,7 @@ def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bo
 
 
 def test_a_put_that_meets_another_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other may fail; in the end the server says which was first."""
+    """The other put may fail, and in the end the server says which put was first."""
     assert put_with(monkeypatch, 409, 409, None) == (True, [0, 1, 2])
     assert put_with(monkeypatch, 409, 412) == (False, [0, 1])
 
@@ -58,13 +61,16 @@ def test_a_put_that_meets_another_is_repeated(monkeypatch: pytest.MonkeyPatch) -
 def test_a_put_of_unknown_outcome_is_reported(
     monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
 ) -> None:
-    """Another error is not repeated, and a collision only so many times."""
+    """Another error is not repeated, and a collision is repeated a limited number of times."""
     with pytest.raises(UnknownOutcomeError):
         put_with(monkeypatch, *statuses)
 
 
 def test_a_single_writer_looks_before_it_puts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without conditions nobody else may write; and where others may, nothing is put at all."""
+    """Without conditional puts only a single writer puts, after a check.
+
+    Otherwise nothing is put.
+    """
     there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
     fs = SimpleNamespace(
         getFileStatus=lambda _: SimpleNamespace(isDirectory=lambda: True),

@@ -1,4 +1,4 @@
-"""Which calls of Hadoop's S3A a put makes, and what it says of each answer of the server."""
+"""The calls of Hadoop's S3A for a put, and the result for each reply of the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ S3_EXCEPTION = "software.amazon.awssdk.services.s3.model.S3Exception"
 
 
 class Failure:
-    """A Java exception as py4j shows it, around a response of S3 with a status."""
+    """A Java exception as py4j shows it, for a response of S3 with a status."""
 
     _target_id = "o1"
 
@@ -48,7 +48,7 @@ class Failure:
 
 
 def failure(status: int) -> Py4JJavaError:
-    """What S3A raises for a response of the server."""
+    """The exception of S3A for a response of the server."""
     inner = Failure(S3_EXCEPTION, status)
     return Py4JJavaError("", Failure("org.apache.hadoop.fs.s3a.AWSS3IOException", cause=inner))
 
@@ -71,9 +71,9 @@ class Bucket:
 
     Attributes:
         capable: whether Hadoop can put conditionally.
-        answers: the status of each put, in turn; 0 is success, -1 success whose reply is lost.
+        answers: the status of each put in turn; 0 is success, -1 is success with a lost reply.
         objects: bytes and writer of each object.
-        calls: what was asked, in order.
+        calls: the calls in order.
     """
 
     capable: bool = True
@@ -108,7 +108,7 @@ class Bucket:
         self.calls.append(f"mkdirs {path}")
 
     def store(self, **words: Any) -> S3Store:
-        """A store over it."""
+        """A store over the bucket."""
         version = SimpleNamespace(getVersion=lambda: "3.3.6")
         hadoop = SimpleNamespace(util=SimpleNamespace(VersionInfo=version))
         jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
@@ -175,7 +175,7 @@ PROBED = ["put if absent", "put if absent", "delete False"]
 
 
 def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
-    """The second put of a name fails, and what was put is the first's bytes, chunk after chunk."""
+    """The second put of a name fails, and the object has the first put's bytes, in chunks."""
     data = bytes(CHUNK) + b"end"
     assert [bucket.store().create(FILE, d) for d in (data, b"other")] == [True, False]
     assert bucket.objects[FILE][0] == data
@@ -185,7 +185,10 @@ def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
 
 
 def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> None:
-    """By a pause of 0.5 to 1.5 times 0.1, 0.4 and 1.6 seconds; then it is an unknown outcome."""
+    """The pauses are 0.5 to 1.5 times 0.1, 0.4 and 1.6 seconds.
+
+    After that the outcome is unknown.
+    """
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [409, 409, 409, 0]
     assert bucket.store().create(FILE, b"x")
@@ -207,7 +210,7 @@ def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: in
 
 
 def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
-    """The retry meets the object of the first attempt, which names its writer."""
+    """The retry finds the object of the first attempt, which names its writer."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [-1]
     assert bucket.store().create(FILE, b"x")
@@ -225,7 +228,7 @@ def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
 def test_a_bucket_without_conditions_serves_one_writer(
     bucket: Bucket, capable: bool, answers: list[int], lack: str
 ) -> None:
-    """It looks before each put, and others are told what to do."""
+    """The writer checks before each put. Other drivers get an error that says what to do."""
     bucket.capable, bucket.answers = capable, answers
     with pytest.raises(UnsupportedError, match=f"{lack}.*single.writer=true"):
         bucket.store().create(FILE, b"x")
@@ -238,7 +241,7 @@ def test_a_bucket_without_conditions_serves_one_writer(
 
 
 def test_a_bucket_that_does_not_answer_is_probed_again(bucket: Bucket) -> None:
-    """Nothing is known of it, so nothing is remembered."""
+    """The result of the probe is unknown, so it is not stored."""
     bucket.answers = [500]
     with pytest.raises(UnavailableError, match="cannot tell whether s3a://bucket decides") as told:
         bucket.store().create(FILE, b"x")
@@ -259,7 +262,7 @@ def test_what_cannot_be_written_is_not_put(bucket: Bucket) -> None:
 def test_a_missing_right_is_no_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server refused the put."""
+    """The server refused the put, so the outcome is known."""
     s3._lacks["s3a://bucket"] = ""
     denied = Py4JJavaError("", Failure("java.nio.file.AccessDeniedException"))
     monkeypatch.setattr(Put, "close", lambda _: (_ for _ in ()).throw(denied))
@@ -268,7 +271,7 @@ def test_a_missing_right_is_no_unknown_outcome(
 
 
 def test_a_folder_must_be_there(bucket: Bucket) -> None:
-    """S3 would make a file below a file, and below nothing."""
+    """S3 would create a file below a file, and below a missing folder."""
     for parent in ("file", "gone"):
         with pytest.raises(GoneError, match=f"cannot create {HOME}/{parent}/f"):
             bucket.store().create(f"{HOME}/{parent}/f", b"x")
@@ -282,7 +285,7 @@ def test_a_folder_must_be_there(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("group", ["s3a://a", "s3a://z", "staff"])
 def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str) -> None:
-    """A bucket stands for a group whose members are those that its policy admits."""
+    """A bucket stands for a group, whose members are the users that the bucket policy admits."""
     own = Permissions("me", "s3a://bucket", 0o770)
     assert bucket.store().permissions(FILE) == own
     assert bucket.store().restrict(FILE, Permissions("you", "s3a://bucket", 0o700)) == own
@@ -293,7 +296,7 @@ def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str
 def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may be ours."""
+    """The object may be this writer's."""
     s3._lacks["s3a://bucket"] = ""
     bucket.objects[FILE] = b"x", b"another"
 
@@ -309,7 +312,7 @@ def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
 def test_a_bucket_that_is_written_to_by_one_driver_alone_is_told_of_once(
     bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only where the bucket lacks conditions."""
+    """The warning only appears if the bucket lacks conditional puts."""
     bucket.capable = False
     alone = bucket.store(single_writer=True)
     for name in ("f", "g"):

@@ -1,4 +1,4 @@
-"""What the log of a Delta table tells of its files since a commit, and when it tells too little."""
+"""What the log of a Delta table tells about changed files, and when it tells too little."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Access:
     """The shim's access to a table whose newest commit is ``newest``.
 
     Attributes:
-        versions: the commits that the log still has after the one asked for; None: it fails.
+        versions: the log's commits after the given one; None makes the call fail.
         table: identity of the table.
     """
 
@@ -40,7 +40,7 @@ class Access:
 
 
 def test_commits_in_a_row_tell_all() -> None:
-    """Touched files are told by path, and those of them that are there as a listing tells them."""
+    """Changed files are listed by path, and existing ones of them as in a listing."""
     access = Access(6, [4, 5, 6])
     changed = delta.list_changed(access, Commit(TABLE, 3))
     assert changed == (frozenset({"file:/t/a", "file:/t/b"}), LISTED)
@@ -63,13 +63,13 @@ def test_commits_in_a_row_tell_all() -> None:
     ids=["first gone", "one gone", "last gone", "all gone", "failed", "replaced", "back", "many"],
 )
 def test_all_is_listed_where_the_log_does_not_tell(access: Access) -> None:
-    """A commit that is not there, another table of the name, an earlier state, too many commits."""
+    """All is listed if a commit is missing, the table or its state differs, or for many commits."""
     assert delta.list_changed(access, Commit(TABLE, 3)) is None
 
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
 def test_two_hundred_commits_are_read_one_by_one(commits: int) -> None:
-    """Of more, a listing is as fast."""
+    """With more commits, a listing is as fast."""
     access = Access(3 + commits, [*range(4, 4 + commits)])
     found = delta.list_changed(access, Commit(TABLE, 3))
     assert (found is not None) == (commits <= 200)

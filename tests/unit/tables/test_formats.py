@@ -1,4 +1,4 @@
-"""Which tables a build refuses, and which versions of earlier releases a scan does not use."""
+"""Which tables a build refuses, and which versions of earlier releases a scan ignores."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NESTED = [
 
 @pytest.mark.parametrize("kind", NESTED, ids=str)
 def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
-    """Spark does not skip an object in its place: no build and no version is to be believed."""
+    """Spark does not skip an object in the void's place, so no build and no version counts."""
     parts = {"format": "json x", "records": "whole", "schema": schema(a="integer", v=kind)}
     assert is_outdated("json", parts)
     refused = refuse_option("t", parts)
@@ -45,14 +45,14 @@ def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
     ],
 )
 def test_other_tables_may_have_a_void(format_name: str, text: str) -> None:
-    """A column of that name is one like others; other formats find columns by place or by name."""
+    """A column named void is ordinary, and other formats find columns by position or by name."""
     parts = {"format": f"{format_name} x", "records": "whole", "schema": text}
     assert not is_outdated(format_name, parts)
     assert refuse_option("t", parts) is None
 
 
 def test_text_that_was_not_read_whole_proves_nothing() -> None:
-    """Versions of earlier releases lack the part of the fingerprint that says so."""
+    """Versions of earlier releases lack the fingerprint part that says so."""
     for format_name, outdated in (
         ("csv", True),
         ("json", True),
@@ -80,7 +80,7 @@ def test_text_that_was_not_read_whole_proves_nothing() -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary: bool) -> None:
-    """A query may split a file at other offsets than the build did, and find other values there."""
+    """A query may cut a file at other offsets than the build, and find other values there."""
     for format_name in ("csv", "json"):
         parts = {"format": f"{format_name} x", "records": "whole"} | own
         assert is_outdated(format_name, parts) is vary
@@ -120,7 +120,7 @@ def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary:
     ],
 )
 def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> None:
-    """A user reads what the table is and what would help."""
+    """The error says what the table is and what would help."""
     refused = refuse_kind("shop.t", kind)
     assert refused.condition == "SIEVE_UNSUPPORTED_TABLE"
     assert refused.message.startswith("shop.t is ")
@@ -139,7 +139,7 @@ def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> N
 def test_names_that_a_build_adds_are_no_names_of_columns(
     columns: list[str], taken: str | None
 ) -> None:
-    """In any case; the message names the first and what to do."""
+    """Names match in any case, and the error names the first one and a remedy."""
     refused = refuse_names("shop.t", columns)
     if taken is None:
         assert refused is None
@@ -163,7 +163,7 @@ def test_names_that_a_build_adds_are_no_names_of_columns(
 def test_stray_quotes_may_not_depend_on_other_columns(
     format_name: str, handling: str | None, refused: bool
 ) -> None:
-    """Only the default of CSV reads a value in the same way whatever else a query reads."""
+    """With CSV's default only, a value does not depend on the other columns of the query."""
     option = {} if handling is None else {"option.unescapedquotehandling": handling}
     found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)
     assert (found is not None) == refused

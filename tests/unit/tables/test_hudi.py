@@ -1,4 +1,4 @@
-"""What a Hudi table's properties, timeline and log files allow: the decisions, without Hudi."""
+"""Decisions about a Hudi table's properties, timeline and log files, without Hudi."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ARCHIVE = "file:/t/.hoodie/timeline/history"
 
 
 def text(value: str) -> Any:
-    """A Java object that has this text."""
+    """A Java object with this text."""
     return SimpleNamespace(toString=lambda: value)
 
 
@@ -45,7 +45,7 @@ def text(value: str) -> Any:
     ],
 )
 def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: str | None) -> None:
-    """Their slices hold what a reader of Parquet does not see, or listings do not show."""
+    """Readers of Parquet miss some rows of their slices, or listings do not show the slices."""
     assert refusal(PARTS | more) == refused
 
 
@@ -63,12 +63,12 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
     ],
 )
 def test_whose_records_are_as_one_write_wrote_them(more: Mapping[str, str], whole: bool) -> None:
-    """Not where a merge makes records of parts of others, or a reader merges in its own way."""
+    """Records differ if a merge joins parts of records, or a reader merges in its own way."""
     assert takes_whole_records(PARTS | more) == whole
 
 
 class Timeline:
-    """The shim's access to a table's timeline: action, whether it is done, and when."""
+    """The shim's access to a table's timeline: action, whether it is done, and its time."""
 
     def __init__(
         self,
@@ -115,13 +115,13 @@ OWN = ("commit", True, AT)
     ],
 )
 def test_where_nothing_was_written_no_partition_changed(actions: Sequence[Any]) -> None:
-    """What keeps rows as they are does not count, nor what is older or not complete."""
+    """Actions that keep rows do not count, nor do earlier or incomplete actions."""
     assert changed_partitions(Timeline(*actions), AT) == frozenset()
 
 
 @pytest.mark.parametrize("at", [AT + 1, None])
 def test_partitions_of_later_commits_changed(at: int | None) -> None:
-    """A commit that does not say when it was complete may be later."""
+    """A commit without a completion time may be later."""
     found = changed_partitions(
         Timeline(("deltacommit", True, 5), OWN, ("deltacommit", True, at)), AT
     )
@@ -148,7 +148,7 @@ def test_partitions_of_later_commits_changed(at: int | None) -> None:
     ],
 )  # fmt: skip
 def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
-    """Then all slices are listed."""
+    """All slices are then listed."""
     assert changed_partitions(timeline, AT) is None
 
 
@@ -162,7 +162,7 @@ def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
     ids=["commits", "partitions", "archived"],
 )
 def test_a_timeline_at_its_limits_tells(timeline: Timeline) -> None:
-    """So many are asked, and what was archived long before says nothing."""
+    """Up to the limits, commits are read. Commits that were archived long before do not matter."""
     assert changed_partitions(timeline, AT) is not None
 
 
@@ -218,7 +218,7 @@ class Slices:
 
 
 def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = False) -> bool:
-    """Whether what was appended since a state can be read alone; the frame then reads it so."""
+    """Whether the files appended since a state can be read alone; the frame then does so."""
     found = find_appended(access, {7: (*state, all_rows)}, PARTS)
     assert access.closed == len(access.read)
     assert bool(found) == bool(access.appends)
@@ -227,14 +227,14 @@ def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = 
 
 
 def test_what_was_appended_to_a_known_base_file_is_read_alone() -> None:
-    """All log files are looked into, and the reader is told from where it reads."""
+    """All log files are examined, and the reader is told where to start."""
     access = Slices()
     assert appended(access)
     assert (access.read, access.appends) == ([0, 1], [(7, 0)])
 
 
 def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_known() -> None:
-    """Else a row that a log file has hidden might show again."""
+    """Otherwise a row that a log file has hidden might become visible again."""
     access = Slices()
     assert appended(access, ONE, all_rows=True)
     assert (access.read, access.appends) == ([1], [(7, 1)])
@@ -243,7 +243,7 @@ def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_k
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
 def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
-    """It was written anew, or has what it has now."""
+    """The slice was rewritten, or has not changed."""
     assert not appended(Slices(), state, all_rows=True)
 
 
@@ -261,23 +261,23 @@ def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> No
     ids=["gone", "much", "deletes", "deletes at last", "partial", "compacted", "failure"],
 )
 def test_log_files_that_change_other_rows_are_read_with_all_of_the_slice(access: Slices) -> None:
-    """A block that is no block of rows, or hides more than its own keys; a failure is as good."""
+    """A block has no rows, or hides more than its own keys. A failure has the same effect."""
     assert not appended(access)
 
 
 def test_a_slice_at_the_limit_of_log_bytes_is_read_alone() -> None:
-    """A quarter of the base file."""
+    """The limit is a quarter of the base file."""
     assert appended(Slices(bytes_logged=25))
 
 
 def test_other_errors_are_not_taken_for_failures_of_hudi() -> None:
-    """A mistake of ours must show."""
+    """A programming error must not be hidden."""
     with pytest.raises(ArithmeticError):
         find_appended(Slices(error=ArithmeticError()), {7: (*BASE, False)}, PARTS)
 
 
 def test_nothing_is_asked_of_tables_that_merge_records() -> None:
-    """Nor where no slice is asked for."""
+    """Nothing is asked either if no slice is given."""
     access = Slices(error=ArithmeticError())
     assert find_appended(access, {}, PARTS) == frozenset()
     other = PARTS | {"hudi.hoodie.record.merge.mode": "CUSTOM"}
@@ -285,7 +285,7 @@ def test_nothing_is_asked_of_tables_that_merge_records() -> None:
 
 
 class Folders:
-    """A file system of which some folders are there."""
+    """A file system in which some folders exist."""
 
     def __init__(self, *there: str, listed: str | None = "[]", error: Exception | None = None):
         self._there, self._listed, self._error = there, listed, error
@@ -309,7 +309,7 @@ class Folders:
 
 
 def test_what_changed_is_listed_by_partition(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A partition that is gone has no files, and its folder may have changed, too."""
+    """A deleted partition has no files, and its folder counts as changed."""
     since: list[Any] = []
     partitions: list[Any] = [frozenset({"a", "b"})] * 3 + [None]
 
@@ -321,7 +321,7 @@ def test_what_changed_is_listed_by_partition(monkeypatch: pytest.MonkeyPatch) ->
     access = Folders("file:/t/a", listed="[1]")
     assert list_changed(access, 77) == (frozenset({"file:/t/a", "file:/t/b"}), "[1]")
     assert access.asked == [["a"]]
-    # All is listed where Hudi does not tell, or where it fails.
+    # All is listed if Hudi gives no answer, or if a call fails.
     assert list_changed(Folders("file:/t/a", listed=None), 77) is None
     assert list_changed(Folders(error=Py4JError("gone")), 77) is None
     assert list_changed(Folders(), 77) is None

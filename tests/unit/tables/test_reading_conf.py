@@ -38,5 +38,5 @@ def session(*keys: str) -> Any:
 def test_what_is_set_to_read_a_column(
     parts: dict[str, str], whole_texts: bool, keys: list[str], conf: Conf
 ) -> None:
-    """Structs with a default are read whole; only batches of whole texts have a limit of bytes."""
+    """Structs with a default are read whole, and only batches of whole texts have a byte limit."""
     assert reading_conf(session(*keys), parts, whole_texts=whole_texts) == conf

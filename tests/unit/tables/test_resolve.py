@@ -1,4 +1,4 @@
-"""A name that Spark does not know, and tables that no build reads, without Spark."""
+"""Names that Spark does not know, and tables that builds refuse, without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sieve.tables.resolve import open_table, plan_column
 
 
 class Session:
-    """A session whose catalog has some tables, and remembers whose listing was forgotten."""
+    """A session whose catalog has some tables, and which records invalidated listings."""
 
     def __init__(self, *tables: str, views: Sequence[str] = ()) -> None:
         self.forgotten: list[str] = []
@@ -43,7 +43,7 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
             cause = SimpleNamespace(getCondition=lambda: condition, getCause=lambda: None)
             error._origin = cause  # type: ignore[attr-defined]
             raise error
-        # A word that is made anew each time, as py4j has it.
+        # The word is a new object each time, as in py4j.
         return SimpleNamespace(kind=lambda: "".join(kind))
 
     def names(_session: object, database: str) -> str:
@@ -62,13 +62,13 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
     ],
 )
 def test_an_unknown_table_is_told_with_names_like_it(parts: list[str], told: str) -> None:
-    """Those of its database, if there are any."""
+    """The suggestions are tables of the same database, if there are any."""
     with pytest.raises(InvalidInputError, match=told):
         open_table(driver(None), None, Session(), parts)  # type: ignore[arg-type]
 
 
 def test_three_names_like_it_are_told() -> None:
-    """However many there are."""
+    """The error suggests at most three names."""
     tables = driver(None).tables()
     tables.names = lambda *_: json.dumps([f"orders{k}" for k in range(5)])
     shim = SimpleNamespace(tables=lambda: tables)
@@ -77,7 +77,7 @@ def test_three_names_like_it_are_told() -> None:
 
 
 def test_another_error_of_spark_is_told_as_it_is() -> None:
-    """A table that the user may not see is not one that there is none of."""
+    """A table that the user may not see is not reported as missing."""
     with pytest.raises(AnalysisException):
         open_table(driver(None, "OTHER"), None, Session(), ["t"])  # type: ignore[arg-type]
 
@@ -96,7 +96,7 @@ def test_another_error_of_spark_is_told_as_it_is() -> None:
 def test_a_listing_that_the_session_keeps_is_forgotten(
     parts: list[str], forgotten: list[str]
 ) -> None:
-    """A build must see the files of now; views and other catalogs have no such listing."""
+    """A build must see the current files. Views and other catalogs have no such listing."""
     session = Session("orders", "shop.orders", "shown", views=["shown"])
     with pytest.raises(UnsupportedError):
         open_table(driver("view"), None, session, parts)  # type: ignore[arg-type]
@@ -118,7 +118,7 @@ def resolved(format_name: str, **parts: str) -> Any:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "csv", "json", "delta", "hudi"])
 def test_a_table_of_files_is_opened(format_name: str) -> None:
-    """Of each format that is indexed."""
+    """This holds for each format that can be indexed."""
     driver = resolved(format_name, **{"hudi.hoodie.table.version": "9"})
     assert open_table(driver, None, Session(), ["orders"]).info.format_name == format_name  # type: ignore[arg-type]
 
@@ -132,13 +132,13 @@ def test_a_table_of_files_is_opened(format_name: str) -> None:
     ],
 )
 def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
-    """By the name that was typed."""
+    """The error has the name as typed."""
     with pytest.raises(UnsupportedError, match=rf"shop\.orders {told}"):
         open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
 
 
 def test_the_right_to_query_a_column_is_asked_for_by_planning() -> None:
-    """An authorizer refuses when Spark plans, whatever the names hold."""
+    """An authorizer refuses when Spark plans, whatever characters the names have."""
     planned: list[Any] = []
 
     def select(table: str, column: str) -> Any:

@@ -1,4 +1,4 @@
-"""Which files are old enough for their length and time to tell them from a later state."""
+"""Which files are so old that their length and time distinguish them from a later state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INDEX = "file:/warehouse/.sieve/1"
 
 @dataclass
 class Clocked:
-    """A file system with a clock that only waiting moves."""
+    """A file system with a clock that only waiting advances."""
 
     now: int = NOW
     waited: list[float] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Clocked:
         self.now += round(seconds * 1000)
 
     def snapshot(self, *listings: Sequence[DataFile], driver: int | None = None) -> Snapshot:
-        """A snapshot of a table that looks like each listing in turn."""
+        """A snapshot of a table, whose listing changes at each call."""
         left = iter(listings)
         return stable_snapshot(
             lambda: next(left),
@@ -49,7 +49,7 @@ def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
 
 
 def test_two_seconds_are_enough_and_need_no_wait() -> None:
-    """Of a file whose time is a whole second, exactly that old."""
+    """The file's time is a whole second, exactly two seconds ago."""
     disk = Clocked()
     snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
     assert snapshot.stable == (True, True)
@@ -58,7 +58,10 @@ def test_two_seconds_are_enough_and_need_no_wait() -> None:
 
 
 def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
-    """Whoever counts milliseconds counts no whole seconds; a whole one may be of either kind."""
+    """A fraction shows that the file system counts milliseconds.
+
+    A whole second may have either resolution.
+    """
     disk = Clocked()
     assert disk.snapshot([aged(1001), aged(1999, "b")]).stable == (True, True)
     assert disk.waited == []
@@ -68,7 +71,7 @@ def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
 
 
 def test_a_young_file_is_waited_for() -> None:
-    """The rest of its time passes, then the table is listed anew."""
+    """After the rest of the time has passed, the table is listed again."""
     disk = Clocked(NOW + 500)
     files = [aged(1499), aged(0, "b")]
     snapshot = disk.snapshot(files, files)
@@ -78,7 +81,7 @@ def test_a_young_file_is_waited_for() -> None:
 
 
 def test_what_changes_during_the_wait_stays_unsettled() -> None:
-    """The second listing counts; a file that is young in it again is not waited for again."""
+    """The second listing counts, and there is no second wait for a file that is young again."""
     disk = Clocked()
     again = DataFile("file:/warehouse/t/a", 10, NOW + 100)
     snapshot = disk.snapshot([aged(1000)], [again, aged(5000, "b")])
@@ -88,7 +91,10 @@ def test_what_changes_during_the_wait_stays_unsettled() -> None:
 
 
 def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
-    """A clock that ran ahead: that file stays unsettled, a young one beside it is waited for."""
+    """The writer's clock was ahead, so that file stays unsettled.
+
+    A young file beside it is waited for.
+    """
     disk = Clocked()
     assert disk.snapshot([aged(-3_600_000)]).stable == (False,)
     assert disk.waited == []
@@ -98,14 +104,14 @@ def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
 
 
 def test_without_a_probe_a_minute_must_have_passed_by_the_drivers_clock() -> None:
-    """A file system whose clock cannot be asked may be a minute ahead or behind."""
+    """A file system whose clock cannot be read may be a minute ahead or behind."""
     disk = Clocked(silent=True)
     assert disk.snapshot([aged(62_000), aged(30_000, "b")]).stable == (True, False)
     assert disk.waited == []
 
 
 def test_another_file_system_has_another_clock() -> None:
-    """Files that do not lie where the index lies are held to the driver's clock less a minute."""
+    """For files on another file system than the index, the driver's clock less a minute counts."""
     disk = Clocked()
     far = "s3a://bucket/t"
     snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])
@@ -113,7 +119,7 @@ def test_another_file_system_has_another_clock() -> None:
 
 
 def test_the_probe_decides_against_the_drivers_clock() -> None:
-    """A driver a day ahead does not make the file system's young files old."""
+    """The file system's young files stay young even if the driver's clock is a day ahead."""
     disk = Clocked()
     day = NOW + 86_400_000
     files = [aged(0)]
@@ -122,6 +128,6 @@ def test_the_probe_decides_against_the_drivers_clock() -> None:
 
 
 def test_an_empty_table_is_settled() -> None:
-    """No files: nothing to wait for."""
+    """A table without files needs no wait."""
     disk = Clocked()
     assert disk.snapshot([]) == Snapshot((), (), NOW)

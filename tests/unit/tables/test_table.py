@@ -1,4 +1,4 @@
-"""A table in a session, without Spark: its commits, its frames, and how it is registered."""
+"""A table in a session, without Spark: its commits, frames and registrations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OWN = Registration(SAMPLE.index, ("id",), "file:/r")
 
 
 def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: Any) -> Any:
-    """A table of a format; the shim's access to it answers some calls."""
+    """A table of a format, where the shim's access answers the given calls."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     info = warehouse.info("t") | {"format": format_name}
@@ -44,7 +44,7 @@ def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: 
 
 
 def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
-    """Files in the order of the listing; cuts by file, none where it is read whole."""
+    """Files have the order of the listing. Each file has its cuts, or none if it is read whole."""
     asked: list[Any] = []
     found = catalog_table(
         tmp_path,
@@ -59,7 +59,7 @@ def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
 
 
 def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
-    """So only a full listing tells what has changed, and each file is read whole."""
+    """Hence only a full listing shows changes, and each file is read whole."""
     found = catalog_table(tmp_path, "orc", instant=lambda: -1)
     assert found.changes("2025-03-01T12:00:00.000Z") is None
     assert (found.instant_ms(), found.commit()) == (None, None)
@@ -69,7 +69,7 @@ def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
 def test_the_timeline_of_a_hudi_table_tells_what_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By folder, since an instant; an instant may be the epoch."""
+    """Changes are folders since an instant, and the instant may be the epoch."""
     asked: list[Any] = []
     answers: list[Any] = [(frozenset({"file:/t/p=1"}), LISTED), None]
     monkeypatch.setattr(hudi, "list_changed", lambda *given: asked.append(given) or answers.pop(0))
@@ -89,7 +89,7 @@ def test_the_timeline_of_a_hudi_table_tells_what_changed(
 
 
 def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
-    """By path, since the commit of a version; one that has none tells nothing."""
+    """Changes are paths since the commit of a version. A version without a commit tells nothing."""
     found = catalog_table(
         tmp_path,
         "delta",
@@ -105,7 +105,7 @@ def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
 
 
 class Sessions:
-    """A session of Spark, and those that were cloned from it with their settings."""
+    """A session of Spark, and the sessions cloned from it with their settings."""
 
     def __init__(self) -> None:
         self.clones: list[dict[str, str]] = []
@@ -120,7 +120,7 @@ class Sessions:
 
 
 class Rows:
-    """A frame; records what is made of it."""
+    """A frame that records the calls."""
 
     def __init__(self, found: Any, _spark: Any) -> None:
         self.found, self.steps = found, list[Any]()
@@ -138,9 +138,10 @@ class Rows:
 def test_a_frame_is_read_in_a_session_of_its_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
 ) -> None:
-    """One for all columns with the same settings, and the user's where texts come whole.
+    """All columns with the same settings share a session.
 
-    A corrupt record of a text format has a location that names its file.
+    Whole texts are read in the user's session. A corrupt record of a text format has a location
+    that names its file.
     """
     monkeypatch.setattr(table, "DataFrame", Rows)
     monkeypatch.setattr(table, "functions", SimpleNamespace(expr=lambda text: text))
@@ -165,7 +166,7 @@ class Metastore(Access):
     """A metastore whose calls fail, before or after they have taken effect.
 
     Attributes:
-        publications: how many times it may be asked for the properties.
+        publications: how many times the properties may be read.
     """
 
     publications = 1 << 30
@@ -204,7 +205,10 @@ def registered(tmp_path: Path) -> Sequence[str]:
 
 
 def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    """By another statement; with the registration that it replaces, it may."""
+    """Another statement has taken the name.
+
+    A statement that replaces that registration may overwrite it.
+    """
     early, late = plain_table(tmp_path), plain_table(tmp_path)
     early.register("v", OWN)
     other = Registration(SAMPLE.index, ("id",), "file:/other")
@@ -222,7 +226,7 @@ def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> N
 def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none(
     tmp_path: Path,
 ) -> None:
-    """The properties tell; where they cannot be read, the outcome is unknown."""
+    """The properties show the outcome. If they cannot be read, the outcome is unknown."""
     with pytest.raises(MetastoreFault):
         plain_table(tmp_path, failing("before")).register("v", OWN)
     assert registered(tmp_path) == []
@@ -236,7 +240,10 @@ def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none
 
 
 def test_declared_columns_are_a_property(tmp_path: Path) -> None:
-    """Without columns there is none; a metastore that fails is told by the first line."""
+    """Without columns there is no property.
+
+    An error of the metastore is reported by its first line.
+    """
     plain_table(tmp_path).declare("id, name")
     assert Warehouse(tmp_path).properties("t")[DECLARED_COLUMNS] == "id, name"
     for columns in ("id", ""):

@@ -1,4 +1,4 @@
-"""What a table says of itself: columns by name and by the key that an index knows them by."""
+"""Metadata of a table: columns by name, and by the key that an index uses."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def info(folder: Path) -> TableInfo:
-    """A table with the column ``id`` alone."""
+    """A table with only the column ``id``."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [[1]])
     return PlainTable(warehouse, "t", no_fault).info
 
 
 def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
-    """An index may outlive its column: then the name that a user types is its key."""
+    """An index may outlive its column. The name that a user types is then the key."""
     table = info(tmp_path)
     assert table.key_of(("ID",)) == table.key_of(["id"]) == ("id",)
     assert table.key_of(["Gone"]) == ("Gone",)
@@ -60,7 +60,7 @@ def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
 def test_an_unknown_column_is_told_with_names_like_it(
     tmp_path: Path, columns: list[str], typed: str, hint: str
 ) -> None:
-    """Three at most that are half the same, or else the first twenty of all."""
+    """The error suggests up to three similar names, or else the first twenty names."""
     with pytest.raises(InvalidInputError) as caught:
         resolve_column(of_columns(tmp_path, *columns), [typed])
     assert caught.value.condition == "SIEVE_UNKNOWN_COLUMN"
@@ -70,7 +70,7 @@ def test_an_unknown_column_is_told_with_names_like_it(
 def test_a_column_is_resolved_in_any_case_unless_the_session_tells_cases_apart(
     tmp_path: Path,
 ) -> None:
-    """As Spark does; partition columns and the one of corrupt records, too."""
+    """Names match as in Spark, also for partition columns and the column of corrupt records."""
     table = of_columns(
         tmp_path, "Id", "_corrupt", partition_columns=("Day",), corrupt_column="_Corrupt"
     )
@@ -87,7 +87,7 @@ def test_a_column_is_resolved_in_any_case_unless_the_session_tells_cases_apart(
 
 
 def test_of_a_struct_a_field_is_offered(tmp_path: Path) -> None:
-    """Its first one; a struct without fields has its own name."""
+    """The first field is suggested, or the struct's own name if it has no fields."""
     fields = (("address",), "struct<town:string,street:string>"), (("address", "town"), "string")
     columns = tuple(Column(path, kind) for path, kind in fields)
     table = replace(info(tmp_path), columns=columns)
@@ -97,14 +97,14 @@ def test_of_a_struct_a_field_is_offered(tmp_path: Path) -> None:
 
 
 class Refusing(Access):
-    """An access whose property cannot be removed."""
+    """An access that refuses to remove a property."""
 
     def unsetProperty(self, _: str) -> None:  # noqa: N802 - the shim's name
         raise MetastoreFault("down")
 
 
 def test_only_its_own_registration_is_removed(tmp_path: Path) -> None:
-    """Another index may have been given the name meanwhile; or it is not there at all."""
+    """Another index may have got the name meanwhile, or the registration may be gone."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [[1]])
     table = PlainTable(warehouse, "t", no_fault)

@@ -28,7 +28,7 @@ def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
 
 
 def test_files_stand_in_order_of_their_least_key() -> None:
-    """Files are numbered anew by least key; those without a key are counted and left out."""
+    """Files are renumbered by least key. Files without a key are counted and left out."""
     layout = _layout([(50, 99, 0), (0, 9, 2), (40, 49, 2)], 4)
     assert layout.paths == ("f2", "f0")
     assert layout.without == 2
@@ -37,7 +37,7 @@ def test_files_stand_in_order_of_their_least_key() -> None:
 
 
 def test_a_picture_shows_the_share_of_each_cell() -> None:
-    """Half covered cells are half, points are seen, files that share a row are averaged."""
+    """Half covered cells are half dark, points are visible, and files in one row are averaged."""
     layout = _layout([(0, 14, 0), (95, 95, 0), (0, 99, 1)], 2)
     both = raster(layout.entries, layout.axis, 2, 2, 10)
     assert both[0].tolist() == pytest.approx([1, 0.5, *[0] * 7, 0.3])
@@ -47,7 +47,7 @@ def test_a_picture_shows_the_share_of_each_cell() -> None:
 
 
 def test_reads_are_means_over_covered_keys() -> None:
-    """Within a column each covered key counts alike; columns without keys say nothing."""
+    """Each covered key of a column counts equally, and columns without keys show nothing."""
     layout = _layout([(0, 9, 0), (5, 9, 1), (90, 90, 2), (99, 99, 2)], 3)
     mean, most = reads(layout.entries, layout.axis, 10)
     assert mean[0] == pytest.approx(1.5)
@@ -56,7 +56,7 @@ def test_reads_are_means_over_covered_keys() -> None:
 
 
 def test_the_whole_domain_can_be_drawn() -> None:
-    """Codes from the least to the greatest there is do not overflow the picture."""
+    """Codes from the least to the greatest code do not overflow the picture."""
     layout = _layout([(LEAST, GREATEST, 0), (GREATEST, GREATEST, 1), (LEAST, LEAST, 2)], 3)
     assert layout.axis.code(0) == LEAST
     assert layout.axis.code(1) == GREATEST
@@ -65,14 +65,14 @@ def test_the_whole_domain_can_be_drawn() -> None:
 
 
 def test_crowded_keys_are_spread() -> None:
-    """One stray key far away does not squeeze all others into a corner of the picture."""
+    """One stray distant key does not squeeze all other keys into a corner of the picture."""
     layout = _layout([(k, k, 0) for k in range(100)] + [(10**15, 10**15, 1)], 2)
     assert not layout.axis.even
     assert layout.covered()[0] > 0.9
 
 
 def test_no_key_no_layout() -> None:
-    """An index without entries has nothing to lay out."""
+    """An index without entries has no layout."""
     none = np.empty(0, np.int64)
     assert lay_out(Entries(none, none, none.astype(np.int32)), ["f"]) is None
 
@@ -90,7 +90,7 @@ def test_the_title_lies_within_the_picture() -> None:
 
 
 def test_names_and_keys_are_no_formulas() -> None:
-    """What stands between two dollars is drawn as it is: columns and keys are what users chose."""
+    """Text between two dollars is drawn literally, because columns and keys are users' text."""
     hostile = r"`$\foo_{$`"
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [hostile], lambda _code: hostile, {})
     figure.savefig(io.BytesIO())
@@ -110,7 +110,7 @@ def test_names_and_keys_are_no_formulas() -> None:
     ],
 )
 def test_labels_are_text(key: str, label: str) -> None:
-    """A key between two others ends in bytes that no key has: its label ends before them."""
+    """A key between two others ends in bytes that no key has, so its label ends before them."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], lambda _code: key, {})
     assert {text.get_text() for text in figure.axes[2].get_xticklabels()} == {label}
 
@@ -153,7 +153,7 @@ def _drawn(
 
 
 def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an index without statistics: its column, files, rows and bytes."""
+    """The title of an index without statistics has its column, files, rows and bytes."""
     title, expected, _ = _drawn(monkeypatch, _version(), DESCRIBED)
     (sentence,) = title
     assert sentence == (
@@ -164,7 +164,7 @@ def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a key reads, advice, what is not drawn, and that files came or changed since."""
+    """The title tells the reads of a key, advice, omitted data, and new or changed files."""
     kinds = [Expected(kind, 1.25, 1.0, 9.5) for kind in ("absent", "present", "range")]
     described = DESCRIBED | {
         "bytes as share of column": "0.1%",
@@ -198,7 +198,7 @@ def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyP
 
 
 def test_the_three_widest_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The widest by the index first; by name without the folder."""
+    """The index's widest file comes first, with its name without the folder."""
     low, high, location = np.array([(0, 9, 0), (10, 12, 1), (20, 25, 2), (30, 39, 3)]).T
     version = replace(
         _version(),

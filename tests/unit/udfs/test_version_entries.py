@@ -1,4 +1,4 @@
-"""The entries of a version, over the files that a table has: indexes are built without Spark."""
+"""The entries of a version, for the table's current files; indexes are built without Spark."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from udfs.segments import stored_segments
 
 
 def _index(warehouse: Warehouse) -> Usable:
-    """The one index of table t."""
+    """The only index of table t."""
     at = Session(warehouse).at()
     (index,) = at.indexes(at.table(TableName(("t",)))).values()
     return usable(index)
 
 
 def _read(warehouse: Warehouse) -> tuple[VersionEntries, set[tuple[str, int, int]]]:
-    """The version of the one index of table t, and its entries by name of their file."""
+    """The version of the only index of table t, and its entries by file name."""
     version = read_entries(_index(warehouse))
     names = [version.names[k].rpartition("/")[2] for k in version.entries.location.tolist()]
     of = version.entries
@@ -37,7 +37,7 @@ def _build(warehouse: Warehouse, *statements: str) -> None:
 
 
 def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None:
-    """Of two runs; a file that is no longer in the table keeps its slot, and has no entry."""
+    """There are two runs. A file that is no longer in the table keeps its slot and has no entry."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5], [7]])
     _build(warehouse, "CREATE SIEVE INDEX v ON t (id)")
@@ -54,7 +54,7 @@ def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None
 
 
 def test_ranges_are_told_by_their_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of one range is named alone."""
+    """A file of one range is named without an offset."""
     monkeypatch.setattr(fake_spark, "RANGE_BYTES", 4)
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[*range(10, 15)], [90]])
@@ -64,7 +64,7 @@ def test_ranges_are_told_by_their_offset(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_map_is_told_and_has_no_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its hashes cannot be drawn over keys."""
+    """Hashes of a map cannot be drawn over keys."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5]])
     _build(warehouse, "CREATE SIEVE INDEX v ON t (id)")

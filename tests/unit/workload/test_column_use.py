@@ -31,12 +31,15 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: float) -> None:
-    """A file a value, Selinger's shares of ranges, and all where no index can help."""
+    """A value reads one file, and ranges have Selinger's shares.
+
+    Without help of an index, all files are read.
+    """
     assert use.share_left(files) == share
 
 
 def test_and_keeps_the_narrowest_use() -> None:
-    """Of two uses of a column the one that leaves less counts; other columns stay."""
+    """The use that leaves fewer files counts for a column. Other columns stay the same."""
     narrow = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.EQUALS)}])
     assert narrow == {ID: ColumnUse(Kind.EQUALS)}
     assert all_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.RANGE)}]) == narrow
@@ -45,7 +48,7 @@ def test_and_keeps_the_narrowest_use() -> None:
 
 
 def test_and_of_lists_keeps_the_shorter() -> None:
-    """Of two lists of values the shorter bounds the files, whichever is written first."""
+    """The shorter of two lists of values bounds the files, in either order."""
     lists = [{ID: ColumnUse(Kind.IN, 5)}, {ID: ColumnUse(Kind.IN, 2)}]
     assert all_of(lists) == all_of(lists[::-1]) == {ID: ColumnUse(Kind.IN, 2)}
     same = [{ID: ColumnUse(Kind.IN, 1)}, {ID: ColumnUse(Kind.EQUALS)}]
@@ -53,7 +56,7 @@ def test_and_of_lists_keeps_the_shorter() -> None:
 
 
 def test_two_ranges_are_one_between() -> None:
-    """A lower and an upper bound make a range with two ends; other pairs do not."""
+    """A lower and an upper bound make a range with two ends, but other pairs do not."""
     assert all_of([{ID: ColumnUse(Kind.RANGE)}] * 2) == {ID: ColumnUse(Kind.BETWEEN)}
     assert all_of([{ID: ColumnUse(Kind.UNEQUAL)}] * 2) == {ID: ColumnUse(Kind.UNEQUAL)}
     apart = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.UNEQUAL)}])
@@ -61,20 +64,20 @@ def test_two_ranges_are_one_between() -> None:
 
 
 def test_or_of_values_is_a_list() -> None:
-    """Values of one column under OR add up."""
+    """The numbers of values of one column under OR add up."""
     assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.IN, 2)}]) == {
         ID: ColumnUse(Kind.IN, 3)
     }
 
 
 def test_or_keeps_the_widest_use() -> None:
-    """Under OR the branch that leaves more counts."""
+    """Under OR, the branch that leaves more files counts."""
     branches = [{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.RANGE)}]
     assert any_of(branches) == any_of(branches[::-1]) == {ID: ColumnUse(Kind.RANGE)}
 
 
 def test_or_of_other_columns_helps_none() -> None:
-    """An index on one column rules out no file if another branch does not ask that column."""
+    """An index on one column skips no file if another branch does not use the column."""
     branches = [
         {ID: ColumnUse(Kind.EQUALS), DAY: ColumnUse(Kind.NULL)},
         {DAY: ColumnUse(Kind.NULL)},
@@ -84,5 +87,5 @@ def test_or_of_other_columns_helps_none() -> None:
 
 
 def test_a_negation_rules_out_little() -> None:
-    """NOT of any use is a use that leaves all."""
+    """NOT of any use is a use that leaves all files."""
     assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}

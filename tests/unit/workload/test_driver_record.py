@@ -27,7 +27,7 @@ def row(table: str, tree: Any, *used: str, scans: int = 1, **sums: int) -> dict[
 
 
 def parsed(now_ms: int, *rows: Any, since: int = 0) -> Any:
-    """The record of these rows, added up."""
+    """The parsed record of these rows."""
     return add_up([record(*rows, since=since)], now_ms)
 
 
@@ -53,12 +53,12 @@ def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
     ],
 )
 def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
-    """A leaf asks its column, which may be a path."""
+    """A leaf uses its column, which may be a path."""
     assert tree_uses({"op": op, "col": ["s", "a"]}) == {("s", "a"): ColumnUse(kind)}
 
 
 def test_lists_have_their_number_of_values() -> None:
-    """The driver leaves the number alone of what IN lists."""
+    """The driver only reports the number of values in an IN list."""
     assert tree_uses({"op": "in", "col": ["id"], "values": 7}) == {("id",): ColumnUse(Kind.IN, 7)}
     assert tree_uses({"op": "not in", "col": ["id"], "values": 7})[("id",)].kind is Kind.UNEQUAL
 
@@ -75,12 +75,15 @@ def test_lists_have_their_number_of_values() -> None:
     ],
 )
 def test_what_asks_no_column(tree: Any) -> None:
-    """IS NOT NULL is in nearly every filter; what is not known says nothing."""
+    """IS NOT NULL is in nearly every filter, and unknown parts say nothing."""
     assert tree_uses(tree) == {}
 
 
 def test_connectives_and_unknown_parts() -> None:
-    """AND keeps the narrowest use, OR over other columns none; unknown parts name their columns."""
+    """AND keeps the narrowest use, and OR over other columns keeps none.
+
+    Unknown parts name their columns.
+    """
     unknown = {"op": "unknown", "names": ["note"]}
     assert tree_uses({"op": "and", "args": [ID, unknown]}) == {
         ("id",): ColumnUse(Kind.EQUALS),
@@ -91,7 +94,7 @@ def test_connectives_and_unknown_parts() -> None:
 
 
 def test_scans_and_the_work_of_indexes() -> None:
-    """Sums of scans alike, and for each index those of the scans that asked it, in any version."""
+    """Equal scans are summed, and so are the scans that used each index, in any version."""
     found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),
@@ -110,13 +113,16 @@ def test_scans_and_the_work_of_indexes() -> None:
 
 
 def test_days_are_at_least_one() -> None:
-    """Of a record of an hour, and of one without a scan."""
+    """The record covers an hour, or has no scan."""
     assert parsed(DAY // 24, row("orders", ID)).days == 1.0
     assert parsed(5 * DAY).days == 1.0
 
 
 def test_records_of_several_drivers_add_up() -> None:
-    """From the first scan of any on; a driver that has scanned nothing has no first."""
+    """The sum begins with the first scan of any driver.
+
+    A driver without scans has no first scan.
+    """
     late = record(row("orders", ID, "i@1", bytes=5, files=1), since=3 * DAY)
     early = record(row("orders", ID, "i@2", scans=2, bytes=7, files=2), since=DAY, driver="e")
     found = add_up([late, early, record(since=0)], 4 * DAY)
@@ -127,7 +133,7 @@ def test_records_of_several_drivers_add_up() -> None:
 
 
 def test_a_record_survives_its_encoding() -> None:
-    """The sums of most bytes first, read or skipped; no byte more than is allowed."""
+    """The sums with most bytes come first, and the size is limited."""
     small, middle, large = (
         row("small", ID, bytes=3, bytes_skipped=3),
         row("middle", ID, "i@1", scans=2, bytes=1, files=9, bytes_skipped=8),
@@ -165,7 +171,7 @@ def test_a_record_survives_its_encoding() -> None:
     ],
 )
 def test_what_is_no_record_is_refused(wrong: dict[str, Any]) -> None:
-    """A file of a history may be anybody's."""
+    """Anyone may have written a file of the history."""
     assert record(row("t", ID, bytes=0)).sums
     with pytest.raises(CorruptError, match="no record of scans"):
         record(row("t", ID) | wrong)

@@ -10,7 +10,7 @@ EQUALS, RANGE = ColumnUse(Kind.EQUALS), ColumnUse(Kind.RANGE)
 
 
 def test_scans_that_ask_alike_are_one_group() -> None:
-    """Groups are by table, columns and kinds; lists of other lengths are the same kind."""
+    """Groups are by table, columns and kinds. Lists of different lengths are of one kind."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.IN, 2), DAY: RANGE}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE, ID: ColumnUse(Kind.IN, 5)}, 2000, 10)
@@ -23,7 +23,7 @@ def test_scans_that_ask_alike_are_one_group() -> None:
 
 
 def test_files_are_those_of_one_scan() -> None:
-    """A value counts as one file of each scan of several that are added at once."""
+    """A value counts as one file of each scan if several scans are added at once."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 40, scans=4)
     (group,) = work
@@ -44,7 +44,7 @@ def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
 
 
 def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
-    """Savings of a table's indexes add up to no more than its scans read."""
+    """Savings of a table's indexes add up to at most the bytes that its scans read."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: RANGE}, 9000, 10)
     work.add(ORDERS, {DAY: RANGE}, 300, 10)
@@ -54,7 +54,7 @@ def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
 
 
 def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
-    """The bound is a share of what all scans of the table read."""
+    """The bound is a share of the bytes that all scans of the table read."""
     work = Workload()
     work.add(ORDERS, {}, 9850, 10)
     work.add(ORDERS, {DAY: RANGE}, 150, 10)
@@ -64,7 +64,7 @@ def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
 
 
 def test_kinds_that_no_index_answers_are_not_named() -> None:
-    """Columns that are only compared for inequality, or of scans without bytes, get no index."""
+    """Columns that are only compared for inequality, or whose scans have no bytes, get no index."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10_000, 10)
     work.add(ITEMS, {ID: EQUALS}, 0, 0)
@@ -73,14 +73,14 @@ def test_kinds_that_no_index_answers_are_not_named() -> None:
 
 
 def test_one_byte_is_the_least_saving() -> None:
-    """A saving of one byte is named."""
+    """A saving of one byte is enough for a suggestion."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 2, 2)
     assert [one.bytes_saved for one in suggest(work)] == [1]
 
 
 def test_kinds_are_counted_by_scans_the_most_first() -> None:
-    """A suggestion tells how many scans ask in which way, those that it does not serve too."""
+    """A suggestion counts scans by kind of comparison, including those that it does not serve."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10, 1)
     work.add(ORDERS, {ID: EQUALS, NOTE: ColumnUse(Kind.OTHER)}, 1000, 10)
