@@ -1,7 +1,7 @@
-"""Generated columns through the steps of a build: whatever it makes, no file with a match is lost.
+"""Generated columns through all steps of a build: no file with a match is ever lost.
 
-Every shape, type, encoder and budget; keys, their neighbours, holes and both outsides, ranges and
-lists. The truth is taken from the values, not from codes.
+The tests cover every shape, type, encoder and budget. Queries are keys, their neighbours, holes,
+both outsides, ranges and lists. The truth is computed from the values, not from codes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_nan(value):
 
 
 def hashed(kind, values):
-    """What Spark would hash the values of a file to; of exact types nobody asks."""
+    """Spark's hashes of a file's values. Values of exact types need no such hashes."""
     if kind.of_bytes:
         images = [b"" if v is None else image(v) for v in values]
     elif not Encoder(kind.name).exact:
@@ -49,7 +49,7 @@ def hashed(kind, values):
 
 @st.composite
 def columns(draw):
-    """A type and the values of some files, in runs, dealt out, alike, or at random."""
+    """A type and the values of some files, in runs, dealt out, all equal, or random."""
     kind = draw(st.sampled_from(KINDS))
     value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
     n_files = draw(st.sampled_from([1, 2, 3, 9]))
@@ -68,7 +68,7 @@ def columns(draw):
 
 
 def made(data, kind, files, shape, hashes=hashed, **more):
-    """A column's run under some encoder, budget and order of work."""
+    """The run of a column under some encoder, budget and order of work."""
     values = [value for file in files for value in file]
     encoder = data.draw(encoders_for(kind, [v for v in values if v is not None]))
     codes = encoder.encode(kind.column(values)).codes.tolist()
@@ -89,7 +89,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
 
 
 def asked(built, tree):
-    """Files that may hold a row of a leaf."""
+    """The files that may hold a row of a leaf."""
     return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
 
@@ -103,7 +103,7 @@ OPERATORS = {
 
 
 def check_values(kind, files, built):
-    """Comparisons with every value of the type, present or not, and lists of them."""
+    """Checks comparisons with every value of the type, present or not, and lists of values."""
     values = [[ordered(v) for v in file if v is not None] for file in files]
     for constant in kind.values:
         bound = ordered(constant)
@@ -119,7 +119,7 @@ def check_values(kind, files, built):
 
 
 def check_codes(kind, files, built):
-    """Each key's code, those beside it, the middle of each hole, both outsides; ranges; lists."""
+    """Checks each key's code and its neighbours, holes, both outsides, ranges and lists."""
     codes = [built.encoder.encode(kind.column(file)) for file in files]
     keys = [set(e.codes[e.valid & ~e.nan].tolist()) for e in codes]
     present = sorted(set().union(*keys))
@@ -137,7 +137,10 @@ def check_codes(kind, files, built):
 
 
 def check_extents(kind, files, built):
-    """In both directions: no key before the least one, and never more rows than there are."""
+    """Checks extents in both directions.
+
+    No key is before the least one, and no count is too high.
+    """
     n = len(files)
     keyed = built.rows - built.nulls - built.nans
     encoded = [built.encoder.encode(kind.column(file)) for file in files]
@@ -161,7 +164,7 @@ def check_extents(kind, files, built):
 
 
 def check_counts(files, built):
-    """Rows, NULLs and NaNs of each file."""
+    """Checks the rows, NULLs and NaNs of each file."""
     assert built.rows.tolist() == [len(file) for file in files]
     assert built.nulls.tolist() == [sum(v is None for v in file) for file in files]
     assert built.nans.tolist() == [sum(is_nan(v) for v in file) for file in files]
@@ -171,7 +174,7 @@ def check_counts(files, built):
 @given(columns(), st.data())
 @settings(max_examples=60)
 def test_every_shape_answers_every_question(shape, column, data):
-    """Whatever the type, encoder, budget and order of work, each file with a match is named."""
+    """Each file with a match is found for any type, encoder, budget and order of work."""
     kind, files = column
     built = made(data, kind, files, shape)
     check_counts(files, built)
@@ -183,7 +186,7 @@ def test_every_shape_answers_every_question(shape, column, data):
 @given(columns(), st.data())
 @settings(max_examples=60)
 def test_values_that_share_a_hash_lose_nothing(column, data):
-    """With three hashes for all values, a map names the files of every value of a hash."""
+    """With three hashes for all values, a map finds the files of every value of a hash."""
     kind, files = column
 
     def of_codes(codes):
@@ -204,7 +207,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
 
 
 def odd_columns(kind):
-    """Files that break statistics, by what is odd about them."""
+    """Files that break statistics, by the kind of oddity."""
     nans = [v for v in kind.values if is_nan(v)]
     low, high = (at(kind.values, key=ordered) for at in (min, max))
     cases = {
@@ -236,7 +239,10 @@ FAMILIES = ("boolean", "bigint", "double", "decimal(38,3)", "string")
     ],
 )
 def test_odd_columns_lose_nothing(kind, shape):
-    """One value, one file, none, NULLs or NaNs alone, both ends, and the same keys everywhere."""
+    """The columns have one value, one file, no file, only NULLs or NaNs, or both ends.
+
+    Some columns have equal files.
+    """
     for files in odd_columns(kind).values():
         arrays = [kind.column(file) for file in files]
         hashes = [hashed(kind, file) for file in files]
@@ -270,7 +276,10 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_every_key_of_a_distribution_is_found(name, shape):
-    """Each key, its neighbours, the middle of each gap and both outsides, at three budgets."""
+    """Each key, its neighbours, the middle of each gap and both outsides find their files.
+
+    There are three budgets.
+    """
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]
@@ -283,7 +292,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_bytes_that_pay_back_lose_no_key(name):
-    """The same of the budget `auto`, whatever a byte must save, in one stretch and in several."""
+    """The budget `auto` loses no key at any cost per byte, in one stretch and in several."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]
@@ -301,7 +310,7 @@ def test_bytes_that_pay_back_lose_no_key(name):
 
 @pytest.mark.parametrize("shape", ["auto", "intervals", "runs"])
 def test_a_full_budget_names_no_file_in_vain(shape):
-    """Where bytes are no matter, a key that occurs names just the files that hold it."""
+    """With enough bytes, a present key finds exactly the files that hold it."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     rng = np.random.default_rng(3)
     files = [rng.choice(1000, 30).tolist() for _ in range(12)]
@@ -315,7 +324,7 @@ def test_a_full_budget_names_no_file_in_vain(shape):
 @pytest.mark.parametrize("shape", ["intervals", "runs"])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_an_entry_in_several_segments_counts_its_keys_once(name, shape):
-    """Where a segment ends after a few entries, and those that reach further go on in the next."""
+    """A segment ends after a few entries here. Longer entries continue in the next segment."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [keys[number::8].tolist() for number in range(8)]

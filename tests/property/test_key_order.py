@@ -1,4 +1,4 @@
-"""Generated values of every type: codes keep their order and literals meet their columns."""
+"""Generated values of every type: codes keep the order, and literals match their columns."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.generated_encoders import BYTES, encoders
 
 
 def exact_codes(encoder, array):
-    """Codes as integers, of an array without nulls and NaN."""
+    """The codes of an array without nulls and NaN, as integers."""
     return encoder.encode(array).codes.tolist()
 
 
 def assert_ordered(pairs, *, exact):
-    """Pairs of (value, code): values that ascend have codes that do."""
+    """Checks pairs of (value, code): ascending values have ascending codes."""
     pairs = sorted(pairs)
     for (value, code), (above, code_above) in itertools.pairwise(pairs):
         assert code <= code_above
@@ -48,7 +48,7 @@ def test_float_codes_are_ordered_exactly(values, bits):
 
 @given(st.data(), st.integers(1, 38))
 def test_decimal_codes_are_ordered(data, precision):
-    """Codes of decimals of each precision rise with them, exactly so up to 18 digits."""
+    """Codes of decimals of each precision rise with the decimals, strictly up to 18 digits."""
     end = 10**precision - 1
     near = st.builds(
         lambda power, off, sign: sign * max(0, min(end, (1 << power) + off)),
@@ -67,7 +67,7 @@ def test_decimal_codes_are_ordered(data, precision):
 
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(0, 3), BYTES)
 def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
-    """Codes of bytes rise with them for any prefix, and a prefix's span covers its values."""
+    """Codes rise with bytes for any prefix, and the span of a prefix covers its values."""
     encoder = Encoder("binary", prefix)
     array = pa.array([b"x"] * offset + values, pa.binary()).slice(offset)
     codes = exact_codes(encoder, array)
@@ -82,7 +82,7 @@ def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
 @given(st.data())
 @settings(max_examples=300)
 def test_byte_codes_are_ordered_under_any_split_points(data):
-    """Codes rise with bytes whatever the points and digits; literals and prefixes agree."""
+    """Codes rise with bytes for any points and digits, and literals and prefixes agree."""
     values = data.draw(st.lists(BYTES, min_size=1))
     encoder = data.draw(encoders(st.sampled_from(values)))
     assert Encoder.from_json(encoder.to_json()) == encoder
@@ -92,13 +92,16 @@ def test_byte_codes_are_ordered_under_any_split_points(data):
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(1, 1 << 40))
 @settings(max_examples=300)
 def test_byte_codes_are_ordered_under_chosen_split_points(values, start, rows):
-    """Whatever a sample holds, the encoder that is chosen by it keeps every order."""
+    """The encoder that is chosen from any sample keeps every order."""
     sample = pa.chunked_array([pa.array(values[: len(values) // 2 + 1], pa.binary())])
     assert_codes_fit(choose_encoder("binary", sample, rows, 1 << 20), values, start)
 
 
 def assert_codes_fit(encoder, values, start):
-    """Codes rise with values, literals have them, and values are within spans of their prefixes."""
+    """Checks that codes rise with values and equal those of literals.
+
+    Values must lie in the spans of their prefixes.
+    """
     array = pa.array([b"x", *values, None], pa.binary()).slice(1)
     codes = exact_codes(encoder, array)[: len(values)]
     assert_ordered(zip(values, codes, strict=True), exact=False)
@@ -109,7 +112,7 @@ def assert_codes_fit(encoder, values, start):
         low, high = encoder.starting_with(base64.b64encode(prefix).decode())
         begins = [c for v, c in zip(values, codes, strict=True) if v.startswith(prefix)]
         assert all(low <= code <= high for code in begins)
-    # Executors get no more of a value than its code depends on.
+    # Executors only get the bytes of a value on which its code depends.
     most = encoder.leading_bytes
     for tail in (b"", b"\xff" * 200, b"\0" * 200, start * 40):
         longer = [value + tail for value in values]
@@ -122,7 +125,7 @@ def assert_codes_fit(encoder, values, start):
 @given(st.data(), st.integers(19, 38))
 @settings(max_examples=300)
 def test_decimal_codes_are_ordered_in_any_window(data, precision):
-    """Codes of wide decimals rise with them in every window, in it and on either side."""
+    """Codes of wide decimals rise with the decimals, inside a window and on both sides."""
     end = 10**precision - 1
     window = Window(
         data.draw(st.one_of(st.integers(-end, end), st.sampled_from([-end, -1, 0, 1, end]))),
@@ -146,7 +149,7 @@ def test_decimal_codes_are_ordered_in_any_window(data, precision):
 
 @given(st.lists(st.text(), min_size=1), st.text(max_size=3))
 def test_texts_are_ordered_as_their_utf8(values, prefix):
-    """Strings sort by their UTF-8 bytes, as Spark's do, in every Arrow layout alike."""
+    """Strings sort by their UTF-8 bytes, as in Spark, in every Arrow layout."""
     encoder = Encoder("string", prefix.encode())
     codes = exact_codes(encoder, pa.array(values, pa.string()))
     encoded = [value.encode() for value in values]
@@ -168,7 +171,7 @@ def test_integers_survive(bits, data):
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, (1 << 64) - 1))))
 def test_any_bits_make_a_double_or_nan(images):
-    """Each of the 2^64 bit patterns is NaN or has a code, in columns and literals alike."""
+    """Each of the 2^64 bit patterns is NaN or has a code, in columns and in literals."""
     values = [None if i is None else struct.unpack("<d", struct.pack("<Q", i))[0] for i in images]
     encoder = Encoder("double")
     encoded = encoder.encode(pa.array(values, pa.float64()))

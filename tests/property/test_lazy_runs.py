@@ -1,4 +1,4 @@
-"""Runs read lazily from any number of files answer as if all of them lay in memory."""
+"""Runs that are read lazily from several files answer as if everything were in memory."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ INTERVALS = st.lists(
 
 
 class Files(dict):
-    """What a run needs of a store."""
+    """The part of a store that a run needs."""
 
     def read(self, uri):
-        """A file by its name."""
+        """Reads a file by its name."""
         return self[base_name(uri)]
 
 
 @st.composite
 def runs(draw):
-    """Rows of several files, in any order: segments of random keys, some with maps of them.
+    """Rows of several files in any order: segments of random keys, some with maps of the keys.
 
-    Segments are of shape `sieve`, or of the shapes with cells.
+    Segments have the shape `sieve`, or a shape with cells.
     """
     keys = sorted(draw(st.lists(CODES, unique=True, max_size=60)))
     pairs = sorted({(key, at) for key in keys for at in draw(st.sets(st.integers(0, N - 1)))})
@@ -77,7 +77,7 @@ def runs(draw):
 @given(runs(), st.lists(INTERVALS, max_size=6), st.data())
 @settings(max_examples=150, deadline=None)
 def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
-    """For points, ranges and lists, in any order, in a cache of any size, cold and warm."""
+    """Points, ranges and lists are looked up in any order, with any cold and warm caches."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
     rows = [row for some in files for row in some]
@@ -106,7 +106,7 @@ def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
 @given(runs(), INTERVALS, st.data())
 @settings(max_examples=100, deadline=None)
 def test_each_query_by_itself_finds_what_it_finds_alone(files, look_ups, data):
-    """Queries that overlap, in any order, answered together."""
+    """Overlapping queries in any order are answered together."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
     assume(told is not None)
@@ -124,7 +124,7 @@ def test_each_query_by_itself_finds_what_it_finds_alone(files, look_ups, data):
 
 
 def test_a_hundred_thousand_locations():
-    """Points, ranges and long lists over a large version name just the blocks that they touch."""
+    """In a large version, points, ranges and long lists find exactly the blocks that they touch."""
     n, blocks, width = 100_000, 10_000, 1000
     rng = np.random.default_rng(1)
     also = rng.integers(0, n, n)

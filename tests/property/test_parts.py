@@ -1,4 +1,4 @@
-"""A list of locations in parts says what the whole list says, whatever has changed."""
+"""A list of locations in parts equals the whole list after any changes."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class MemoryStore(LocalStore):
     files: dict[str, bytes] = field(default_factory=dict)
 
     def create(self, uri: str, data: bytes) -> bool:
-        """Keep a file."""
+        """Stores a file."""
         self.files[uri] = data
         return True
 
     def read(self, uri: str, _limit: int = READ_LIMIT) -> bytes:
-        """Its bytes."""
+        """Returns the bytes of a file."""
         return self.files[uri]
 
 
 def listed(told: list[Row]) -> Locations:
-    """The list of these rows, some of them maybe of one path."""
+    """The list of these rows, some of which may have the same path."""
     columns = zip(*told, strict=True) if told else [()] * 9
     paths, states, *numbers, also = columns
     width = max(map(len, also), default=0)
@@ -68,7 +68,7 @@ def listed(told: list[Row]) -> Locations:
 
 
 def told(by: Locations) -> Counter[Row]:
-    """The rows of a list, the order aside."""
+    """The rows of a list in any order."""
     columns = (getattr(by, name).tolist() for name in COLUMNS)
     also = [tuple(k for k in one if k >= 0) for one in by.places[:, 1:].tolist()]
     return Counter(zip(by.paths, *columns, also, strict=True))
@@ -76,7 +76,7 @@ def told(by: Locations) -> Counter[Row]:
 
 @given(lists, lists)
 def test_what_differs_makes_the_one_the_other(before: list[Row], now: list[Row]) -> None:
-    """And no more is told than what is another row, or gone."""
+    """The difference contains only changed and removed rows."""
     part = diff(listed(before), listed(now))
     assert told(merge([listed(before), part])) == Counter(now)
     paths = Counter(row[0] for row in [*before, *now])
@@ -93,10 +93,10 @@ changes = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(changes)
 def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> None:
-    """Version after version: files come, change and go, and places move.
+    """In version after version, files appear, change and vanish, and places move.
 
-    What is stored is read back as it was told, each part has several times the rows of the next,
-    and parts that a version shares with the one before are not written again.
+    The stored list reads back unchanged. Each part has several times the rows of the next part.
+    Parts that a version shares with the version before are not written again.
     """
     store, before = MemoryStore(), NOTHING_STORED
     files: dict[int, Row] = {}

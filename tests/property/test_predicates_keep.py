@@ -1,7 +1,7 @@
-"""Generated tables and predicates: no location with a row that a query wants is ever dropped.
+"""Generated tables and predicates: no location with a matching row is ever dropped.
 
-The oracle evaluates the same tree row by row in three-valued logic with Spark's rules for NaN,
-zeros and bytes; it shares no code with what it judges.
+The oracle evaluates the tree row by row in three-valued logic, with Spark's rules for NaN, zeros
+and bytes. The oracle shares no code with the tested evaluation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Table:
 
 
 class Column:
-    """A column's index over the whole table, made as a build makes it."""
+    """A column's index over the whole table, made as in a build."""
 
     null_proof = True
 
@@ -54,7 +54,7 @@ class Column:
         self._nans = np.bincount(places[encoded.nan], minlength=table.n_locations)
 
     def keep(self, wanted):
-        """Locations with a key, a NULL or a NaN that is asked for."""
+        """Locations with a matching key, NULL or NaN."""
         found = np.zeros(self._n_locations, np.bool_)
         asked = merge(wanted.intervals)
         self._run.mark(asked, found)
@@ -77,7 +77,7 @@ def tables(draw):
 
 
 def leaves(table):
-    """Leaves over both indexed columns and one (z) without an index."""
+    """Leaves over both indexed columns, and over a column (z) without an index."""
 
     def over(name):
         kind = table.kinds[name]
@@ -108,7 +108,7 @@ def trees(table):
 
 
 def wire(tree, table):
-    """A tree as it travels."""
+    """A tree in its wire form."""
     op, *rest = tree
     if op in ("and", "or"):
         return {"op": op, "args": [wire(arg, table) for arg in rest[0]]}
@@ -138,7 +138,7 @@ COMPARE = {
 
 
 def holds(tree, row):
-    """TRUE, FALSE or NULL (None) for a row; whatever cannot be known counts as TRUE."""
+    """TRUE, FALSE or NULL (None) for a row; an unknown part counts as TRUE."""
     op, *rest = tree
     if op in ("and", "or"):
         found = [holds(arg, row) for arg in rest[0]]
@@ -152,7 +152,7 @@ def holds(tree, row):
 
 
 def leaf_holds(op, value, constant=None):
-    """A leaf for one value."""
+    """The result of a leaf for one value."""
     if op in ("is null", "is not null"):
         return (value is None) == (op == "is null")
     if op == "!= or null":
@@ -178,7 +178,7 @@ OPTIONS = st.fixed_dictionaries(
 @given(st.data())
 @settings(max_examples=500)
 def test_no_location_with_a_wanted_row_is_dropped(data):
-    """Whatever the types, values, tree and segments: each location with a TRUE row stays."""
+    """Each location with a TRUE row stays, for any types, values, tree and segments."""
     table = data.draw(tables())
     indexes = {
         (name,): Column(
@@ -199,7 +199,7 @@ def test_no_location_with_a_wanted_row_is_dropped(data):
 
 
 class Exact:
-    """An index that answers for each location by the requirement alone, without blocks."""
+    """An index that evaluates the key ranges for each location, without blocks."""
 
     null_proof = True
 
@@ -228,7 +228,7 @@ class Exact:
 @given(st.data())
 @settings(max_examples=200)
 def test_one_column_is_decided_exactly(data):
-    """Over one exact column a location stays only if a row of it is wanted: nothing is wasted."""
+    """With one exact column, a location stays only if one of its rows matches."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     table = data.draw(tables())
     value = st.one_of(st.none(), st.sampled_from(kind.values))

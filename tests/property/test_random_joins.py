@@ -1,4 +1,4 @@
-"""Star schemas with random joins: the rows are those of Spark without the index."""
+"""Star schemas with random joins give the same rows as Spark without the index."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ SETTINGS = {
 
 
 def _make_star(lab: Lab, rng: random.Random) -> None:
-    """A fact of some thirty files with five keys, NULL and NaN among them; dimensions alike.
+    """Makes a fact table of about thirty files with five keys, and dimensions.
 
-    Its keys rise from file to file or lie anywhere, it has partitions or none, and at times files
-    that came after its indexes.
+    Keys include NULL and NaN.
+
+    The keys rise from file to file or are random. The table may have partitions, and files that
+    came after its indexes.
     """
     keys = (
         "IF(id % 41 = 0, NULL, {0}) AS k, CAST(pmod(xxhash64({0}), 900) AS INT) AS i, "
@@ -79,7 +81,7 @@ def _condition(rng: random.Random, alias: str) -> str:
 
 
 def _on(rng: random.Random, one: str, other: str) -> str:
-    """An equality of keys of two aliases, at times through a cast, or with a second one."""
+    """An equality of keys of two aliases, sometimes through a cast, or with a second equality."""
     key = rng.choice(FACT_KEYS)
     equal = "<=>" if rng.random() < 0.1 else "="
     if rng.random() < 0.1:
@@ -96,7 +98,7 @@ def _on(rng: random.Random, one: str, other: str) -> str:
 
 
 def _probe(rng: random.Random, depth: int) -> str:
-    """What is joined: the fact, a part of it, groups or a union of it, or a join."""
+    """The joined relation: the fact table, a part of it, groups or a union of it, or a join."""
     choice = rng.randrange(10 if depth else 7)
     if choice < 3:
         return "SELECT k, i, s, d, m, v, p FROM fact"
@@ -115,7 +117,7 @@ def _probe(rng: random.Random, depth: int) -> str:
 
 
 def _joined(rng: random.Random, depth: int, columns: str) -> str:
-    """A query of a probe, with dimensions joined to it or as a filter of it."""
+    """A query of a probe that joins dimensions, or uses dimensions as a filter."""
     source, conditions = f"({_probe(rng, depth)}) q", []
     for n in range(rng.choice((1, 1, 2, 3))):
         side = rng.choice((*DIMENSIONS, "fact")) if rng.random() < 0.9 else "fact"
@@ -158,11 +160,11 @@ def _query(rng: random.Random) -> str:
 
 
 def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
-    """Asks queries of a star, whose rows with the index and without are equal.
+    """Runs queries of a star, and checks that the rows with and without the index are equal.
 
     Returns:
-        How many of them got values at run time, how many of those read fewer files, and how many
-        fail in Spark itself.
+        Number of queries that got values at run time, how many of these read fewer files, and how
+        many fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
     with lab.database("stars"):
@@ -170,7 +172,7 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
         for number in range(queries):
             query = _query(rng)
             conf = {key: rng.choice(values) for key, values in SETTINGS.items()}
-            # Compiling takes longer than the query: one in four is.
+            # Compiling takes longer than the query, so only one query in four is compiled.
             conf |= INTERPRETED if number % 4 else {}
             with lab.settings(conf):
                 before = _scans_at_run_time(lab)
@@ -195,7 +197,7 @@ def _without(lab: Lab, query: str) -> Answer | None:
 
 
 def _run(lab: Lab, query: str) -> Answer | None:
-    """The answer; None where Spark's reader of ORC fails at a NULL that a subquery gave."""
+    """The answer; None if Spark's ORC reader fails at a NULL from a subquery."""
     try:
         return lab.run(query)
     except Py4JJavaError as error:
@@ -205,9 +207,9 @@ def _run(lab: Lab, query: str) -> Answer | None:
 
 
 def _fails_without(lab: Lab, query: str) -> bool:
-    """Whether Spark fails by itself, if only at times.
+    """Whether Spark fails by itself, at least sometimes.
 
-    Where another side is found to be empty first, adaptive execution gives up the scan that fails.
+    If another side is found to be empty first, adaptive execution drops the scan that fails.
     """
     return any(_without(lab, query) is None for _ in range(20))
 
@@ -218,7 +220,7 @@ def _scans_at_run_time(lab: Lab) -> int:
 
 
 def test_random_joins_give_the_rows_of_spark(lab: Lab) -> None:
-    """A hundred of them in two stars; in a good part values of the query pick files."""
+    """A hundred joins in two stars; values of the query select files in many of them."""
     found = _check(lab, 0, 50) + _check(lab, 1, 50)
     assert found["given values"] >= 25, found
     assert found["skip by them"] >= 15, found
@@ -227,7 +229,7 @@ def test_random_joins_give_the_rows_of_spark(lab: Lab) -> None:
 
 @pytest.mark.soak
 def test_many_random_joins_give_the_rows_of_spark(lab: Lab) -> None:
-    """Ten thousand of them in two hundred stars."""
+    """Ten thousand joins in two hundred stars."""
     found = Counter()
     for seed in range(1000, 1200):
         found += _check(lab, seed, 50)

@@ -1,4 +1,4 @@
-"""Random tables and random predicates: with the index and without, the same rows."""
+"""Random tables and random predicates give the same rows with and without the index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_session import INTERPRETED, RANGES, Lab, files_read
 
 from sieve.metadata.options import SHAPES
 
-# Half of the predicates are the negations of the other half. The second Spark gets a tenth.
+# Half of the predicates are the negations of the other half. The second Spark version runs a tenth.
 PAIRS = 200 if pyspark.__version__.startswith("3.") else 2000
 PAIRS_PER_TABLE = 100
 SOAK_PAIRS = 100_000
@@ -25,31 +25,31 @@ BRANCHES = 50
 _TOLD = 25
 
 _SETTINGS = INTERPRETED | {
-    # Staged files and tables hold days before 1582; these are what Spark 4 does by itself.
+    # Staged files and tables have days before 1582. These values are the defaults of Spark 4.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    # What is pushed into the readers answers by rules of its own: ORC's fails on a NULL in a list
-    # of days, Parquet's dictionaries tell -0.0 from 0.0, JSON's knows no 14th of October 1582.
-    # Here the index alone is asked.
+    # Filters pushed into the readers follow different rules: ORC's fails on a NULL in a list of
+    # days, Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's has no 14th of October
+    # 1582. Without the pushed filters, only the index decides.
     "spark.sql.orc.filterPushdown": "false",
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.csv.filterPushdown.enabled": "false",
     "spark.sql.json.filterPushdown.enabled": "false",
-    # A busy machine must not turn into a failure under `strict`.
+    # The long time-out keeps `strict` from failing on a busy machine.
     "spark.sieve.prune.timeout": "120s",
 }
 
-# Each staged file in a task of its own, so that each makes a file of the table.
+# Each staged file is read by its own task, so that each makes a file of the table.
 _WRITING = {"spark.sql.files.openCostInBytes": str(1 << 30)}
-# A task for each branch of a query, whatever it reads.
+# Each branch of a query has one task, whatever it reads.
 _READING = {"spark.sql.files.openCostInBytes": "0", "spark.sql.files.minPartitionNum": "1"}
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a run has compared."""
+    """The counts of a run's comparisons."""
 
     pairs: int = 0
     files: int = 0
@@ -57,7 +57,7 @@ class Tally:
 
 
 def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None:
-    """Make a table from a seed, index it, and compare ``pairs`` predicates over it."""
+    """Makes a table from a seed, indexes it, and compares ``pairs`` predicates over it."""
     rng = random.Random(seed)
     folder.mkdir(parents=True)
     table = draw_table(rng, folder)
@@ -73,7 +73,7 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
                 lab.sql(statement)
         shape = rng.choice(SHAPES)
         booleans = {c.sql for c in table.columns if c.kind.family == "boolean"}
-        # A map of two keys is refused.
+        # A map of only two keys is refused.
         columns = [c for c in table.indexed if shape != "map" or c not in booleans]
         if columns:
             lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(columns)}) OPTIONS (shape = '{shape}')")
@@ -83,7 +83,7 @@ def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None
 
 
 def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tally: Tally) -> None:
-    """Compare some predicates, and each of them with its negation."""
+    """Compares predicates, and each predicate with its negation."""
     listed = len(lab.spark.table("t").inputFiles())
     for start in range(0, len(predicates), BRANCHES // 2):
         pairs = [(p, f"NOT ({p})") for p in predicates[start : start + BRANCHES // 2]]
@@ -97,8 +97,8 @@ def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tal
         for k, predicate in enumerate(branches):
             expected = [n for n, t in zip(numbers, truth[k], strict=True) if t]
             if found[k] != expected:
-                # Spark's own WHERE may differ from its SELECT: NOT IN with a NULL in the list is
-                # folded to nothing in the one, and TRUE of NaN for a long list in the other.
+                # Spark's own WHERE may differ from its SELECT. NOT IN with a NULL in the list
+                # becomes false in WHERE, and a long list gives TRUE for NaN in SELECT.
                 odd.add(k // 2)
                 expected = rows_where(lab, predicate)
             assert found[k] == expected, (
@@ -112,7 +112,7 @@ def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tal
 
 
 def rows_where(lab: Lab, predicate: str) -> list[int]:
-    """Numbers of the rows that a WHERE gives without the index."""
+    """Numbers of the rows that a WHERE returns without the index."""
     with lab.setting("spark.sieve.enabled", "false"):
         return sorted(n for (n,) in lab.sql(f"SELECT rid FROM t WHERE {predicate}"))
 
@@ -120,7 +120,7 @@ def rows_where(lab: Lab, predicate: str) -> list[int]:
 def without_index(
     lab: Lab, predicates: list[str]
 ) -> tuple[list[int], list[tuple[bool | None, ...]]]:
-    """Row numbers, and each predicate as a column, so that nothing is pruned."""
+    """Row numbers, with each predicate as a column, so that nothing is pruned."""
     columns = ", ".join(f"({p})" for p in predicates)
     with lab.setting("spark.sieve.enabled", "false"):
         numbers, *truth = zip(*sorted(lab.sql(f"SELECT rid, {columns} FROM t")), strict=True)
@@ -128,7 +128,7 @@ def without_index(
 
 
 def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], int]:
-    """For each predicate, in a WHERE, the numbers of its rows; and how many files were read."""
+    """For each predicate in a WHERE the numbers of its rows; and the number of files read."""
     branches = (f"SELECT {k} AS k, rid FROM t WHERE {p}" for k, p in enumerate(predicates))
     with lab.setting("spark.sieve.strict", "true"):
         frame = lab.spark.sql(" UNION ALL ".join(branches))
@@ -139,7 +139,7 @@ def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], i
 
 
 def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
-    """Compare ``pairs`` predicates over tables of their own, ``per_table`` each."""
+    """Compares ``pairs`` predicates over several tables, ``per_table`` predicates each."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     tally = Tally()
@@ -156,7 +156,7 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 def test_random_predicates_find_the_same_rows_with_and_without_the_index(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """Each predicate, its negation and its NULLs add up to the table, and no row is lost."""
+    """A predicate, its negation and its NULLs add up to the table, and no row is lost."""
     tally = run(lab, tmp_path, PAIRS, PAIRS_PER_TABLE)
     assert tally.pairs == PAIRS
     assert tally.files_read < 0.9 * tally.files, "the indexes skipped next to nothing"
@@ -164,5 +164,5 @@ def test_random_predicates_find_the_same_rows_with_and_without_the_index(
 
 @pytest.mark.soak
 def test_very_many_random_predicates(lab: Lab, tmp_path: Path) -> None:
-    """The same, long enough to meet rare combinations."""
+    """The run is long enough to meet rare combinations."""
     assert run(lab, tmp_path, SOAK_PAIRS, SOAK_PAIRS_PER_TABLE).pairs == SOAK_PAIRS

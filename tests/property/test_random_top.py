@@ -1,4 +1,4 @@
-"""Random ORDER BY ... LIMIT, MIN and MAX: the rows are those of a full sort without the index."""
+"""Random ORDER BY ... LIMIT, MIN and MAX give the rows of a full sort without the index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TURNS = 2
 
 
 class Table:
-    """A table of files with ties, NULLs and NaNs, whose files change behind its indexes."""
+    """A table of files with ties, NULLs and NaNs, whose files change after its indexes."""
 
     def __init__(self, lab: Lab, rng: random.Random) -> None:
         self.lab, self.rng, self.number = lab, rng, 0
@@ -30,7 +30,7 @@ class Table:
         lab.sql(f"CREATE SIEVE INDEX ON t (i, s, d, w.n) OPTIONS (shape = '{shape}'{budget})")
 
     def write(self, files: int) -> None:
-        """Files of some rows each: rising keys, scattered ones, few, one, or only NULLs."""
+        """Writes files with rising, random, few or equal keys, or with only NULLs."""
         rng, parts = self.rng, []
         for _ in range(files):
             self.number += 1
@@ -51,7 +51,7 @@ class Table:
         )
 
     def change(self) -> None:
-        """Some files go, and others come."""
+        """Removes some files and adds others."""
         for path in self.rng.sample(self.lab.files(), 3):
             path.unlink()
             Path(f"{path.parent}/.{path.name}.crc").unlink(missing_ok=True)
@@ -80,7 +80,7 @@ def _filters(rng: random.Random) -> str:
 
 
 def _query(rng: random.Random) -> str:
-    """Rows in an order that ties do not leave open, or least and greatest values."""
+    """A query of rows in an order without ambiguous ties, or of least and greatest values."""
     name = rng.choice(COLUMNS)
     column = "w.n" if name == "w" else name
     if rng.random() < 0.35:
@@ -92,7 +92,7 @@ def _query(rng: random.Random) -> str:
         text = f"SELECT {group + ', ' if group else ''}{named} FROM t{_filters(rng)}"
         return f"{text} GROUP BY {group}" if group else text
     order = f"{column}{rng.choice(('', ' DESC'))}{rng.choice(('', ' NULLS FIRST', ' NULLS LAST'))}"
-    # -0.0 does not occur, so ties are equal in every column but the last.
+    # -0.0 does not occur, so ties are equal in every column except the last.
     ties = rng.choice(("id", "id DESC", f"{rng.choice('is')}, id"))
     offset = f" OFFSET {rng.randrange(30)}" if rng.random() < 0.2 else ""
     text = f"SELECT id, {column} AS x FROM t{_filters(rng)}"
@@ -100,7 +100,7 @@ def _query(rng: random.Random) -> str:
 
 
 def _check(lab: Lab, seed: int, queries: int) -> int:
-    """Asks a number of queries of a table; how many of their scans have a bound."""
+    """Runs some queries of a table; returns the number of their scans that have a bound."""
     rng, bounded = random.Random(seed), 0
     with lab.database("random_top"), lab.settings(INTERPRETED):
         table = Table(lab, rng)
@@ -108,7 +108,7 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
             if turn:
                 table.change()
             asked = [_query(rng) for _ in range(queries // TURNS)]
-            # Together they take a fraction of the time that each takes by itself.
+            # Together, the queries take a fraction of the time that they take one by one.
             text = together(asked)
             adaptive = rng.choice(("true", "false"))
             with lab.setting("spark.sql.adaptive.enabled", adaptive):
@@ -130,13 +130,13 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
 
 
 def test_random_top_rows_are_those_of_a_full_sort(lab: Lab) -> None:
-    """A hundred queries, with ties, NULLs and files that come and go; many read fewer files."""
+    """A hundred queries have ties, NULLs and changing files; many read fewer files."""
     assert _check(lab, 0, 50) >= 10
     assert _check(lab, 1, 50) >= 10
 
 
 @pytest.mark.soak
 def test_many_random_top_rows_are_those_of_a_full_sort(lab: Lab) -> None:
-    """Ten thousand of them."""
+    """Ten thousand queries have ties, NULLs and changing files."""
     for seed in range(100, 200):
         _check(lab, seed, 100)

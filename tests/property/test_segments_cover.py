@@ -1,4 +1,4 @@
-"""Generated runs: every key is found where it is, through segments, bytes and look-ups."""
+"""Generated runs: every key is found at its location, through segments, bytes and look-ups."""
 
 from __future__ import annotations
 
@@ -72,21 +72,21 @@ def pairs(draw):
 
 
 def chunks_of(rows, size):
-    """The pairs as the build hands them over, `size` to a chunk."""
+    """The pairs in chunks of `size`, as in a build."""
     for at in range(0, len(rows), size):
         codes, locations, counts = zip(*rows[at : at + size], strict=True)
         yield np.array(codes), np.array(locations, np.int32), np.array(counts)
 
 
 def cut(rows, options, size=1 << 20, batch=1 << 18):
-    """The segments of some pairs, through their bytes."""
+    """The segments of some pairs, encoded and decoded."""
     with mock.patch("sieve.segments.blocks.key_groups._BATCH", batch):
         segments = list(cut_segments(chunks_of(rows, size), **options))
     return [decode_segment(encode_segment(segment)) for segment in segments]
 
 
 class Line:
-    """A segment of the definition, grown key by key."""
+    """A segment by the definition, which grows key by key."""
 
     def __init__(self, code, changes, size):
         self.first = self.last = code
@@ -95,7 +95,7 @@ class Line:
         self.low, self.high = -np.inf, np.inf
 
     def takes(self, code, changes, size, options):
-        """Grows by a key and narrows the cone, unless a limit or the cone forbids it."""
+        """Grows by a key and narrows the cone, unless a limit or the cone forbids the key."""
         run, rise = float(code - self.first), float(changes - self.base)
         if (
             self.keys == options["max_keys"]
@@ -112,7 +112,7 @@ class Line:
 
 
 def reference_lines(rows, options):
-    """The segments of the definition."""
+    """The segments by the definition."""
     sets = {}
     for code, location, _ in rows:
         sets.setdefault(code, set()).add(location)
@@ -127,7 +127,7 @@ def reference_lines(rows, options):
 
 @given(pairs(), OPTIONS)
 def test_segments_are_those_of_the_definition(rows, options):
-    """Vectorised over windows, the cone cuts where it does when followed key by key."""
+    """The vectorised cone cuts at the same keys as the cone that follows key by key."""
     with (
         mock.patch("sieve.segments.blocks.cone._SMALLEST_WINDOW", 2),
         mock.patch("sieve.segments.blocks.cone._LARGEST_WINDOW", 8),
@@ -142,7 +142,7 @@ def test_segments_are_those_of_the_definition(rows, options):
 
 @given(pairs(), OPTIONS, st.integers(1, 30), st.integers(1, 60))
 def test_chunks_do_not_matter(rows, options, size, batch):
-    """However the pairs are dealt out in chunks and batches, the segments are the same."""
+    """The segments are the same for any distribution of pairs to chunks and batches."""
     whole = [encode_segment(segment) for segment in cut(rows, options)]
     dealt = [encode_segment(segment) for segment in cut(rows, options, size, batch)]
     assert whole == dealt
@@ -150,7 +150,7 @@ def test_chunks_do_not_matter(rows, options, size, batch):
 
 @given(pairs(), OPTIONS, st.integers(1, 30))
 def test_blocks_hold_exactly_their_keys_rows(rows, options, size):
-    """Each block has each location of its keys, with the sum of their rows, and no other."""
+    """Each block has exactly the locations of its keys, with the sum of their rows."""
     expected = Counter()
     segments = cut(rows, options, size, batch=16)
     for code, location, count in rows:
@@ -177,7 +177,7 @@ def probes(rows):
 
 
 def blocks_of(segments):
-    """First and last code and locations of every block."""
+    """First code, last code and locations of every block."""
     for segment in segments:
         offsets = segment.blocks.offsets
         for number in range(len(offsets) - 1):
@@ -187,7 +187,7 @@ def blocks_of(segments):
 
 
 def look_up(chunk, intervals, n_locations=41):
-    """The locations that a chunk names, as flags."""
+    """The locations that a look-up finds, as flags."""
     flags = np.zeros(n_locations, np.bool_)
     asked = merge(np.array(intervals, np.int64).reshape(-1, 2))
     chunk.mark(asked, flags)
@@ -197,7 +197,7 @@ def look_up(chunk, intervals, n_locations=41):
 @given(pairs(), OPTIONS, st.data())
 @settings(max_examples=200)
 def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
-    """Points and intervals name a superset of the truth: just the blocks that they touch."""
+    """Points and intervals find a superset of the truth: exactly the blocks that they touch."""
     segments = cut(rows, options)
     shuffled = data.draw(st.permutations(segments)) if len(segments) < 20 else segments[::-1]
     run = assemble([decode(encode_segment(segment)) for segment in shuffled])
@@ -221,7 +221,7 @@ def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
 
 @given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))
 def test_packed_numbers_survive(values):
-    """Numbers of any mixture of sizes unpack to themselves, and the end is found."""
+    """Numbers of any sizes unpack unchanged, and the end of the array is found."""
     array = np.array(values, np.uint64)
     payload = pack(array)
     found, after = unpack(b"abc" + payload + b"rest", 3, len(values))
@@ -231,7 +231,7 @@ def test_packed_numbers_survive(values):
 
 @given(pairs(), OPTIONS, st.data())
 def test_damaged_payloads_are_refused_or_in_bounds(rows, options, data):
-    """Bytes changed at random give an error of ours or a segment that keeps its own bounds."""
+    """Randomly changed bytes give an error of Sieve, or a segment within its own bounds."""
     payload = bytearray(encode_segment(data.draw(st.sampled_from(cut(rows, options)))))
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))

@@ -1,4 +1,4 @@
-"""Generated columns: whatever the price and the shape, no key's location is missing."""
+"""Generated columns: no key's location is missing, for any price and shape."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pairs(draw):
 
 
 def intervals_of(table, query_model, threshold, most):
-    """What the executors send on: each location cut by itself."""
+    """The output of executors: each location is cut alone."""
     parts = []
     for location in sorted({location for _, location in table}):
         codes, rows = np.unique([c for c, at in table if at == location], return_counts=True)
@@ -63,13 +63,13 @@ def probes(codes):
 
 
 def answer(entries, low, high):
-    """Locations of the entries that meet an interval."""
+    """Locations of the entries that overlap an interval."""
     hit = [(e.low <= high) & (e.high >= low) for e in entries]
     return {int(at) for e, h in zip(entries, hit, strict=True) for at in e.location[h]}
 
 
 def check(table, segments):
-    """Every point and every interval between probes is answered by a superset of the truth."""
+    """Every point and every interval between probes finds a superset of the truth."""
     entries = [decode(segment.payload) for segment in segments]
     bounds = [(segment.first, segment.last) for segment in segments]
     assert all(one[1] < other[0] for one, other in itertools.pairwise(bounds))
@@ -88,7 +88,7 @@ def check(table, segments):
 @given(pairs(), PRICES, SHAPES, CUTS, st.sampled_from([1, 3, 1 << 12]), SIZES)
 @settings(max_examples=250)
 def test_every_location_of_every_key_is_answered(table, price, shape, cut, entries, sizes):
-    """Points and intervals name a superset of the truth at every price, in segments of any size."""
+    """Points and intervals find a superset of the truth at every price and segment size."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     cuts = intervals_of(table, query_model, *cut)
     prepared = plan(cuts, query_model, shape, weights_of(sizes))
@@ -105,7 +105,7 @@ def test_every_location_of_every_key_is_answered(table, price, shape, cut, entri
 @given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
 @settings(max_examples=200)
 def test_stretches_together_are_the_whole(table, far, data, price):
-    """Cut at any borders and planned apart, the stretches lose neither a key nor a row."""
+    """Stretches that are cut at any borders and planned alone lose no key and no row."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
     borders = np.unique(np.array([*near, *far], np.int64))
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
@@ -125,7 +125,7 @@ def test_stretches_together_are_the_whole(table, far, data, price):
 @given(pairs(), st.data(), PRICES)
 @settings(max_examples=200)
 def test_pieces_of_one_location_may_overlap(table, data, price):
-    """A location cut by several tasks, each with some of its rows, is covered all the same."""
+    """A location that several tasks cut, each with some of its rows, is still covered."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     task = data.draw(st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table)))
     parts = [
@@ -141,7 +141,7 @@ def test_pieces_of_one_location_may_overlap(table, data, price):
 @given(pairs(), st.data(), PRICES, SHAPES)
 @settings(max_examples=200)
 def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, shape):
-    """Bytes changed at random give an error of ours or entries that can be looked up."""
+    """Randomly changed bytes give an error of Sieve, or entries that can be looked up."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     segments = list(
         plan(intervals_of(table, query_model, 0.0, None), query_model, shape).emit(price)
@@ -162,7 +162,7 @@ def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, shape):
 
 @given(pairs(), st.sampled_from([1, 5, 100]))
 def test_the_reference_shape_decodes_to_entries_too(table, error):
-    """Equal-width blocks become entries that answer a superset of the truth."""
+    """Equal-width blocks decode to entries that find a superset of the truth."""
     ordered = sorted(table)
     chunk = (
         np.array([code for code, _ in ordered]),
@@ -178,7 +178,7 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_a_gap_is_worth_a_share_of_the_queries(gaps, sample):
-    """Payback lies between 0 and 1, and a wider gap is worth no less."""
+    """The skip probability is between 0 and 1, and a wider gap has at least the same value."""
     query_model = QueryModel.of_sample(np.array(sample))
     low, high = np.sort(np.array(gaps), axis=1).T.copy()
     skip_probability = query_model.skip_probability(low, high)
@@ -190,7 +190,7 @@ def test_a_gap_is_worth_a_share_of_the_queries(gaps, sample):
 
 
 def test_no_interval_gives_no_segment():
-    """A stretch without a key is left out."""
+    """A stretch without a key has no segment."""
     query_model = QueryModel.of_sample(np.array([1]))
     none = concatenated([])
     assert isinstance(none, Intervals)
@@ -200,7 +200,7 @@ def test_no_interval_gives_no_segment():
 
 @given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))
 def test_coded_numbers_survive(values):
-    """Numbers of any mixture of sizes are read back, and the end is found."""
+    """Numbers of any sizes decode unchanged, and the end of the array is found."""
     array = np.array(values, np.uint64)
     payload = integer_coding.encode(array)
     found, after = integer_coding.decode(b"abc" + payload + b"rest", 3, len(values))
