@@ -1,4 +1,4 @@
-"""Parquet and ORC files by Arrow: columns left out, moved, of other types or spellings."""
+"""Writes Parquet and ORC files by Arrow, with missing, moved, retyped or respelled columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.orc as po
 import pyarrow.parquet as pq
 from foreign_rows import Rows
 
-# What another writer may have held the same values in, that Spark can still read.
+# Other types in which another writer may have stored the values, and which Spark can read.
 _DRIFTS: Mapping[str, tuple[pa.DataType, ...]] = {
     "smallint": (pa.int8(), pa.int32()),
     "int": (pa.int16(), pa.int8()),
@@ -27,7 +27,7 @@ _DRIFTS: Mapping[str, tuple[pa.DataType, ...]] = {
 
 
 def write_parquet(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Write one Parquet file in one of the ways that Arrow knows."""
+    """Writes one Parquet file in one of Arrow's ways."""
     del options
     pq.write_table(
         _table(rng, rows, 0.1),
@@ -46,7 +46,7 @@ def write_parquet(rng: random.Random, rows: Rows, path: Path, options: Mapping[s
 
 
 def write_orc(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Write one ORC file in one of the ways that Arrow knows."""
+    """Writes one ORC file in one of Arrow's ways."""
     del options
     po.write_table(
         _table(rng, rows, 0.05),
@@ -101,7 +101,7 @@ def _scalars(
     if rng.random() >= drift or kind.family not in _DRIFTS:
         return array
     if kind.family in {"varchar", "string"}:
-        # Texts as a program writes them that knows nothing of UTF-8.
+        # The texts are encoded as by a program that does not know UTF-8.
         image = [v and v.encode("latin-1", "replace") for v in values]
         return pa.array(image, pa.binary())
     try:

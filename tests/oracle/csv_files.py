@@ -1,4 +1,4 @@
-"""CSV files as other programs write them: fields too few, too many, quoted or encoded otherwise."""
+"""CSV files of other programs: wrong numbers of fields, other quotes or encodings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STRAYS = ('"', '""', '"a"b', "\\", "'", ";", ",", "#", " x ", "NULL", "-", "1e4
 
 
 def draw_options(rng: random.Random) -> dict[str, str]:
-    """Options of the reader."""
+    """Draws options of the reader."""
     options = {}
     if rng.random() < 0.6:
         options["header"] = "true"
@@ -46,7 +46,7 @@ def draw_options(rng: random.Random) -> dict[str, str]:
 
 
 def write(rng: random.Random, rows: Rows, path: Path, options: Mapping[str, str]) -> None:
-    """Write one file, in some files with damaged records or another header."""
+    """Writes one file; some files have damaged records or another header."""
     damage = rng.choice([0.0, 0.2, 0.5])
     sep = options.get("sep", ",")
     lines = []

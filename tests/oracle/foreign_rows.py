@@ -1,4 +1,4 @@
-"""The rows of one file before a writer encodes or damages any, and values as text."""
+"""The rows of a file before a writer encodes or damages them, and values as text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Rows:
 
     Attributes:
         names: columns of the file, in the order of the table.
-        values: by column; of ``s`` dictionaries, of ``l`` lists, of ``m`` dictionaries.
-        kinds: by column, and by ``s.a``; other columns are of a plain type.
-        damaged: places of the rows that a writer has damaged.
+        values: values by column: dictionaries for ``s``, lists for ``l``, dictionaries for ``m``.
+        kinds: kinds by column, and by ``s.a``; other columns have a plain type.
+        damaged: positions of the rows that a writer has damaged.
     """
 
     names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Random tables of files that no Spark wrote: a schema, reader options, files of all formats."""
+"""Random tables whose files Spark did not write: a schema, reader options, and all formats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SWITCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A value to ask an indexed column for."""
+    """A value for a query of an indexed column."""
 
     column: GeneratedColumn
     value: Any
@@ -39,13 +39,13 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ForeignTable:
-    """A table as drawn.
+    """A generated table.
 
     Attributes:
-        drawn: what predicates are made of.
-        options: of the reader.
-        settings: of the session that reads it.
-        partitioned: whether ``p`` names folders.
+        drawn: the values and columns from which predicates are made.
+        options: options of the reader.
+        settings: settings of the reading session.
+        partitioned: whether ``p`` is a partition column.
     """
 
     drawn: GeneratedTable
@@ -55,12 +55,12 @@ class ForeignTable:
 
     @property
     def columns(self) -> list[str]:
-        """Top-level columns that files of the table have, but for ``p``."""
+        """Top-level columns in the files of the table, without ``p``."""
         plain = [c.sql for c in self.drawn.columns if c.sql != "s.a"]
         return [*plain, *(["s", "l", "m"] if self.drawn.format != "csv" else []), "t"]
 
     def statement(self, folder: Path) -> str:
-        """The CREATE TABLE over a folder of files."""
+        """The CREATE TABLE statement for a folder of files."""
         types = {c.sql: c.kind.sql for c in self.drawn.columns}
         types |= {"t": "STRING", "p": "STRING", "l": "ARRAY<INT>"}
         types |= {"s": f"STRUCT<a: {types.get('s.a')}, b: BIGINT>", "m": "MAP<STRING, INT>"}
@@ -77,13 +77,13 @@ class ForeignTable:
 
 
 def draw_table(rng: random.Random, form: str) -> ForeignTable:
-    """Make up a schema in a format, the options that read it, and the settings of the session."""
+    """Generates a schema in a format, the reader's options, and the session's settings."""
     kinds = [k for k in KINDS if k.family != "binary" or form != "csv"]
     names = ["c0", "C1", "c2"] if form == "orc" else ["c0", "C1", "`c 2`"]
     if form != "csv":
         names.append("s.a")
     drawn_columns = [_column(rng, name, rng.choice(kinds)) for name in names]
-    # Unique, so that no other row of a file hides that one is lost.
+    # The ids are unique, so that no other row of a file hides a lost row.
     rid = GeneratedColumn("rid", _BIGINT, tuple(range(0, 800, 3)))
     columns = (rid, *drawn_columns)
     indexed = ("rid", rng.choice(drawn_columns).sql)
@@ -106,10 +106,10 @@ def draw_table(rng: random.Random, form: str) -> ForeignTable:
 def write_file(
     rng: random.Random, table: ForeignTable, folder: Path, number: int, rids: range
 ) -> tuple[Path, list[Probe]]:
-    """Write one file of a table and make it an hour old.
+    """Writes one file of a table and sets its time an hour back.
 
     Returns:
-        The file, and what indexed columns hold in its damaged rows; in some rows if none is.
+        The file, and the indexed values in its damaged rows, or in some rows if no row is damaged.
     """
     values = {c.sql: file_values(rng, c, len(rids), number) for c in table.drawn.columns}
     values["rid"] = list(rids)
@@ -135,14 +135,18 @@ def write_file(
 
 
 def put_back(path: Path, number: int) -> None:
-    """Put a file's time an hour back, so that an index relies on it; some have no fraction."""
+    """Sets a file's time an hour back, so that an index relies on it.
+
+    Some times have no fraction.
+    """
     at = (time.time_ns() // 1_000_000_000 - _HOUR_S + number) * 1_000_000_000
     at += (number % 2) * 5_000_000
     os.utime(path, ns=(at, at))
 
 
 def _column(rng: random.Random, name: str, kind: Kind) -> GeneratedColumn:
-    # Files take values from a fifth of them: from the many, each of its rows has one of its own.
+    # A file takes its values from a fifth of all values. With many values, each row has its own
+    # value.
     size = rng.choice([12, 300, 300])
     return GeneratedColumn(name, kind, tuple(kind.draw(rng) for _ in range(size)))
 

@@ -1,4 +1,4 @@
-"""The oracle: Spark alone, without the index. Each query must give the same rows with it."""
+"""The oracle is Spark without the index: each query must give the same rows with the index."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Query:
 
     @property
     def counts(self) -> bool:
-        """Whether it answers with a number of rows."""
+        """Whether the query returns a number of rows."""
         return self.shown.startswith("count(")
 
     def branch(self, number: int = 0, file: str | None = None) -> str:
-        """Its SQL, with a number in front of each row; of one file, or of all."""
+        """The SQL of the query with a number in front of each row, for one file or all files."""
         shown = f"CAST({self.shown} AS STRING)" if self.counts else self.shown
         only = f" AND _metadata.file_name = '{file}'" if file else ""
         return f"SELECT {number} AS k, {shown} AS r FROM t AS t WHERE ({self.where}){only}"
@@ -40,7 +40,7 @@ class Query:
 
 @dataclass(slots=True)
 class Tally:
-    """What a run has compared, and what the indexes did in it."""
+    """The counts of a run's comparisons, and the effects of the indexes in it."""
 
     tables: int = 0
     refused: int = 0
@@ -56,7 +56,7 @@ class Tally:
 
 
 def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe]) -> Query:
-    """A random projection, and a predicate that is random or asks for a row of the probes."""
+    """A random projection, with a random predicate or one that selects a row of the probes."""
     columns = [*table.columns, "p"]
     leaves = ["s.a", "s.b"] if "s" in columns else []
     some = rng.sample([*columns, *leaves], k=rng.choice([1, 1, 2, 3]))
@@ -81,14 +81,14 @@ def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe])
 
 
 def compare(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Assert that the queries give the same rows, or the same error, with and without the index."""
+    """Asserts that queries give the same rows, or the same error, with and without the index."""
     with _counted(lab, tally), lab.setting("spark.sieve.strict", "true"):
         _compare_together(lab, context, queries, tally)
     tally.pairs += len(queries)
 
 
 def _compare_together(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Compare queries in one job; where one fails, in halves, down to one by itself."""
+    """Compares queries in one job; if a job fails, compares halves, down to single queries."""
     if len(queries) == 1:
         _compare_alone(lab, context, queries[0], tally)
         return
@@ -114,7 +114,8 @@ def _compare_alone(lab: Lab, context: str, query: Query, tally: Tally) -> None:
         if on == off:
             return
         assert isinstance(off, str), _difference(context, query, off, on)
-        # A skipped file cannot raise the error that Spark alone met in it: the other files tell.
+        # A skipped file cannot raise the error that Spark alone met, so the other files are
+        # compared.
         names = sorted(Path(name).name for name in lab.spark.table("t").inputFiles())
         apart = [_outcome(lab, query, name) for name in names]
     errors = {outcome for outcome in apart if isinstance(outcome, str)}
@@ -150,7 +151,7 @@ def _outcome(lab: Lab, query: Query, file: str | None = None) -> Outcome:
 
 
 def _name(error: PySparkException | Py4JJavaError) -> str:
-    """The condition of an error of Spark's, or the class of its first cause."""
+    """The condition of a Spark error, or the class of its first cause."""
     assert "SIEVE_" not in str(error), str(error)
     if isinstance(error, PySparkException):
         condition = getattr(error, "getCondition", error.getErrorClass)
@@ -173,5 +174,5 @@ def _counted(lab: Lab, tally: Tally) -> Iterator[None]:
 
 
 def counters(lab: Lab) -> Counter[str]:
-    """What the indexes have done in this driver."""
+    """The counters of the indexes in this driver."""
     return Counter(dict(lab.sql("SELECT counter, sum(value) FROM sieve_status() GROUP BY counter")))

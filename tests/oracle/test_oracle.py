@@ -1,4 +1,4 @@
-"""Files that no Spark wrote, damaged and drifted ones among them: the index changes no answer."""
+"""The index changes no answer over files that Spark did not write, even damaged ones."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from spark_session import INTERPRETED, Lab
 PAIRS, PAIRS_PER_TABLE = 400, 60
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {
-    # A task for each scan, whatever it reads, in the order of the files' lengths.
+    # Each scan has one task, whatever it reads, in the order of the files' lengths.
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.files.minPartitionNum": "1",
-    # A busy machine must not turn into a failure under `strict`.
+    # The long time-out keeps `strict` from failing on a busy machine.
     "spark.sieve.prune.timeout": "120s",
 }
 
 
 def compare_table(lab: Lab, seed: str, form: str, folder: Path, pairs: int, tally: Tally) -> None:
-    """Make a table from a seed, index it, compare half the queries, change a file, compare more."""
+    """Makes a table from a seed, indexes it, compares queries, changes a file, compares more."""
     rng = random.Random(seed)
     table = draw_table(rng, form)
     folder.mkdir(parents=True)
@@ -56,7 +56,10 @@ def _write(
 
 
 def _indexed(rng: random.Random, lab: Lab, table: ForeignTable) -> bool:
-    """Index the columns together, else those that can be; a build refuses what it cannot read."""
+    """Indexes the columns together, or else each one that can be indexed.
+
+    A build refuses unreadable files.
+    """
     shape = rng.choice(["auto", "auto", "runs", "sieve"])
     columns = table.drawn.indexed
     for some in (columns, *((column,) for column in columns)):
@@ -72,7 +75,7 @@ def _indexed(rng: random.Random, lab: Lab, table: ForeignTable) -> bool:
 def _change(
     rng: random.Random, lab: Lab, table: ForeignTable, folder: Path, written: list[Path]
 ) -> None:
-    """Add, replace, cut or remove a file, as other programs do; refresh the index or do not."""
+    """Adds, replaces, truncates or removes a file as other programs do; may refresh the index."""
     number = len(written)
     path = rng.choice(written)
     how = rng.random()
@@ -100,7 +103,7 @@ def _change(
 
 
 def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
-    """Compare so many queries over tables drawn from a seed; tell now and then how many."""
+    """Compares queries over tables from a seed, and prints the progress."""
     tally, number = Tally(), 0
     while tally.pairs < pairs:
         with lab.database("oracle"):
@@ -121,13 +124,13 @@ def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
 def test_queries_of_foreign_files_find_the_same_rows_with_and_without_the_index(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """The same tables each time; ``make soak-oracle`` draws others."""
+    """The tables are the same each time; ``make soak-oracle`` draws others."""
     assert run(lab, tmp_path, "j", PAIRS, PAIRS_PER_TABLE).pairs >= PAIRS
 
 
 @pytest.mark.soak
 def test_very_many_queries_of_foreign_files(lab: Lab, tmp_path: Path) -> None:
-    """The same of tables drawn anew, long enough to meet rare combinations."""
+    """Tables are drawn at random, and the run is long enough to meet rare combinations."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     pairs = int(os.environ.get("SIEVE_PAIRS", SOAK_PAIRS))
