@@ -1,8 +1,8 @@
 """A proxy of a Thrift server that shows a test each statement of a client, and its rows.
 
 A HiveServer2 client sends one request, waits for its reply, then sends the next. The proxy relays
-them one by one on the client's own connection, so a test can run statements of its own in the
-client's session while the client waits.
+requests one by one on the client's own connection. A test can therefore run its own statements in
+the client's session while the client waits.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ class StatementError(Exception):
 
 
 class Watcher(Protocol):
-    """What a test does while the client waits."""
+    """Callbacks of a test while the client waits."""
 
     def before(self, statement: str) -> None:
-        """The client has sent a statement; the server gets it when this returns."""
+        """Called when the client has sent a statement; the server gets the statement afterwards."""
 
     def after(self, statement: str, rows: list[Row] | StatementError) -> None:
-        """The client has closed a statement, of which it has got these rows, or that error."""
+        """Called when the client has closed a statement, with the statement's rows or error."""
 
     def closed(self) -> None:
-        """The client has left; its session is still open."""
+        """Called when the client has left; its session is still open."""
 
 
 class Session:
-    """A client's session, in which the test runs statements, too."""
+    """A client's session, in which the test also runs statements."""
 
     def __init__(self, upstream: socket.socket) -> None:
         transport = TSocket()
@@ -58,7 +58,7 @@ class Session:
         """The rows of a statement.
 
         Raises:
-            StatementError: the server refuses the statement, or it fails.
+            StatementError: the server refuses the statement, or the statement fails.
         """
         request = ttypes.TExecuteStatementReq(self.handle, statement, runAsync=False)
         reply = self._client.ExecuteStatement(request)
@@ -84,11 +84,11 @@ class HiveProxy(socketserver.ThreadingTCPServer):
     """Listens on a port of its own and relays each connection to a server on this machine.
 
     Args:
-        server_port: where the Thrift server listens.
+        server_port: port of the Thrift server.
         watch: makes the watcher of a session that a client has opened.
 
     Attributes:
-        errors: of watchers, as tracebacks; each has cost a client its connection.
+        errors: tracebacks of watchers; each error has closed a client's connection.
     """
 
     daemon_threads = True
@@ -101,20 +101,20 @@ class HiveProxy(socketserver.ThreadingTCPServer):
 
     @property
     def port(self) -> int:
-        """Where clients connect."""
+        """The port to which clients connect."""
         return int(self.server_address[1])
 
     def start(self) -> None:
-        """Serve in a thread of the background."""
+        """Serves in a background thread."""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - its signature
-        """Keep an error of a connection's thread."""
+        """Stores an error of a connection's thread."""
         self.errors.append(traceback.format_exc())
 
 
 class _Connection(socketserver.BaseRequestHandler):
-    """One client: relays its messages, and keeps what it has asked and got by operation."""
+    """One client: relays its messages, and stores statements and rows by operation."""
 
     server: HiveProxy
 

@@ -1,4 +1,4 @@
-"""Indexes each column of a client's tables before its first query, and asks each query twice."""
+"""Indexes each column of a client's tables before its first query, and runs each query twice."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Answer = Counter[str] | str
 
 
 class Tally:
-    """What all connections have seen; their threads share it.
+    """The counts of all connections, whose threads share this object.
 
     Attributes:
-        counts: what has been done.
-        refused: statements that Sieve refused, by condition.
-        differences: of each, the database, the query and both answers.
+        counts: number of events by name.
+        refused: number of statements that Sieve refused, by condition.
+        differences: for each difference, the database, the query and both answers.
     """
 
     def __init__(self) -> None:
@@ -39,17 +39,17 @@ class Tally:
         self._lock = threading.Lock()
 
     def count(self, name: str, number: int = 1) -> None:
-        """Add to a counter."""
+        """Adds to a counter."""
         with self._lock:
             self.counts[name] += number
 
     def refuse(self, condition: str) -> None:
-        """Note that Sieve has refused a statement."""
+        """Counts a statement that Sieve has refused."""
         with self._lock:
             self.refused[condition] += 1
 
     def differ(self, text: str) -> None:
-        """Note a difference, and print it at once: a run may be stopped at any time."""
+        """Stores a difference and prints it at once, because a run may be stopped at any time."""
         with self._lock:
             self.differences.append(text)
             sys.stdout.write(f"DIFFERENCE in {text}\n")
@@ -57,16 +57,16 @@ class Tally:
 
 
 class IndexedDatabase:
-    """Watches one connection, whose client fills a database of its own and then queries it.
+    """Watches one connection, whose client fills a database and then queries it.
 
-    Before a query that follows a change, the files of all tables are set back in time, so that
-    they are stable, and each column gets an index. Before each query, the same query runs in the
-    client's session with the index off; what the client gets must be the same.
+    Before a query that follows a change, the watcher sets the files of all tables back in time, so
+    that they are stable, and indexes each column. Before each query, the watcher runs the same
+    query in the client's session without the index. The client must get the same rows.
 
     Args:
-        session: the client's.
+        session: the client's session.
         warehouse: the server's folder of databases.
-        tally: where it counts.
+        tally: the counts of all connections.
     """
 
     def __init__(self, session: Session, warehouse: Path, tally: Tally) -> None:
@@ -81,7 +81,7 @@ class IndexedDatabase:
         self._clock = itertools.count()
 
     def before(self, statement: str) -> None:
-        """Prepare a query; see ``Watcher``."""
+        """Prepares a query; see ``Watcher``."""
         self._tally.count("statements")
         if not _QUERY.match(statement):
             self._changed |= bool(_WRITE.match(statement))
@@ -92,7 +92,7 @@ class IndexedDatabase:
             self._without[statement] = self._run_without(statement)
 
     def after(self, statement: str, rows: list[Row] | StatementError) -> None:
-        """Compare a query's answers; see ``Watcher``."""
+        """Compares a query's answers; see ``Watcher``."""
         if not _QUERY.match(statement):
             if isinstance(rows, list) and _WRITE.match(statement):
                 self._statements.append(statement)
@@ -107,14 +107,15 @@ class IndexedDatabase:
             self._tally.count("errors spared")
             return
         if isinstance(off, str) and not on:
-            # The server names no cause once the client has left, as SQLancer does at a round's end.
+            # The server names no cause if the client has left, as SQLancer does at the end of a
+            # round.
             self._tally.count("errors without a message")
             return
         made = ";\n    ".join(self._statements)
         self._tally.differ(f"{made};\n    {statement}\n  without: {off}\n  with:    {on}")
 
     def closed(self) -> None:
-        """Drop the database, so that a long run does not fill the metastore."""
+        """Drops the database, so that a long run does not fill the metastore."""
         if self._database:
             self._session.run("USE default")
             self._session.run(f"DROP DATABASE IF EXISTS {self._database} CASCADE")
@@ -141,7 +142,10 @@ class IndexedDatabase:
         return _answer(rows)
 
     def _age(self, table: str) -> int:
-        """Set the files of a table back in time, each to its own second; say how many there are."""
+        """Sets each file of a table back in time, to its own second.
+
+        Returns the number of files.
+        """
         then = int(time.time()) - 2 * _HOUR_S
         folder = self._warehouse / f"{self._database}.db" / table
         files = [path for path in folder.iterdir() if path.name[0] not in "._"]
@@ -156,7 +160,7 @@ class IndexedDatabase:
             self._sieve(f"REFRESH SIEVE INDEX ON {table}")
             return
         described = [str(row[0]) for row in self._session.run(f"DESCRIBE {table}")]
-        # Behind an empty line, DESCRIBE lists the defaults of columns.
+        # After an empty line, DESCRIBE lists the defaults of columns.
         columns = [f"`{name}`" for name in itertools.takewhile(bool, described)]
         if self._sieve(f"CREATE SIEVE INDEX ON {table} ({', '.join(columns)})"):
             self._indexed.add(table)

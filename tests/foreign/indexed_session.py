@@ -1,4 +1,4 @@
-"""A session that gives each table files old enough to be skipped, and indexes what queries name."""
+"""A session whose tables have files old enough to be skipped, with indexes for each query."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(slots=True)
 class _Table:
-    """A table: its columns that can be indexed, those that are, whether its files have changed."""
+    """A table: its indexable columns, its indexed columns, and whether its files have changed."""
 
     columns: dict[str, str]
     indexed: set[str] = field(default_factory=set)
@@ -50,12 +50,12 @@ class _Table:
 
 
 class IndexedSession:
-    """Runs what is no query, and prepares the tables that a query names.
+    """Runs statements that are no queries, and prepares the tables of queries.
 
     Attributes:
         indexed: names of tables that ever had an index.
-        saved: names of tables made of views.
-        refused: how often Sieve refused a statement, by condition.
+        saved: names of tables that were made from views.
+        refused: number of statements that Sieve refused, by condition.
     """
 
     def __init__(self, lab: Lab, warehouse: Path) -> None:
@@ -69,7 +69,7 @@ class IndexedSession:
         self._clock = itertools.count()
 
     def change(self, statement: str) -> None:
-        """Run a statement that is no query; a temporary view over VALUES becomes a table."""
+        """Runs a statement that is no query; a temporary view over VALUES becomes a table."""
         view = _DROP_VIEW.match(statement)
         if view and view[1].lower() in self._tables:
             statement = f"DROP TABLE {view[1]}"
@@ -81,7 +81,7 @@ class IndexedSession:
         self.look()
 
     def save(self, name: str, rows: DataFrame) -> None:
-        """Make a table of rows, in several files, in the order of the first column that has one."""
+        """Saves rows as a table of several files, sorted by the first column that can be sorted."""
         ordered = [n for n, kind in rows.dtypes if _INDEXED.match(kind)]
         if not ordered:
             return
@@ -94,7 +94,7 @@ class IndexedSession:
         self.lab.spark.catalog.dropTempView(name)
 
     def look(self) -> None:
-        """Put back the times of files written since the last look; note which tables changed."""
+        """Sets new files back in time since the last call; records which tables changed."""
         young = time.time() - _HOUR_S / 2
         written = set()
         for path in self._data_files():
@@ -124,7 +124,7 @@ class IndexedSession:
                     yield Path(folder, name)
 
     def prepare(self, query: str) -> bool:
-        """Index the columns that a query names; say whether it names any table."""
+        """Indexes the columns that a query names; returns whether the query names any table."""
         words = {word.lower() for word in _WORD.findall(query)}
         for name in list(words & set(self._views)):
             words |= {word.lower() for word in _WORD.findall(self._views[name])}
@@ -153,7 +153,7 @@ class IndexedSession:
                 table.refused.update(some)
 
     def _sieve(self, statement: str) -> list[tuple[object, ...]]:
-        """The rows of a statement of Sieve; none where it refuses a table or a column."""
+        """The rows of a statement of Sieve; empty if Sieve refuses the table or a column."""
         try:
             return self.lab.sql(statement)
         except FAILURES as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = "sql-tests/inputs/"
-# These call functions that only the suite's own Scala and Python sources define.
+# Only the suite's own Scala and Python sources define these functions.
 _OWN_FUNCTIONS = ("udf/", "udaf/", "udtf/")
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | --[^\n]* | /\*.*?\*/ | ; | . """,
@@ -25,9 +25,9 @@ class SqlInput:
     """One input file.
 
     Attributes:
-        name: its path below the folder of inputs.
-        settings: of the session that runs it.
-        statements: in order.
+        name: path of the file below the folder of inputs.
+        settings: settings of the session that runs the file.
+        statements: the statements in order.
     """
 
     name: str
@@ -46,7 +46,7 @@ def read_inputs(jar: Path, only: str = "") -> Iterator[SqlInput]:
 
 
 def extract_data(jar: Path, folder: Path) -> None:
-    """Extract the files of rows that the suite's tables are made of."""
+    """Extracts the data files of the suite's tables."""
     with zipfile.ZipFile(jar) as archive:
         for name in ("agg.data", "onek.data", "tenk.data"):
             (folder / name).write_bytes(archive.read(f"test-data/postgresql/{name}"))
@@ -70,7 +70,7 @@ def _parse(archive: zipfile.ZipFile, name: str) -> SqlInput:
 
 
 def split(text: str) -> list[str]:
-    """The statements of a script; what stands between delimiters of a query is one statement."""
+    """The statements of a script; text between the delimiters of a query is one statement."""
     found: list[str] = []
     end = 0
     for block in _BLOCK.finditer(text):

@@ -1,7 +1,8 @@
-"""Runs Spark's own SQL test inputs with an index on every column that they filter, and without.
+"""Runs Spark's own SQL test inputs without indexes, and with one on every filtered column.
 
-Each query runs both ways in one session, with the index under `strict`. It must give the same rows,
-or the same error; what Spark says of a difference by itself is listed in `UNCERTAIN`.
+Each query runs both ways in one session, with the index under `strict`. Both ways must give the
+same rows, or the same error. `UNCERTAIN` lists the queries whose answers differ in Spark by
+themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ JARS = ROOT / "build" / "foreign"
 LEAST_ASKED, LEAST_SKIPPED = 1_000, 300
 _QUERY = re.compile(r"\s*(\(\s*)*(select|with|from|values|table|map|reduce)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\binsert\b", re.IGNORECASE)
-# What these answer depends on the time, on chance, or on which files are read in which order.
+# The answers of these queries depend on time, on chance, or on which files are read in which order.
 UNCERTAIN = re.compile(
     r"\b(rand|randn|uuid|shuffle|current_\w+|now|unix_timestamp|localtimestamp|tablesample|first|"
     r"last|any_value|first_value|last_value|collect_\w+|array_agg|listagg|string_agg|"
@@ -37,7 +38,7 @@ UNCERTAIN = re.compile(
 )
 _SETTINGS = {
     "spark.sql.legacy.createHiveTableByDefault": "false",
-    # So VALUES become several files, and each file is read, and written again, by a task.
+    # With these settings VALUES become several files, and one task reads and writes each file.
     "spark.sql.leafNodeDefaultParallelism": "3",
     "spark.sql.files.openCostInBytes": str(1 << 30),
     "spark.sql.session.timeZone": "America/Los_Angeles",
@@ -60,9 +61,9 @@ class Suite:
     """Runs inputs and counts.
 
     Attributes:
-        counts: what has been done.
-        differences: of each, the input, the statement and both answers.
-        refused: statements that Sieve refused, by condition.
+        counts: number of events by name.
+        differences: for each difference, the input, the statement and both answers.
+        refused: number of statements that Sieve refused, by condition.
     """
 
     def __init__(self, spark: SparkSession, warehouse: Path) -> None:
@@ -73,7 +74,7 @@ class Suite:
         self._warehouse = warehouse
 
     def run(self, given: SqlInput, end: float) -> None:
-        """Run one input in a session of its own, until the time ``end``; remove what it made."""
+        """Runs one input in a new session, until the time ``end``; removes what the input made."""
         lab = Lab(self._spark.newSession())
         for key, value in (_SETTINGS | given.settings).items():
             try:
@@ -97,7 +98,7 @@ class Suite:
             self.make_tables()
 
     def make_tables(self) -> None:
-        """Make the tables that all inputs share, anew where an input has replaced one."""
+        """Creates the tables that all inputs share, again if an input has replaced one."""
         lab = Lab(self._spark.newSession())
         session = IndexedSession(lab, self._warehouse)
         numbers = lab.spark.range(1, 101)
@@ -139,7 +140,8 @@ class Suite:
         else:
             difference = f"{name}: {query}\n  without: {off}\n  with:    {on}"
             self.differences.append(difference)
-            sys.stdout.write(f"DIFFERENCE in {difference}\n")  # at once: a run may be stopped
+            # printed at once, because a run may be stopped
+            sys.stdout.write(f"DIFFERENCE in {difference}\n")
 
     def _clean(self) -> None:
         lab = Lab(self._spark)
@@ -154,7 +156,7 @@ class Suite:
 
 
 def _answer(lab: Lab, query: str) -> Counter[str] | str:
-    """The rows as a multiset, or what the error is."""
+    """The rows as a multiset, or the error."""
     try:
         return Counter(repr(tuple(row)) for row in lab.spark.sql(query).collect())
     except FAILURES as error:
@@ -168,7 +170,7 @@ def _answer(lab: Lab, query: str) -> Counter[str] | str:
 
 
 def main() -> int:
-    """Run the inputs; the number of differences decides, and whether indexes were asked at all."""
+    """Runs the inputs; fails on differences, or if no index was used."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60, help="stop after so many")
     parser.add_argument("--only", default="", help="inputs whose names contain this")
@@ -179,7 +181,7 @@ def main() -> int:
         home = ROOT / "build" / "spark-3.5"
         other = {"SPARK_HOME": f"{home}/pyspark", "PYTHONPATH": str(home), "SIEVE_FOREIGN": "3.5"}
         os.execve(sys.executable, [*sys.orig_argv], os.environ | other)
-    logging.disable()  # PySpark logs each error of a query with both stacks
+    logging.disable()  # PySpark logs each error of a query with two stack traces
     jar = next(JARS.glob(f"spark-sql_2.1?-{given.spark}.*-tests.jar"))
     extract_data(jar, JARS)
     with tempfile.TemporaryDirectory(prefix="sieve-foreign-") as folder:

@@ -1,9 +1,9 @@
 """Runs SQLancer against a Thrift server whose tables have an index on every column.
 
-SQLancer makes small tables of random rows and checks by TLP (ternary logic partitioning) that the
-rows for which a random predicate is true, false and unknown are together those of the table. It
-connects to a proxy, which indexes the tables before their first query and runs each query with the
-index off, too. Both must give the same rows, so where TLP fails, it fails without an index as well.
+SQLancer makes small tables of random rows. It checks by TLP (ternary logic partitioning) that the
+rows for which a random predicate is true, false and unknown add up to the table. SQLancer connects
+to a proxy, which indexes the tables before their first query and runs each query with the index
+off, too. Both runs must give the same rows, so a TLP failure also occurs without an index.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ The jar must hold the Spark provider (sqlancer/spark); Maven Central has no such
 _SETTINGS = {
     "spark.sieve.strict": "true",
     "spark.sieve.prune.timeout": "120s",
-    # Its constants are of any type; by ANSI's rules, most of its INSERTs would fail.
+    # SQLancer's constants have any type; under ANSI rules most of its INSERTs would fail.
     "spark.sql.storeAssignmentPolicy": "LEGACY",
     "spark.sql.leafNodeDefaultParallelism": "3",
-    # Its tables have a few rows: what a query costs is its planning, and its tasks.
+    # SQLancer's tables have a few rows, so the cost of a query is its planning and its tasks.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -57,7 +57,7 @@ _EXCEPTION = re.compile(r"^(?:--)?\s*(java\.[\w.]+.{0,80})", re.MULTILINE)
 
 
 def main() -> int:
-    """Run SQLancer for a while; differences decide, and whether indexes were asked at all."""
+    """Runs SQLancer for a while; fails on differences, or if no index was used."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jar", default=os.environ.get("SQLANCER_JAR", ""))
     parser.add_argument("--minutes", type=float, default=120, help="how long SQLancer runs")
@@ -102,7 +102,7 @@ def main() -> int:
 def _round(
     folder: Path, given: argparse.Namespace, port: int, number: int, left: float
 ) -> Counter[str]:
-    """Run SQLancer until the round ends; what it reports, by kind."""
+    """Runs SQLancer until the round ends; returns its reports by kind."""
     folder.mkdir()
     options = {
         "--host": "localhost",
@@ -112,7 +112,8 @@ def _round(
         "--max-generated-databases": 1,
         "--num-queries": given.queries,
         "--max-num-inserts": 20,
-        # Most rows fit no type of their table: a table that refuses nearly all is left.
+        # Most rows do not fit the types of their table, so SQLancer abandons tables that refuse
+        # nearly all.
         "--num-statement-kind-retries": 20,
         "--test-only-nonempty-tables": "true",
         "--max-expression-depth": DEPTHS[number % len(DEPTHS)],
@@ -120,7 +121,8 @@ def _round(
         "--database-prefix": f"round{number}_",
         "--timeout-seconds": int(min(ROUND_S, left)) + 1,
         "--log-execution-time": "false",
-        # Without its reducer, SQLancer does not tell what it finds; it need not reduce anything.
+        # Without its reducer, SQLancer does not report its findings, but it need not reduce
+        # anything.
         "--statement-reducer-max-steps": 0,
         "--statement-reducer-max-time": 0,
     }
