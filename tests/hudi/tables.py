@@ -1,4 +1,4 @@
-"""Hudi tables for tests: their statements, their instants, their folder."""
+"""Hudi tables for tests: statements, instants and folders."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SORTED = {
 
 
 def create(lab: Lab, kind: str, *, name: str = "t", parts: bool = False, **properties: str) -> None:
-    """An empty table.
+    """Creates an empty table.
 
     Args:
         lab: the session.
         kind: ``cow`` or ``mor``.
-        name: of the table.
-        parts: whether it is partitioned by ``part``.
-        properties: beside the usual ones, dots written as two underscores.
+        name: name of the table.
+        parts: whether the table is partitioned by ``part``.
+        properties: additional properties, with two underscores for each dot.
     """
     own = {
         "type": kind,
@@ -45,18 +45,18 @@ def create(lab: Lab, kind: str, *, name: str = "t", parts: bool = False, **prope
 
 
 def rows(first: int, last: int, part: str = "id div 100") -> str:
-    """A query that makes rows of the keys from one up to, without, another."""
+    """A query for rows with the keys from `first` up to, but without, `last`."""
     return f"SELECT {SOURCE.format(part)} FROM range({first}, {last})"
 
 
 def fill(lab: Lab, first: int, last: int, name: str = "t") -> None:
-    """Insert such rows in one commit."""
+    """Inserts rows of these keys in one commit."""
     lab.sql(f"INSERT INTO {name} {rows(first, last)}")
 
 
 def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
-    """Insert such rows into eight slices, by stretches of the key."""
-    # Hudi 1.0 deals the rows of a bulk insert out as it likes: there each slice is a commit.
+    """Inserts rows of these keys into eight slices, by stretches of the key."""
+    # Hudi 1.0 distributes the rows of a bulk insert arbitrarily, so each slice is a commit there.
     step = (last - first) // 8 if bundle.VERSION.startswith("1.0.") else last - first
     hint = "REPARTITION_BY_RANGE(8, id)" if step == last - first else "COALESCE(1)"
     with contextlib.ExitStack() as stack:
@@ -68,31 +68,31 @@ def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
 
 
 def upsert(lab: Lab, query: str, name: str = "t") -> None:
-    """Insert rows, or let them take the place of those of their keys, if they order after them."""
+    """Inserts rows, which replace the rows of their keys if their ordering values are later."""
     with lab.setting("hoodie.spark.sql.insert.into.operation", "upsert"):
         lab.sql(f"INSERT INTO {name} {query}")
 
 
 def compact(lab: Lab, name: str = "t") -> None:
-    """New base files of all slices that have log files."""
+    """Creates new base files for all slices that have log files."""
     with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
         lab.sql(f"CALL run_compaction(op => 'schedule', table => '{name}')")
         lab.sql(f"CALL run_compaction(op => 'run', table => '{name}')")
 
 
 def folder(lab: Lab, name: str = "t") -> Path:
-    """Where a table lies."""
+    """The folder of a table."""
     facts = {row[0]: row[1] for row in lab.sql(f"DESCRIBE EXTENDED {name}")}
     return Path(facts["Location"].removeprefix("file:"))
 
 
 def instants(lab: Lab, name: str = "t") -> list[str]:
-    """The completed commits of a table that change rows, as time travel names them."""
+    """The completed commits of a table that change rows, in the format of time travel."""
     return list(completions(lab, name))
 
 
 def completions(lab: Lab, name: str = "t") -> dict[str, str]:
-    """The same, in order, and when each was complete, in ISO 8601; in the time zone UTC."""
+    """The completed commits in order, with the time of completion in ISO 8601, in UTC."""
     timeline = folder(lab, name) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

@@ -1,4 +1,4 @@
-"""Changes between instants, in which the index takes no part, and merges of another kind."""
+"""Queries of changes between instants, for which no index is used, and other kinds of merges."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WAS = 250 * 7919 % 1000
 
 
 def in_full(lab: Lab, query: str) -> Counter[str]:
-    """The rows of a query that has the same, from as many slices, with the index and without."""
+    """The rows of a query, which must read the same slices with the index and without."""
     answers = []
     for on in ("false", "true"):
-        # Asked by settings Hudi finds the rows once: the next query of the same listing has none.
+        # With settings, Hudi finds the rows once: the next query of the same listing has none.
         lab.sql("REFRESH TABLE t")
         with lab.setting("spark.sieve.enabled", on), lab.setting("spark.sieve.strict", "true"):
             answers.append(lab.run(query))
@@ -32,7 +32,10 @@ def in_full(lab: Lab, query: str) -> Counter[str]:
 
 @contextmanager
 def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
-    """Four indexed slices; then an update, a delete and an insert. The database's name."""
+    """Makes four indexed slices, then an update, a delete and an insert.
+
+    Returns the database's name.
+    """
     with lab.database("hudi_changes_between") as database:
         tables.create(lab, kind, parts=True, **properties)
         tables.fill(lab, 0, 400)
@@ -45,7 +48,7 @@ def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_change_data(lab: Lab, kind: str) -> None:
-    """With CDC on, each change has its values of before and after, whatever the index knows."""
+    """With CDC, each change has its values before and after, whatever the index contains."""
     with changed(lab, kind, hoodie__table__cdc__enabled="true") as database:
         first = tables.instants(lab)[0]
         query = (
@@ -66,7 +69,7 @@ def test_change_data(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_incremental_reads(lab: Lab, kind: str) -> None:
-    """By the function, by options of a reader and by settings of the session."""
+    """The reads use the function, options of a reader and settings of the session."""
     with changed(lab, kind) as database:
         options = {
             "hoodie.datasource.query.type": "incremental",
@@ -92,7 +95,10 @@ def test_incremental_reads(lab: Lab, kind: str) -> None:
 
 
 def test_partial_updates(lab: Lab) -> None:
-    """A MERGE logs the assigned columns alone: the others are found by their values of before."""
+    """A MERGE logs only the assigned columns.
+
+    The other columns are found by their earlier values.
+    """
     with (
         lab.database("hudi_partial"),
         lab.setting("hoodie.spark.sql.merge.into.partial.updates", "true"),
@@ -113,7 +119,7 @@ def test_partial_updates(lab: Lab) -> None:
                 query = f"SELECT id, amount, word FROM t WHERE {condition}"
                 assert lab.check(query, exactly=1).rows == row
             lab.check(f"SELECT * FROM t WHERE amount = {WAS}", exactly=int(stale))
-            # Of another slice, beside the one that is not known.
+            # This row is in another slice than the unknown one.
             assert lab.check("SELECT * FROM t WHERE word = 'w251'", exactly=1 + stale).rows
             lab.sql("REFRESH SIEVE INDEX ON t")
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
@@ -122,9 +128,9 @@ def test_partial_updates(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
 def test_an_update_of_a_lower_ordering_value(lab: Lab, kind: str, mode: str) -> None:
-    """By time of commit it holds; by time of event it changes nothing, and is in no slice.
+    """The update holds by commit time. By event time it changes nothing, and is in no slice.
 
-    Where it was logged both values are looked up until the slice is read whole.
+    If the update was logged, both values are found until the slice is read whole.
     """
     with lab.database("hudi_ordering"):
         tables.create(lab, kind, parts=True, hoodie__record__merge__mode=mode)

@@ -1,4 +1,4 @@
-"""With spark.sieve.refresh.auto a commit of Hudi's is followed by a refresh in the background."""
+"""With spark.sieve.refresh.auto, a background refresh follows each Hudi commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAIT_S = 60
 
 @contextmanager
 def followed(lab: Lab, database: str, kind: str) -> Iterator[None]:
-    """Four slices of a hundred keys each, indexed by two columns that are kept up."""
+    """Makes four slices of a hundred keys each, with two indexes that follow writes."""
     with lab.database(database), lab.setting("spark.sieve.refresh.auto", "true"):
         tables.create(lab, kind, parts=True)
         tables.fill(lab, 0, 400)
@@ -28,7 +28,7 @@ def followed(lab: Lab, database: str, kind: str) -> Iterator[None]:
 
 
 def caught_up(lab: Lab, slices: int = 4) -> None:
-    """Wait until both indexes are of the newest commit, and hold so many slices."""
+    """Waits until both indexes reflect the newest commit, and have this many slices."""
     newest = list(tables.completions(lab).values())[-1]
     until = time.monotonic() + WAIT_S
     while True:
@@ -41,7 +41,7 @@ def caught_up(lab: Lab, slices: int = 4) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_statements_are_followed(lab: Lab, kind: str) -> None:
-    """INSERT, UPDATE, MERGE, DELETE, DROP PARTITION, INSERT OVERWRITE and TRUNCATE."""
+    """Row and partition statements, INSERT OVERWRITE and TRUNCATE all get a refresh."""
     with followed(lab, "hudi_followed", kind):
         tables.fill(lab, 400, 500)
         caught_up(lab, 5)
@@ -72,7 +72,7 @@ def test_statements_are_followed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
-    """Save to the table's folder, saveAsTable and insertInto."""
+    """The writer saves to the table's folder, and uses saveAsTable and insertInto."""
     with followed(lab, "hudi_saved", kind):
         options = {
             "hoodie.table.name": "t",
@@ -85,7 +85,8 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         written = lab.spark.sql(tables.rows(400, 450)).write.format("hudi").options(**options)
         written.mode("append").save(str(tables.folder(lab)))
         caught_up(lab, 5)
-        # Of what is written to a folder Spark tells no session that has read the table.
+        # Spark does not tell a session about writes to the folder of a table that the session has
+        # read.
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE id = 440", exactly=1).rows
         lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
@@ -96,7 +97,8 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1).rows
         written = lab.spark.sql(tables.rows(500, 550)).write.format("hudi").partitionBy("part")
-        # Two slices. Without its folder Hudi would make a managed table anew, and refuses to.
+        # The write makes two slices. Without the path, Hudi would create a managed table, and
+        # refuses to.
         written.option("path", str(tables.folder(lab))).mode("append").saveAsTable("t")
         caught_up(lab, 7)
         lab.sql("REFRESH TABLE t")
@@ -110,7 +112,7 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
     bundle.VERSION.startswith("1.0."), reason="that Hudi asks saveAsTable for a path, and fails"
 )
 def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
-    """The overwrite mode of saveAsTable drops it, and makes another as CREATE TABLE AS does."""
+    """The overwrite mode of saveAsTable drops the table and creates a new one."""
     with followed(lab, "hudi_saved_anew", "cow"):
         written = lab.spark.sql(tables.rows(1000, 1200)).write.format("hudi").partitionBy("part")
         written = written.options(primaryKey="id", **{"hoodie.metadata.enable": "false"})
@@ -121,7 +123,7 @@ def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
 
 
 def test_a_folder_that_is_no_table_is_nobodys(lab: Lab) -> None:
-    """A table saved by its path under the name of another changes nothing of that."""
+    """A folder that is saved under the name of another table does not change that table."""
     with followed(lab, "hudi_elsewhere", "cow"):
         other = tables.folder(lab).with_name("elsewhere")
         written = lab.spark.sql(tables.rows(0, 100)).write.format("hudi")
@@ -134,7 +136,7 @@ def test_a_folder_that_is_no_table_is_nobodys(lab: Lab) -> None:
 
 
 def test_a_compaction_is_followed(lab: Lab) -> None:
-    """RUN COMPACTION makes new base files of slices with log files."""
+    """RUN COMPACTION creates new base files for slices with log files."""
     with followed(lab, "hudi_compacted", "mor"):
         with lab.setting("spark.sieve.refresh.auto", "false"):
             lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")

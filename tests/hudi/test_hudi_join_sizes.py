@@ -1,4 +1,4 @@
-"""The join planner learns what an index leaves of a Hudi table, as of one in plain files."""
+"""The join planner uses the size that an index leaves of a Hudi table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JOIN = "SELECT a.id, b.word FROM t a JOIN t b ON a.amount = b.amount WHERE a.id 
 
 
 def _joins(lab: Lab, query: str) -> tuple[set[str], int]:
-    """How Spark will join, by its plan before anything has run, and the size of `t` by estimate."""
+    """The kind of join in the plan before execution, and the estimated size of `t`."""
     execution = lab.spark.sql(query)._jdf.queryExecution()
     plan = execution.sparkPlan().toString()
     leaves = execution.optimizedPlan().collectLeaves()
@@ -23,7 +23,7 @@ def _joins(lab: Lab, query: str) -> tuple[set[str], int]:
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("parts", [False, True])
 def test_a_table_of_which_one_slice_is_read_is_broadcast(lab: Lab, kind: str, parts: bool) -> None:
-    """By its size, also where another slice has log files, and with a predicate on partitions."""
+    """The size decides, even if another slice has log files, and with a partition predicate."""
     with lab.database("hudi_sizes"):
         tables.create(lab, kind, parts=parts)
         tables.fill_sorted(lab, 0, 400)
@@ -32,7 +32,8 @@ def test_a_table_of_which_one_slice_is_read_is_broadcast(lab: Lab, kind: str, pa
         lab.sql("REFRESH SIEVE INDEX ON t")
         with lab.setting("spark.sieve.enabled", "false"):
             _, whole = _joins(lab, JOIN.format("= 5"))
-        # Spark estimates a table by the widths of the columns that are wanted, of all that it has.
+        # Spark estimates a table's size by the widths of the requested columns, divided by all
+        # columns.
         with lab.setting("spark.sql.autoBroadcastJoinThreshold", str(whole // 10)):
             kinds, left = _joins(lab, JOIN.format("= 5"))
             assert (kinds, left < whole / 4) == ({"BroadcastHashJoin"}, True)
@@ -41,7 +42,7 @@ def test_a_table_of_which_one_slice_is_read_is_broadcast(lab: Lab, kind: str, pa
                 assert _joins(lab, JOIN.format("= 5")) == ({"SortMergeJoin"}, whole)
             lab.check(JOIN.format("= 5"), at_most=9)
             if parts:
-                # One of the two slices of the partition, of eight in all.
+                # The partition has two of the eight slices, and one of the two is read.
                 of_partition = JOIN.format("BETWEEN 300 AND 320 AND a.PART = 3")
                 kinds, left = _joins(lab, of_partition)
                 assert (kinds, left < whole / 6) == ({"BroadcastHashJoin"}, True)
@@ -49,7 +50,10 @@ def test_a_table_of_which_one_slice_is_read_is_broadcast(lab: Lab, kind: str, pa
 
 
 def test_partitions_that_hudi_has_listed_before_make_no_size_smaller(lab: Lab) -> None:
-    """Two of four are listed for a query, or one for another query; what is left is in two."""
+    """Two of four partitions are listed for one query, or one for another.
+
+    The remaining slices are in two.
+    """
     with lab.database("hudi_sizes_listed"):
         tables.create(lab, "cow", parts=True)
         tables.fill_sorted(lab, 0, 400)
@@ -71,6 +75,6 @@ def test_partitions_that_hudi_has_listed_before_make_no_size_smaller(lab: Lab) -
                         with lab.setting("spark.sieve.enabled", enabled):
                             sizes.append(_joins(lab, query)[1])
                     own, left = sizes
-                    # Hudi itself takes a table for what it has listed of it so far.
+                    # Hudi itself estimates a table by the partitions that it has listed so far.
                     assert min(own, whole / 3) <= left <= own
                     lab.check(query, at_most=12)

@@ -1,4 +1,4 @@
-"""A refresh lists the partitions that the timeline says were written to, and no others."""
+"""A refresh only lists the partitions that the timeline reports as written to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IN_PART = not bundle.VERSION.startswith("1.0.")
 
 
 def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
-    """The newest version, and what it knows: path, length and time of each slice."""
+    """The newest version, and its slices: path, length and time of each."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -38,7 +38,7 @@ def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
 
 
 def access(lab: Lab) -> Any:
-    """The table as the shim hands it to a statement that begins now."""
+    """The shim's access to the table for a statement that begins now."""
     jvm: Any = lab.spark._jvm
     resolve = jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     name = jvm.java.util.ArrayList()
@@ -47,12 +47,12 @@ def access(lab: Lab) -> Any:
 
 
 def in_full(lab: Lab) -> set[tuple[str, int, int]]:
-    """All slices of the table, by a listing of all of it."""
+    """All slices of the table, from a full listing."""
     return {tuple(row) for row in json.loads(access(lab).list())}
 
 
 def listed(lab: Lab) -> set[int] | None:
-    """Numbers of the partitions that a refresh would list now; None where it would list all."""
+    """Numbers of the partitions that a refresh would list now; None for a full listing."""
     found = list_changed(access(lab), ms_since_epoch(version(lab)[0].instant))
     if found is None:
         return None
@@ -62,7 +62,7 @@ def listed(lab: Lab) -> set[int] | None:
 
 
 def refreshed(lab: Lab, expected: set[int] | None) -> None:
-    """REFRESH lists these partitions alone, and knows what a listing of all would tell."""
+    """REFRESH lists only these partitions, and its result equals that of a full listing."""
     lab.sql("REFRESH TABLE t")
     assert listed(lab) == (expected if IN_PART else None)
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -72,7 +72,7 @@ def refreshed(lab: Lab, expected: set[int] | None) -> None:
 
 
 def indexed(lab: Lab, kind: str, **properties: str) -> None:
-    """A slice of a hundred keys in each partition, and an index."""
+    """Makes one slice of a hundred keys in each partition, and an index."""
     tables.create(lab, kind, parts=True, **properties)
     tables.fill(lab, 0, 100 * PARTS)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
@@ -82,7 +82,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("metadata", ["true", "false"])
 def test_other_partitions_are_not_looked_at(lab: Lab, kind: str, metadata: str) -> None:
-    """The folder of one is not even there while the refresh runs, and its slice is still known."""
+    """One partition's folder is missing while the refresh runs, and its slice is still known."""
     with lab.database("hudi_not_looked_at"):
         indexed(lab, kind, hoodie__metadata__enable=metadata)
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
@@ -99,24 +99,24 @@ def test_other_partitions_are_not_looked_at(lab: Lab, kind: str, metadata: str) 
 
 
 def cluster(lab: Lab) -> None:
-    """Write all rows anew."""
+    """Rewrites all rows."""
     lab.sql("CALL run_clustering(table => 't', order => 'amount')")
 
 
 def compact(lab: Lab) -> None:
-    """Log to one partition, and merge its log files."""
+    """Logs to one partition, and merges its log files."""
     lab.sql("UPDATE t SET amount = 7000 WHERE id = 20")
     tables.compact(lab)
 
 
 def roll_back(lab: Lab) -> None:
-    """Take the newest commit back."""
+    """Rolls back the newest commit."""
     lab.sql("UPDATE t SET amount = 8000 WHERE id = 120")
     lab.sql(f"CALL rollback_to_instant(table => 't', instant_time => '{tables.instants(lab)[-1]}')")
 
 
 def restore(lab: Lab) -> None:
-    """Go back to a savepoint."""
+    """Restores a savepoint."""
     lab.sql(f"CALL create_savepoint(table => 't', commit_time => '{tables.instants(lab)[-1]}')")
     saved = tables.instants(lab)[-1]
     lab.sql("UPDATE t SET amount = 9000 WHERE id = 220")
@@ -124,7 +124,7 @@ def restore(lab: Lab) -> None:
 
 
 def overwrite(lab: Lab) -> None:
-    """Other rows in the place of a partition's."""
+    """Replaces a partition's rows by other rows."""
     lab.sql("INSERT OVERWRITE t PARTITION (part = 1) SELECT 900, 77, 'x', 5")
 
 
@@ -147,7 +147,10 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
-    """What a refresh then knows is what a listing of all tells, which it makes where it must."""
+    """The result of a refresh equals that of a full listing.
+
+    The refresh makes a full listing if necessary.
+    """
     with lab.database("hudi_listed"):
         indexed(lab, kind)
         for name, (step, expected) in STEPS.items():
@@ -158,7 +161,7 @@ def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
-    """TRUNCATE leaves a timeline without the version's commit."""
+    """After TRUNCATE the timeline lacks the version's commit."""
     with lab.database("hudi_anew"):
         indexed(lab, kind)
         lab.sql("TRUNCATE TABLE t")
@@ -167,7 +170,7 @@ def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
 
 
 def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
-    """Its one folder is all of it."""
+    """The only folder is the whole table."""
     with lab.database("hudi_flat"):
         tables.create(lab, "cow")
         tables.fill(lab, 0, 100)
@@ -177,7 +180,7 @@ def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
 
 
 def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
-    """The version's commit is no longer among those of the timeline."""
+    """The timeline no longer has the version's commit."""
     with lab.database("hudi_archived"):
         indexed(
             lab, "cow", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3",
@@ -186,6 +189,7 @@ def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
         for number in range(7):
             lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
         refreshed(lab, None)
-        # Its commit is there, but others have been archived since, later ones perhaps.
+        # The timeline has the version's commit, but other and possibly later commits have been
+        # archived.
         lab.sql("UPDATE t SET amount = 6000 WHERE id = 250")
         refreshed(lab, None)

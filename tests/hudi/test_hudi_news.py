@@ -1,4 +1,4 @@
-"""A refresh reads the new log files of slices that were only logged to, where these tell enough."""
+"""A refresh reads only the new log files of slices, if the log files contain enough."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 100
 
 
 def known(lab: Lab) -> dict[int, tuple[int, int]]:
-    """Of the slice in each partition, the rows that the index counts and the runs it is in."""
+    """For the slice in each partition, the number of indexed rows, and the runs with the slice."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -34,7 +34,7 @@ def known(lab: Lab) -> dict[int, tuple[int, int]]:
 
 
 def indexed(lab: Lab, options: str = "", **properties: str) -> None:
-    """A slice of a hundred keys in each partition, and an index."""
+    """Makes one slice of a hundred keys in each partition, and an index."""
     tables.create(lab, "mor", parts=True, **properties)
     tables.fill(lab, 0, ROWS * PARTS)
     lab.sql(f"CREATE SIEVE INDEX ON t (amount) {options}")
@@ -42,7 +42,7 @@ def indexed(lab: Lab, options: str = "", **properties: str) -> None:
 
 
 def right(lab: Lab) -> None:
-    """Each key is found, old and new ones, and no slice is left that an index does not know."""
+    """Checks that every old and new key is found, and that the index knows every slice."""
     for amount in (100 * 7919 % 1000, 250 * 7919 % 1000, 5000, 5001):
         lab.check(f"SELECT * FROM t WHERE amount = {amount}")
     lab.check("SELECT * FROM t WHERE amount BETWEEN 4000 AND 6000", at_most=PARTS - 1)
@@ -51,7 +51,7 @@ def right(lab: Lab) -> None:
 
 @contextlib.contextmanager
 def unreadable(lab: Lab) -> Iterator[None]:
-    """All base files hold nothing but zeros for a while."""
+    """Fills all base files with zeros for a while."""
     held = {path: path.read_bytes() for path in tables.folder(lab).rglob("*.parquet")}
     held = {path: data for path, data in held.items() if ".hoodie" not in path.parts}
     assert len(held) == PARTS
@@ -66,7 +66,7 @@ def unreadable(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("metadata", ["true", "false"])
 def test_base_files_are_not_read(lab: Lab, metadata: str) -> None:
-    """They could not be: the refresh does without them."""
+    """The refresh succeeds although the base files are unreadable."""
     with lab.database("hudi_news"):
         indexed(lab, hoodie__metadata__enable=metadata)
         lab.sql("UPDATE t SET amount = 5000 WHERE id IN (150, 250, 251)")
@@ -78,7 +78,7 @@ def test_base_files_are_not_read(lab: Lab, metadata: str) -> None:
 
 
 def merge(lab: Lab, columns: str = "ts, amount") -> None:
-    """Log the columns that it assigns."""
+    """Logs the assigned columns only."""
     assigned = ", ".join(f"{column} = s.{column}" for column in columns.split(", "))
     lab.sql(
         "MERGE INTO t USING (SELECT 250L AS id, 5000L AS amount, 'w250' AS word, 7L AS ts, "
@@ -89,34 +89,34 @@ def merge(lab: Lab, columns: str = "ts, amount") -> None:
 
 
 def merge_whole(lab: Lab) -> None:
-    """Log whole records."""
+    """Logs whole records."""
     with lab.setting("hoodie.spark.sql.merge.into.partial.updates", "false"):
         merge(lab, "id, amount, word, ts, part")
 
 
 def update_then_delete(lab: Lab) -> None:
-    """What was logged in one commit is deleted in the next."""
+    """A commit deletes what the commit before has logged."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     lab.sql("DELETE FROM t WHERE id = 250")
 
 
 def update_twice(lab: Lab) -> None:
-    """One key in two log files, the later one for all of its slice."""
+    """Two log files have one key; the second log file replaces all rows of its slice."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     lab.sql("UPDATE t SET amount = amount + 1 WHERE part = 2")
 
 
 def compact(lab: Lab) -> None:
-    """A new base file takes the place of the old one and a log file."""
+    """A new base file replaces the old base file and a log file."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     tables.compact(lab)
 
 
 STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
     "update": (lambda lab: lab.sql("UPDATE t SET amount = 5000 WHERE id = 250"), (ROWS + 1, 2)),
-    # Of each key all that was ever logged, whichever is shown.
+    # All logged records of each key are indexed, whichever is visible.
     "twice": (update_twice, (ROWS + 1 + ROWS, 2)),
-    # Which rows are gone nothing tells but a reading of all.
+    # Only reading the whole slice shows which rows are gone.
     "delete": (lambda lab: lab.sql("DELETE FROM t WHERE id IN (205, 206)"), (ROWS - 2, 1)),
     "update, then delete": (update_then_delete, (ROWS - 1, 1)),
     "late upsert": (
@@ -132,7 +132,10 @@ STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
 
 @pytest.mark.parametrize("step", STEPS)
 def test_what_is_read_after_each_command(lab: Lab, step: str) -> None:
-    """The news where they are whole records, else all; other slices stay as they were."""
+    """Only new log files with whole records are read, otherwise the whole slice.
+
+    Other slices stay.
+    """
     does, expected = STEPS[step]
     with lab.database("hudi_news_steps"):
         indexed(lab)
@@ -146,12 +149,12 @@ OLD, HIDDEN = 777_777, 888_888
 
 
 def upsert(amount: int, ts: int) -> Callable[[Lab], object]:
-    """A record of one key, and when it orders."""
+    """A record of one key with its ordering value."""
     return lambda lab: tables.upsert(lab, f"SELECT 250, {amount}, 'new', {ts}, 2")
 
 
 def sql(text: str) -> Callable[[Lab], object]:
-    """A statement."""
+    """Runs a statement."""
     return lambda lab: lab.sql(text)
 
 
@@ -164,14 +167,15 @@ LATE, HIDES, EARLY = upsert(OLD, 10), upsert(HIDDEN, 20), upsert(5000, 5)
 COMPACT = tables.compact
 
 HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
-    # A row of the base file that a delete had hidden: what is written next orders before it.
+    # A delete has hidden this row of the base file. The next write has an earlier ordering value.
     "deleted": (LATE, COMPACT, DELETE, INDEX, EARLY),
     "deleted later": (LATE, COMPACT, HIDES, INDEX, DELETE, EARLY),
     "deleted step by step": (LATE, COMPACT, INDEX, HIDES, REFRESH, DELETE, REFRESH, EARLY),
-    # Two rows of a key, replaced by their positions; the next log file has none, and one shows.
+    # Two rows of a key are replaced by position. The next log file has no positions, and one row is
+    # visible.
     "twins": (TWIN, upsert(HIDDEN, 2), INDEX, OTHER),
     "twins step by step": (TWIN, INDEX, upsert(HIDDEN, 2), REFRESH, OTHER),
-    # Each of them is given a value of its own.
+    # Each of the rows gets its own value.
     "twins updated": (
         TWIN,
         INDEX,
@@ -183,7 +187,7 @@ HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
 @pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
 @pytest.mark.parametrize("history", HISTORIES)
 def test_what_was_hidden_may_show_again(lab: Lab, history: str, mode: str) -> None:
-    """Which of the records of a key is shown hangs on all of them: each that may be is indexed."""
+    """All records of a key decide which record is visible, so each possible record is indexed."""
     after_delete = history.startswith("deleted") and mode.startswith("EVENT")
     if bundle.VERSION.startswith("1.0.") and after_delete:
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -198,7 +202,7 @@ def test_what_was_hidden_may_show_again(lab: Lab, history: str, mode: str) -> No
 
 
 def test_rows_that_say_they_are_deleted(lab: Lab) -> None:
-    """They order among the others: one that hides a row may be hidden itself."""
+    """Such rows take part in the order: a row that hides another may itself be hidden."""
     with lab.database("hudi_news_deleted"):
         lab.sql(
             "CREATE TABLE t (id BIGINT, amount BIGINT, ts BIGINT, _hoodie_is_deleted BOOLEAN, "
@@ -233,7 +237,7 @@ PAYLOADS = "org.apache.hudi.common.model."
 def test_what_is_read_of_each_way_to_merge(
     lab: Lab, properties: dict[str, str], *, whole: bool
 ) -> None:
-    """All, where a record may be made of several."""
+    """The whole slice is read if a record may be made of several records."""
     with lab.database("hudi_news_merging"):
         indexed(lab, **{key.replace(".", "__"): value for key, value in properties.items()})
         tables.upsert(lab, "SELECT 250, CAST(NULL AS BIGINT), 'new', 9, 2")
@@ -245,7 +249,7 @@ def test_what_is_read_of_each_way_to_merge(
 
 
 def test_all_is_read_for_a_map(lab: Lab) -> None:
-    """No check could tell whether a map has lost a key of a slice that another run knows of."""
+    """No check could tell whether a map has lost a key of a slice that another run contains."""
     with lab.database("hudi_news_map"):
         indexed(lab, "OPTIONS (shape = 'map', budget = '50%')")
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
@@ -255,7 +259,7 @@ def test_all_is_read_for_a_map(lab: Lab) -> None:
 
 
 def test_much_is_read_whole(lab: Lab) -> None:
-    """So that keys that are gone are not looked up for long: by bytes, of all that was logged."""
+    """Otherwise deleted keys would be found for long. The bytes of all log files decide."""
     with lab.database("hudi_news_much"):
         indexed(lab, hoodie__parquet__bloom__filter__enabled="false")
         base = max(path.stat().st_size for path in tables.folder(lab).rglob("part=2/*.parquet"))
@@ -272,7 +276,10 @@ def test_much_is_read_whole(lab: Lab) -> None:
 
 
 def test_after_many_refreshes_all_is_read_once(lab: Lab) -> None:
-    """The runs of the news are as many as other deltas may be; then the slices are read whole."""
+    """The number of runs from log files is limited like that of other deltas.
+
+    Then slices are read whole.
+    """
     with lab.database("hudi_news_many"):
         indexed(lab)
         for number in range(MOST_DELTAS):

@@ -1,4 +1,4 @@
-"""Random histories of Hudi tables: after each step all queries have the rows they have without."""
+"""Random histories of Hudi tables: after each step, queries give the same rows as without index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from spark_session import Lab
 
 KEYS = 600
-# The first history drawn is the dullest; making the table counts as a step.
+# The first generated history is the simplest. Creating the table counts as a step.
 HISTORIES, STEPS, SOAKED = 3, 6, 200
 KINDS = ["cow", "mor"]
 LAYOUTS = {
@@ -54,7 +54,7 @@ _AMOUNTS = st.integers(0, 999)
 
 
 class History(RuleBasedStateMachine):
-    """A table, what writers and services do with it, and refreshes between."""
+    """A table with writers, services and refreshes."""
 
     def __init__(self, lab: Lab, kind: str, layout: str) -> None:
         super().__init__()
@@ -64,12 +64,13 @@ class History(RuleBasedStateMachine):
         self.made = False
 
     def do(self, does: Callable[[], object], refreshed: bool) -> None:
-        # Hudi cannot do all to every table; what it leaves must be read right as well.
+        # Hudi cannot run every command on every table. Reads must be right even after a failed
+        # command.
         with contextlib.suppress(Py4JJavaError, PySparkException):
             does()
         if refreshed:
             self.lab.sql("REFRESH SIEVE INDEX ON t")
-            # Whatever it has not listed again is as it was.
+            # Slices that the refresh has not listed again are unchanged.
             assert {row[STATE] for row in self.lab.sql("SHOW SIEVE INDEXES ON t")} == {"ready"}
 
     def sql(self, statement: str, refreshed: bool) -> None:
@@ -152,7 +153,7 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def queries_have_their_rows(self) -> None:
-        """Points, ranges and first rows of both columns, now and at some instant."""
+        """Queries points, ranges and first rows of both columns, now and at some instant."""
         instant = self.chance.choice(tables.instants(self.lab)[-4:])
         for source in ("t", f"t TIMESTAMP AS OF '{instant}'"):
             try:
@@ -181,7 +182,7 @@ class History(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.stack:
-            # A table that could not be made has failed the test already.
+            # If the table could not be created, the test has failed already.
             states = (
                 {row[2] for row in self.lab.sql("CHECK SIEVE INDEX ON t")} if self.made else set()
             )
@@ -189,7 +190,10 @@ class History(RuleBasedStateMachine):
 
 
 def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object) -> None:
-    """So many histories; what fails is told step by step, and not made shorter: each takes long."""
+    """Runs this many histories.
+
+    A failing history is printed step by step, and is not shrunk, because each takes long.
+    """
     run_state_machine_as_test(
         lambda: History(lab, kind, layout),
         settings=settings(
@@ -208,7 +212,7 @@ def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, kind: str, layout: str) -> None:
-    """Rows off and on are the same after every step, now and at a random earlier instant."""
+    """After every step, rows with and without index are equal, now and at an earlier instant."""
     live_through(lab, kind, layout, HISTORIES, derandomize=True)
 
 
@@ -216,5 +220,5 @@ def test_a_random_history_loses_nothing(lab: Lab, kind: str, layout: str) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_many_random_histories_lose_nothing(lab: Lab, kind: str, layout: str) -> None:
-    """The same, 2,000 histories in all."""
+    """The soak runs 2,000 histories in all."""
     live_through(lab, kind, layout, SOAKED, print_blob=True)

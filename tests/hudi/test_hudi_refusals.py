@@ -1,4 +1,4 @@
-"""Hudi tables that cannot be indexed, and why; their queries go on."""
+"""Hudi tables that cannot be indexed, and the reasons; their queries still work."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.hudi
 
 
 def refused(lab: Lab, words: str) -> None:
-    """CREATE says why not."""
+    """Checks that CREATE states the reason."""
     with pytest.raises(PySparkException, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
         lab.sql("CREATE SIEVE INDEX ON t (id)")
 
 
 def test_a_table_of_an_older_version(lab: Lab) -> None:
-    """Log files of version 6 show rows of commits yet to complete under names that stay."""
+    """In version 6, log files have fixed names, and show rows of incomplete commits."""
     with lab.database("hudi_old"), lab.setting("hoodie.write.table.version", "6"):
         tables.create(lab, "mor", parts=True, hoodie__write__table__version="6")
         tables.fill(lab, 0, 10)
@@ -38,14 +38,14 @@ def test_a_table_of_an_older_version(lab: Lab) -> None:
 
 
 def test_a_table_without_a_commit(lab: Lab) -> None:
-    """It has no slices, and Hudi shows it as something else."""
+    """The table has no slices, and Hudi presents it as another relation."""
     with lab.database("hudi_empty"):
         tables.create(lab, "cow", parts=True)
         refused(lab, "Hudi table without a commit.*insert rows first")
 
 
 def test_base_files_of_another_format(lab: Lab) -> None:
-    """What their readers go by is not what those of Parquet go by."""
+    """Readers of other formats depend on other settings than Parquet's readers."""
     with lab.database("hudi_orc"):
         tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
         with lab.setting("hoodie.table.base.file.format", "ORC"):
@@ -54,7 +54,7 @@ def test_base_files_of_another_format(lab: Lab) -> None:
 
 
 def test_a_partition_column(lab: Lab) -> None:
-    """Partitions are skipped already."""
+    """Hudi already skips partitions."""
     with lab.database("hudi_partition"):
         tables.create(lab, "cow", parts=True)
         tables.fill(lab, 0, 10)
@@ -63,9 +63,9 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """Forms of statements that Hudi parses as well are ours where the index is, else Hudi's.
+    """Statements that Hudi also parses belong to Sieve if Sieve has the index, and else to Hudi.
 
-    A plain table and a Hudi table; on the latter an index of Hudi's own beside ours.
+    There is a plain table and a Hudi table, which has an index of Hudi beside Sieve's index.
     """
     run("CREATE TABLE plain USING parquet AS SELECT id, id * 7 AS ts FROM range(0, 40, 1, 4)")
     for table in ("plain", "t"):
@@ -96,7 +96,7 @@ def _forms(run: Callable[[str], list[Any]]) -> None:
 
 
 def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
-    """Where Sieve is the extension named first, whose parser Spark would ask last."""
+    """Sieve's extension is named first, so Spark asks Sieve's parser last."""
     with lab.database("hudi_forms"):
         tables.create(lab, "cow", parts=False)
         tables.fill(lab, 0, 10)
@@ -104,7 +104,10 @@ def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order_and_a_driver_without_hudi(tmp_path: Path) -> None:
-    """Whichever extension is named first; where Hudi is missing, CREATE and queries say so."""
+    """Either extension may be named first.
+
+    Without Hudi, CREATE and queries report that it is missing.
+    """
     conf = bundle.conf((bundle.HUDI_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:
         one.sql("SET hoodie.enable.data.skipping = false")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.hudi
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_tables_without_meta_columns(lab: Lab, kind: str) -> None:
-    """populate.meta.fields = false: slices are named all the same."""
+    """With populate.meta.fields = false, slices have the same names."""
     with lab.database("hudi_bare"):
         tables.create(lab, kind, parts=True, hoodie__populate__meta__fields="false")
         tables.fill(lab, 0, 400)
@@ -28,7 +28,7 @@ def test_tables_without_meta_columns(lab: Lab, kind: str) -> None:
 
 
 def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
-    """A table that reads base files alone has indexes of its own, and rows of its own."""
+    """A table that only reads base files has its own indexes and its own rows."""
     with lab.database("hudi_ro") as database:
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -50,7 +50,7 @@ def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
 
 
 def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
-    """An unknown one makes queries read all; one of writers does not."""
+    """After an unknown reader setting queries read all slices. A writer setting has no effect."""
     with lab.database("hudi_settings"):
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -70,7 +70,7 @@ def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
 
 @contextmanager
 def evolving(lab: Lab) -> Iterator[None]:
-    """Columns may come and go, told apart by their ids."""
+    """Allows columns to appear and vanish, identified by ids."""
     with (
         lab.setting("hoodie.schema.on.read.enable", "true"),
         lab.setting("hoodie.datasource.write.schema.allow.auto.evolution.column.drop", "true"),
@@ -79,7 +79,10 @@ def evolving(lab: Lab) -> Iterator[None]:
 
 
 def test_a_column_dropped_and_added_again_is_another(lab: Lab) -> None:
-    """Names, types and places may be as they were, and values not: ids alone tell it."""
+    """Names, types and positions may be equal although values are not.
+
+    Only ids show the difference.
+    """
 
     def exchange() -> None:
         lab.sql("ALTER TABLE t DROP COLUMN part")
@@ -89,9 +92,9 @@ def test_a_column_dropped_and_added_again_is_another(lab: Lab) -> None:
         tables.create(lab, "cow")
         tables.fill_sorted(lab, 0, 800)
         with evolving(lab):
-            # The first time comments of columns change as well.
+            # The first change of column ids also changes the comments of columns.
             exchange()
-        # A commit without ids can be indexed, as one with them cannot.
+        # A commit without ids can be indexed, and a commit with ids cannot.
         tables.fill(lab, 800, 801)
         with evolving(lab):
             lab.sql("CREATE SIEVE INDEX ON t (part)")

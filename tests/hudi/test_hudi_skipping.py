@@ -1,4 +1,4 @@
-"""Hudi's own ways to skip, each beside the index: it prunes what they have left."""
+"""Hudi's own ways to skip, each beside the index, which prunes the remaining slices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.hudi
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One of Hudi's: its part of the metadata table, what it takes, what leaves two slices."""
+    """One of Hudi's ways to skip: its metadata, its queries, and a query that leaves two slices."""
 
     part: str
     properties: dict[str, str]
@@ -27,7 +27,7 @@ _KEYS = {
     "hoodie__metadata__record__index__min__filegroup__count": "1",
     "hoodie__metadata__record__index__max__filegroup__count": "1",
 }
-# Each leaves the slices of the keys 100 to 299 of four hundred.
+# Each way leaves the slices of the keys 100 to 299, of four hundred keys.
 WAYS = [
     Way(
         "column_stats",
@@ -42,8 +42,8 @@ WAYS = [
     Way("record_index", _KEYS, "id IN (150, 250)"),
     Way("secondary_index_by_word", _KEYS, "word IN ('w150', 'w250')"),
 ]
-# Of the amounts 850 is in the second slice and 650 in the fourth, 849 and 851 in none: what Hudi,
-# the index and both leave, and the rows.
+# The amount 850 is in the second slice and 650 in the fourth; 849 and 851 are in none. The values
+# are the slices that Hudi, the index and both leave, and the rows.
 QUESTIONS = {
     "amount IN (850, 650)": (2, 2, 1, 1),
     "amount BETWEEN 849 AND 851": (2, 1, 1, 1),
@@ -52,8 +52,8 @@ QUESTIONS = {
 
 
 def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> list[Answer]:
-    """With either kind of skipping on or off."""
-    # A session goes on with the settings of Hudi's under which it first read the table.
+    """The answers with Hudi's and Sieve's skipping on or off."""
+    # A session keeps the Hudi settings under which it first read the table.
     lab.sql("REFRESH TABLE t")
     with (
         lab.setting("hoodie.enable.data.skipping", str(hudi).lower()),
@@ -66,7 +66,7 @@ def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> lis
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.part)
 def test_what_is_read_is_what_neither_can_skip(lab: Lab, way: Way, kind: str) -> None:
-    """Points and ranges: the slices that both leave, and the same rows by all ways."""
+    """Points and ranges read the slices that both leave, and give the same rows in all ways."""
     with lab.database("hudi_skipping"):
         tables.create(lab, kind, parts=True, hoodie__metadata__enable="true", **way.properties)
         tables.fill(lab, 0, 400)
@@ -93,7 +93,10 @@ def test_what_is_read_is_what_neither_can_skip(lab: Lab, way: Way, kind: str) ->
 
 
 def test_with_and_without_the_metadata_table(lab: Lab) -> None:
-    """Built and refreshed with either listing of the files, slices are told by the same names."""
+    """The index is built and refreshed with either listing of files.
+
+    Both give slices the same names.
+    """
     with lab.database("hudi_metadata"):
         tables.create(lab, "mor", parts=True, hoodie__metadata__enable="")
         with lab.setting("hoodie.metadata.enable", "true"):

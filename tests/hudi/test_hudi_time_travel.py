@@ -1,4 +1,4 @@
-"""Queries of earlier instants: names of slices decide, and what was logged later is passed over."""
+"""Queries of earlier instants: slice names decide, and later log files are ignored."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ pytestmark = pytest.mark.hudi
 
 
 def at(instant: str, condition: str) -> str:
-    """A query of the table as it was."""
+    """A query of the table as of an instant."""
     return f"SELECT id, amount FROM t TIMESTAMP AS OF '{instant}' WHERE {condition}"
 
 
 def followed(lab: Lab, kind: str, *values: int) -> None:
-    """A table of four slices, one row of which is given these values, with a refresh after each."""
+    """Makes a table of four slices and updates one row to each value, with a refresh after each."""
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
@@ -30,7 +30,7 @@ def followed(lab: Lab, kind: str, *values: int) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
-    """Three updates of one row, with a refresh after each: all values at all instants."""
+    """Three updates of one row, with a refresh after each, give all values at all instants."""
     with lab.database("hudi_travel"):
         followed(lab, kind, 5001, 5002, 5003)
         first, *later = tables.instants(lab)
@@ -40,15 +40,15 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
         for instant, value in zip(later, (5001, 5002, 5003), strict=True):
             found = lab.check(at(instant, f"amount = {value}"), exactly=1)
             assert found.rows == {repr((250, value)): 1}
-            # What the slice holds and does not show is looked up there.
+            # The slice is read for a value that it contains but does not show at this instant.
             assert not lab.check(at(instant, f"amount = {was}"), at_most=1).rows
         lab.check(at(later[0], "amount = 100 * 7919 % 1000"), exactly=1)
-        # What was logged and is hidden now is looked up until the slice is read whole.
+        # The hidden logged value is found until the slice is read whole.
         lab.check("SELECT * FROM t WHERE amount = 5002", exactly=int(kind == "mor"))
 
 
 def test_versions_know_their_commits(lab: Lab) -> None:
-    """A version is of the commit it reflects, and a query of its time asks that very version."""
+    """A version belongs to the commit that it reflects. A query of that time uses that version."""
     with lab.database("hudi_versions"):
         followed(lab, "cow", 5001, 5002, 5003)
         versions = lab.sql("SHOW SIEVE VERSIONS ON t")
@@ -64,7 +64,10 @@ def test_versions_know_their_commits(lab: Lab) -> None:
 
 
 def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
-    """A slice as of an earlier instant lists its later log files, too: its names are the same."""
+    """As of an earlier instant, Hudi also lists a slice's later log files.
+
+    Hence the slice has the same names.
+    """
     with lab.database("hudi_later"):
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -79,7 +82,10 @@ def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
 
 
 def test_updates_of_many_slices_leave_earlier_instants_pruned(lab: Lab) -> None:
-    """All slices are logged to three times, then compacted: each instant reads what it needs."""
+    """All slices get three log files, then a compaction.
+
+    Each instant reads only the needed slices.
+    """
     with lab.database("hudi_travel_all"):
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -107,12 +113,12 @@ def test_updates_of_many_slices_leave_earlier_instants_pruned(lab: Lab) -> None:
 
 
 def merged(lab: Lab) -> None:
-    """Read slices whole, as they are shown now."""
+    """Reads slices whole, as they are visible now."""
     lab.sql("REFRESH SIEVE INDEX ON t FULL")
 
 
 def deleted(lab: Lab) -> None:
-    """Have one read whole, for a row less."""
+    """Forces a full read of one slice, by deleting a row."""
     lab.sql("DELETE FROM t WHERE id = 251")
     lab.sql("REFRESH SIEVE INDEX ON t")
 
@@ -121,7 +127,7 @@ def deleted(lab: Lab) -> None:
 def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
     lab: Lab, step: Callable[[Lab], None]
 ) -> None:
-    """Rows hidden since are found, by the version that knew the slice as it was then."""
+    """The version that knew the slice at that time finds rows that were hidden later."""
     with lab.database("hudi_travel_merged"):
         followed(lab, "mor", 5001, 5002)
         _, second, *_ = tables.instants(lab)
@@ -134,9 +140,9 @@ def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
 
 
 def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
-    """Log files from the start, deletes and parts of records: each instant reads what it needs.
+    """Each instant reads only the needed slices, after log files, deletes and partial records.
 
-    Once a commit is taken back nobody can tell what its log files did to earlier ones.
+    After a rollback, the effect of its log files on earlier log files is unknown.
     """
     if bundle.VERSION.startswith("1.0."):
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -171,7 +177,7 @@ def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
 
 
 def test_a_date_means_an_instant(lab: Lab) -> None:
-    """Dates and times name instants as well as numbers do."""
+    """Dates and times can name instants, as numbers can."""
     with lab.database("hudi_dates"):
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -186,7 +192,7 @@ def test_a_date_means_an_instant(lab: Lab) -> None:
 
 
 def test_columns_added_since(lab: Lab) -> None:
-    """A query of the time before a column was added, and one of now; the index is older."""
+    """One query is from before the column was added, and one is from now; the index is older."""
     with lab.database("hudi_columns"):
         tables.create(lab, "cow", parts=True)
         tables.fill(lab, 0, 400)
@@ -205,10 +211,13 @@ def test_columns_added_since(lab: Lab) -> None:
 
 
 def test_instants_that_are_not_there(lab: Lab) -> None:
-    """To come, before the table was made, cleaned or nonsense: the same answer with an index."""
+    """The instant is in the future, before the table, cleaned, or nonsense.
+
+    The index changes no answer.
+    """
 
     def told(instant: str) -> str:
-        """Hudi's complaint, the same both ways."""
+        """Hudi's error, which is the same with and without the index."""
         found = set()
         for on in ("false", "true"):
             with (

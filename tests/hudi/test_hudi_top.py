@@ -1,4 +1,4 @@
-"""ORDER BY ... LIMIT, MIN and MAX of Hudi tables: a bound rests on slices without log files."""
+"""ORDER BY ... LIMIT, MIN and MAX of Hudi tables: only slices without log files give a bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDS = "SELECT min(id), max(id) FROM t"
 
 
 def indexed(lab: Lab, kind: str) -> None:
-    """A slice of a hundred ascending keys in each of four partitions."""
+    """Makes one slice of a hundred ascending keys in each of four partitions."""
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
     lab.sql("CREATE SIEVE INDEX ON t (id, amount)")
@@ -22,7 +22,10 @@ def indexed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
-    """One slice at each end, the next page; none where another column is compared."""
+    """A query reads one slice at each end, or the next page.
+
+    A comparison of another column has no bound.
+    """
     with lab.database("hudi_top"):
         indexed(lab, kind)
         lab.check(FIRST, exactly=1)
@@ -34,7 +37,10 @@ def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
 
 
 def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
-    """Two slices in each of four partitions: the values of a group may be those of the files."""
+    """There are two slices in each of four partitions.
+
+    The groups' values may be those of the files.
+    """
     with lab.database("hudi_top_groups"):
         tables.create(lab, "cow", parts=True)
         tables.fill_sorted(lab, 0, 400)
@@ -44,7 +50,7 @@ def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
 
 
 def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
-    """Copy-on-write: a row of another slice becomes the least, the least rows go."""
+    """In a copy-on-write table, another slice gets the least row, and the old least rows vanish."""
     with lab.database("hudi_top_cow"):
         indexed(lab, "cow")
         lab.sql("DELETE FROM t WHERE id < 3")
@@ -57,7 +63,7 @@ def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
 
 
 def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
-    """Merge-on-read: nearly all of the first slice is deleted, before a REFRESH and after it."""
+    """In a merge-on-read table, most of the first slice is deleted before and after a REFRESH."""
     with lab.database("hudi_top_deletes"):
         indexed(lab, "mor")
         lab.sql("DELETE FROM t WHERE id < 99")
@@ -65,7 +71,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
         lab.check(LAST, exactly=2)
         lab.sql("REFRESH SIEVE INDEX ON t")
         lab.check(FIRST, exactly=2)
-        # All that is left of the first slice comes after the bound.
+        # The remaining rows of the first slice come after the bound.
         lab.check(LAST, exactly=1)
         tables.compact(lab)
         lab.sql("REFRESH TABLE t")
@@ -74,7 +80,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
 
 
 def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
-    """Its counts are sums, and its least key may be among the appended records."""
+    """The counts of the slice are sums, and its least key may be in the appended records."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")
@@ -87,7 +93,7 @@ def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
 
 
 def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
-    """Most of a slice's least amounts grow in log files that the index has read by themselves."""
+    """Log files that the index has read alone raise most of a slice's least amounts."""
     with lab.database("hudi_top_updates"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = amount + 2000 WHERE part = 1 AND amount < 300")
@@ -98,7 +104,7 @@ def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
 
 
 def test_an_earlier_instant_has_no_bound(lab: Lab) -> None:
-    """Which rows it shows of a slice, counts of today do not tell."""
+    """Current counts do not tell which rows of a slice are visible at an earlier instant."""
     with lab.database("hudi_top_past"):
         indexed(lab, "cow")
         before = lab.sql("SELECT max(_hoodie_commit_time) FROM t")[0][0]

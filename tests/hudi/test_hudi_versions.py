@@ -1,4 +1,4 @@
-"""Queries of earlier instants ask several versions, and leave queries of now as they were."""
+"""Queries of earlier instants use several versions, and do not affect queries of now."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WAS = 250 * 7919 % 1000
 
 
 def at(instant: str, condition: str) -> str:
-    """A query of the table as it was."""
+    """A query of the table as of an instant."""
     return f"SELECT id, amount, word FROM t TIMESTAMP AS OF '{instant}' WHERE {condition}"
 
 
 def made(lab: Lab, *columns: str) -> None:
-    """A slice in each of four partitions, and indexes."""
+    """Makes a slice in each of four partitions, and indexes."""
     tables.create(lab, "mor", parts=True)
     tables.fill(lab, 0, 400)
     for column in columns:
@@ -30,20 +30,23 @@ def made(lab: Lab, *columns: str) -> None:
 
 
 def logged(lab: Lab, *bases: int, refreshed: str = "") -> None:
-    """So many updates of a row in each slice, and a refresh, of one index or all, after each."""
+    """Updates a row in each slice several times.
+
+    Refreshes one index or all indexes after each update.
+    """
     for base in bases:
         lab.sql(f"UPDATE t SET amount = {base} + part WHERE id % 100 = 50")
         lab.sql(f"REFRESH SIEVE INDEX {refreshed} ON t")
 
 
 def schedule(lab: Lab) -> None:
-    """Plan a compaction, which is pending from then on."""
+    """Schedules a compaction, which is pending from then on."""
     with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
         lab.sql("CALL run_compaction(op => 'schedule', table => 't')")
 
 
 def right(lab: Lab, instants: Sequence[str]) -> None:
-    """At each instant the rows of its time; nothing is read for a value that was never there."""
+    """Checks the rows at each instant; a value that never existed reads nothing."""
     for instant in instants:
         for amount in (WAS, 5002, 6002, 7002):
             lab.check(at(instant, f"amount = {amount}"), at_most=1)
@@ -51,7 +54,10 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 
 
 def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
-    """One that was made later and read merged knows no hidden rows; the other still does."""
+    """The index was created later and read merged slices, so it knows no hidden rows.
+
+    The other index does.
+    """
     with lab.database("hudi_say"):
         made(lab, "amount")
         logged(lab, 5000, 6000)
@@ -64,7 +70,7 @@ def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
 
 
 def test_indexes_need_not_have_been_refreshed_together(lab: Lab) -> None:
-    """Either is asked by all its versions, however many, before both are put together."""
+    """All versions of each index are looked up before the indexes' results are combined."""
     with lab.database("hudi_or"):
         made(lab, "amount", "word")
         logged(lab, 5000, 6000, 7000, refreshed="amount")
@@ -75,7 +81,7 @@ def test_indexes_need_not_have_been_refreshed_together(lab: Lab) -> None:
 
 
 def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
-    """Where a rollback has left the newest version with an earlier instant than one before it."""
+    """After a rollback, the newest version has an earlier instant than a version before it."""
     with lab.database("hudi_undone"):
         made(lab, "amount")
         logged(lab, 5000, 6000)
@@ -90,7 +96,7 @@ def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
 
 
 def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
-    """Slices are shown with log files that are another slice's once the compaction is done."""
+    """Slices are shown with log files that belong to another slice after the compaction."""
     with lab.database("hudi_pending"):
         made(lab, "amount")
         logged(lab, 5000)
@@ -102,12 +108,12 @@ def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
         lab.sql("REFRESH TABLE t")
         lab.sql("REFRESH SIEVE INDEX ON t")
         right(lab, [first, second, last])
-        # The new slices had log files when they were read, of which this one is shown the first.
+        # The new slices had log files when they were read, and this one is shown first.
         assert lab.check(at(third, "amount = 6002"), exactly=4).rows
 
 
 def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
-    """Whether its list was there when it was opened or not."""
+    """The list may have existed or not when the version was opened."""
     with lab.database("hudi_broken"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000)
@@ -128,7 +134,7 @@ def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
 
 
 def test_versions_that_were_vacuumed_keep_none_from_serving(lab: Lab) -> None:
-    """Lists that they had a part in are made anew without them."""
+    """Lists with vacuumed versions are made again without these versions."""
     with lab.database("hudi_vacuumed"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000, 7000)

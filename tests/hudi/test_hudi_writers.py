@@ -1,4 +1,4 @@
-"""Several writers at once, by Hudi's optimistic concurrency control, and commits in flight."""
+"""Several writers at once under Hudi's optimistic concurrency control, and commits in flight."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WAIT_S = 60
 
 @contextmanager
 def shared(lab: Lab, kind: str, lock: str) -> Iterator[list[SparkSession]]:
-    """Four indexed slices that several may write to; two sessions of the same driver."""
+    """Makes four indexed slices for several writers, and two sessions of the same driver."""
     with lab.database("hudi_shared") as database:
         tables.create(
             lab, kind, parts=True,
@@ -48,7 +48,10 @@ def timeline(lab: Lab) -> Path:
 
 
 def updates(session: SparkSession, number: int) -> dict[int, bool]:
-    """In a slice of its own and one that others write to, too: values, and which were committed."""
+    """Updates a slice of its own and a shared slice.
+
+    Returns the values, and which were committed.
+    """
     done = {}
     for k in range(ROUNDS):
         value = 5000 + 100 * number + k
@@ -65,13 +68,13 @@ def updates(session: SparkSession, number: int) -> dict[int, bool]:
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
 def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: str) -> None:
-    """Of what was committed nothing is lost, and of what was not nothing is found."""
+    """No committed row is lost, and no uncommitted row is found."""
     changed = "SELECT id, amount FROM t WHERE amount >= 5000"
     with shared(lab, kind, lock) as sessions, ThreadPoolExecutor(2) as pool:
         writers = [pool.submit(updates, session, k) for k, session in enumerate(sessions)]
         while not all(writer.done() for writer in writers):
             lab.sql("REFRESH SIEVE INDEX ON t")
-            # This session then asks with and without the index for one and the same listing.
+            # Both queries of this session, with and without the index, then use one listing.
             lab.sql("REFRESH TABLE t")
             lab.check(changed)
         outcomes = {k: v for writer in writers for k, v in writer.result().items()}
@@ -87,7 +90,10 @@ def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: s
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
 def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_path: Path) -> None:
-    """While it is held another changes its slice: neither then nor after is any of it indexed."""
+    """While the commit waits, another commit changes its slice.
+
+    The losing commit is never indexed.
+    """
     gate = str(tmp_path / "gate")
 
     def held(value: int) -> int:
@@ -125,7 +131,10 @@ def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
-    """Its files lie beside the others, and REFRESH knows of none until it is complete."""
+    """The commit's files exist beside the others.
+
+    REFRESH ignores these files until the commit is complete.
+    """
     new, old = (f"SELECT id FROM t WHERE amount = {v}" for v in (5000, 250 * 7919 % 1000))
     with lab.database("hudi_inflight"):
         tables.create(lab, kind, parts=True)
@@ -133,7 +142,8 @@ def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
         lab.sql("CREATE SIEVE INDEX ON t (amount)")
         lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 250")
         completed = max(timeline(lab).glob("*_*commit"))
-        # As it was before its last file, and as it stays if its writer then dies.
+        # The state equals that before the last file of the commit, and that after the death of its
+        # writer.
         aside = completed.rename(timeline(lab).parent / "aside")
         lab.sql("REFRESH TABLE t")
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
@@ -144,5 +154,5 @@ def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
         assert lab.check(new, exactly=1).rows
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.check(new, exactly=1).rows
-        # What is hidden by what was logged is looked up until the slice is read whole.
+        # The hidden value is found until the slice is read whole.
         assert not lab.check(old, exactly=int(kind == "mor")).rows
