@@ -30,12 +30,12 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Gate]:
-    """The way to an S3 server with three buckets that keep nothing yet."""
+    """The gate to an S3 server with three empty buckets."""
     with s3.started(tmp_path_factory.mktemp("s3")) as way:
         yield way
 
 
 @pytest.fixture
 def store(lab: Lab, hdfs: str) -> Store:
-    """The cluster's files as Sieve itself reaches them."""
+    """The store through which Sieve accesses the cluster's files."""
     return store_for(hdfs + "/", lab.spark._jvm, lab.spark._jsc.hadoopConfiguration())

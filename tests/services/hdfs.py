@@ -1,4 +1,4 @@
-"""Hadoop's own mini cluster: a name node and one data node in a process beside the test."""
+"""Hadoop's own mini cluster: a name node and a data node in a separate process."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ START_SECONDS = 180
 
 @contextmanager
 def started(folder: Path) -> Iterator[str]:
-    """URI of a new file system, whose superuser is the user of this test; stopped afterwards.
+    """Starts a file system whose superuser is this test's user, and stops it afterwards.
+
+    Yields its URI.
 
     Args:
-        folder: where its nodes keep their data and its log.
+        folder: folder for the data of the nodes and the log.
     """
     jars = [str(jar(name)) for name in ("hadoop-client-minicluster", "mockito-core", "junit")]
     details, log = folder / "details.json", folder / "log"
@@ -30,7 +32,7 @@ def started(folder: Path) -> Iterator[str]:
         *(find_java(os.environ), "-Xmx512m", log_option()),
         *("-cp", os.pathsep.join([*jars, str(find_spark(os.environ).path / "jars" / "*")])),
         *("org.apache.hadoop.test.MiniDFSClusterManager", "-datanodes", "1", "-format"),
-        # Without -nnport the name node takes a free port, and the details tell which.
+        # Without -nnport the name node takes a free port, which the details file contains.
         *("-writeDetails", str(details), "-D", f"hdfs.minidfs.basedir={folder / 'data'}"),
     ]
     with log.open("wb") as output:
@@ -45,12 +47,12 @@ def started(folder: Path) -> Iterator[str]:
 
 
 def _port(process: subprocess.Popen[bytes], details: Path, log: Path) -> int:
-    """The name node's port, told when the data node has joined."""
+    """Waits until the data node has joined; returns the name node's port."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         try:
             return int(json.loads(details.read_text())["namenode_port"])
-        except (FileNotFoundError, ValueError):  # not written yet, or half
+        except (FileNotFoundError, ValueError):  # the file is missing or incomplete
             ended = process.poll() is not None
             assert not ended, f"the mini cluster ended: {log.read_text()[-3000:]}"
             late = time.monotonic() > deadline

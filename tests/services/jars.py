@@ -1,4 +1,4 @@
-"""The jars that ``make test-services`` fetches."""
+"""The jars that ``make test-services`` downloads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "services"
 
 
 def jar(artifact: str) -> Path:
-    """The jar of an artifact, whichever its version; a test that lacks it fails."""
+    """The jar of an artifact in any version; a test without the jar fails."""
     found = sorted(FOLDER.glob(f"{artifact}-[0-9]*.jar"))
     if not found:
         pytest.fail(f"{FOLDER} has no {artifact} jar: run `make test-services`.", pytrace=False)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own in a temporary folder."""
+"""A separate PostgreSQL server in a temporary folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Postgres:
         return f"jdbc:postgresql://127.0.0.1:{self.port}/{DATABASE}"
 
     def query(self, text: str) -> list[str]:
-        """The rows of a query, a line each."""
+        """The rows of a query, one line per row."""
         return self.run("psql", "--no-psqlrc", "-At", "-d", DATABASE, "-c", text).splitlines()
 
     def run(self, program: str, *args: str) -> str:
@@ -52,9 +52,9 @@ class Postgres:
 
 @contextmanager
 def started() -> Iterator[Postgres]:
-    """A server that lets nobody in without a password, stopped and deleted afterwards."""
+    """A server that requires a password; it is stopped and deleted afterwards."""
     programs = _programs()
-    # Not pytest's folder, which is closed to the user that the server has to run as.
+    # The server must run as another user, who has no access to pytest's folder.
     with tempfile.TemporaryDirectory(prefix="sieve-pg-") as name:
         folder = Path(name)
         account = _account()
@@ -73,7 +73,7 @@ def started() -> Iterator[Postgres]:
             **own,
         )
         (port,) = free_ports(1)
-        # Nothing here outlives the test, hence no syncs.
+        # The data need not outlive the test, so syncs are off.
         options = f"-h 127.0.0.1 -p {port} -k '{folder}' -c fsync=off"
         control = (programs / "pg_ctl", "-D", str(data), "-w")
         log = folder / "log"
@@ -90,7 +90,7 @@ def started() -> Iterator[Postgres]:
 
 
 def _programs() -> Path:
-    """Where PostgreSQL's programs are: on the path, or where Debian keeps them, newest first."""
+    """The folder of PostgreSQL's programs: on the path, or where Debian has them, newest first."""
     debian = Path("/usr/lib/postgresql").glob("*/bin")
     newest = sorted(debian, key=lambda path: float(path.parent.name), reverse=True)
     on_path = [Path(found).parent for found in [shutil.which("initdb")] if found]
@@ -101,7 +101,7 @@ def _programs() -> Path:
 
 
 def _account() -> pwd.struct_passwd:
-    """The user to run the server as: this one, or for root the one that Debian's package makes."""
+    """The user of the server: the current user, or for root the user of Debian's package."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     accounts = {account.pw_name: account for account in pwd.getpwall()}
@@ -109,7 +109,7 @@ def _account() -> pwd.struct_passwd:
 
 
 def _run(program: Path, *args: str, **how: Any) -> str:
-    # A file, not a pipe: the server that pg_ctl leaves behind would keep a pipe open.
+    # The output goes to a file, since the server that pg_ctl leaves running would keep a pipe open.
     with tempfile.TemporaryFile("w+") as output:
         done = subprocess.run(
             [str(program), *args],

@@ -1,4 +1,4 @@
-"""An S3 server of this machine's own (moto), behind a gate that can break what passes."""
+"""A local S3 server (moto) behind a gate that can inject faults."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ KEEPING, HEEDLESS, ANCIENT = "keeping", "heedless", "ancient"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What happens to the next put of a key that matches.
+    """A fault for the next put of a matching key.
 
     Attributes:
-        key: a pattern of the whole key.
-        status: what is answered.
-        takes_effect: whether the put goes on to the server first.
+        key: pattern of the whole key.
+        status: the HTTP status of the reply.
+        takes_effect: whether the server still executes the put.
     """
 
     key: str
@@ -44,12 +44,12 @@ class Fault:
 
 @dataclass
 class Gate:
-    """The way to the server.
+    """The gate in front of the server.
 
     Attributes:
-        port: where requests are taken, on the loopback address.
-        faults: those still to come; each is played once.
-        puts: keys that were put on the condition that they are absent, and what was answered.
+        port: the port for requests, on the loopback address.
+        faults: the remaining faults; each occurs once.
+        puts: keys of conditional puts, with the status of the reply.
     """
 
     port: int
@@ -59,28 +59,28 @@ class Gate:
 
     @property
     def conf(self) -> dict[str, str]:
-        """What Hadoop has to be told to go this way, less the prefix of Spark."""
+        """Hadoop's settings for the gate, without Spark's prefix."""
         return {
             "fs.s3a.endpoint": f"http://127.0.0.1:{self.port}",
             "fs.s3a.endpoint.region": "us-east-1",
             "fs.s3a.path.style.access": "true",
             "fs.s3a.access.key": "test",
             "fs.s3a.secret.key": "test",
-            # A test waits for no third time-out of what will not get better.
+            # Few attempts, because a third time-out would add nothing to a test.
             "fs.s3a.attempts.maximum": "2",
             "fs.s3a.retry.limit": "2",
             "fs.s3a.retry.interval": "50ms",
         }
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
-        """What a bucket holds whose keys begin so, marks of folders left out."""
+        """The keys of a bucket with this prefix, without folder markers."""
         query = urllib.parse.urlencode({"list-type": 2, "prefix": prefix})
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{bucket}?{query}") as reply:
             found = re.findall(r"<Key>(.*?)</Key>", reply.read().decode())
         return [key for key in found if not key.endswith("/")]
 
     def next_fault(self, key: str) -> Fault | None:
-        """The fault that this put is to meet."""
+        """The fault for this put, or None."""
         with self._lock:
             for fault in self.faults:
                 if re.fullmatch(fault.key, key):
@@ -90,13 +90,16 @@ class Gate:
 
 
 def jars() -> str:
-    """Class path of Hadoop's client of S3, of Spark's own version of Hadoop."""
+    """Class path of Hadoop's S3 client, in the Hadoop version of Spark."""
     return os.pathsep.join(str(jar(name)) for name in ("hadoop-aws", "bundle"))
 
 
 @contextmanager
 def started(folder: Path) -> Iterator[Gate]:
-    """A new server with the three buckets, stopped afterwards; its log lies in the folder."""
+    """Starts a new server with the three buckets, and stops it afterwards.
+
+    The folder has its log.
+    """
     programs = sorted(FOLDER.glob("moto-*/bin/moto_server"))
     if not programs:
         pytest.fail(f"{FOLDER} has no moto: run `make test-services`.", pytrace=False)
@@ -131,11 +134,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Drivers that are killed reset their connections: nothing to tell."""
+        """Drivers that are killed reset their connections, so errors are ignored."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Hands a request on, or not."""
+    """Passes a request on, or injects a fault."""
 
     protocol_version = "HTTP/1.1"
     gate: Gate
@@ -167,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in reply.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                 self.send_header(name, value)
-        # The answer to HEAD tells of a body that does not follow.
+        # The reply to HEAD has the length of a body that does not follow.
         told = reply.getheader("Content-Length") if self.command == "HEAD" else None
         self.send_header("Content-Length", told or str(len(data)))
         self.end_headers()
@@ -191,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _pass  # noqa: N815 - names of the protocol
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Logs nothing."""
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
@@ -203,6 +206,6 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 
 def answers(port: int) -> bool:
-    """Whether something accepts connections there."""
+    """Whether a server accepts connections on the port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

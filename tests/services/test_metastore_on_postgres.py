@@ -1,4 +1,4 @@
-"""A metastore server of ``sieve metastore start`` that keeps its tables in PostgreSQL."""
+"""A metastore server of ``sieve metastore start`` that stores its tables in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL = ("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partit
 
 @contextmanager
 def metastore(folder: Path, port: int, database: Postgres) -> Iterator[list[str]]:
-    """The server, started as a user would; gives the option for Spark that it prints."""
+    """Starts the server as a user would; yields the Spark option that it prints."""
     option = sieve(
         folder,
         *("metastore", "start", "--port", str(port), "--jdbc", database.jdbc),
@@ -38,9 +38,9 @@ def metastore(folder: Path, port: int, database: Postgres) -> Iterator[list[str]
 
 
 def test_registrations_live_in_postgresql(postgresql: Postgres, tmp_path: Path) -> None:
-    """An index made by spark-sql is used by the next one, after the server was started anew.
+    """One spark-sql creates an index, the server restarts, and the next spark-sql uses the index.
 
-    Its registration is what a foreign client of the metastore reads, and what PostgreSQL holds.
+    Foreign clients of the metastore and PostgreSQL both show the registration.
     """
     (port,) = free_ports(1)
     table = "in_postgres"

@@ -20,18 +20,21 @@ pytestmark = pytest.mark.services
 
 
 class TestHdfs(StoreContract, PermissionsContract, AtomicCreateContract):
-    """The whole contract over HDFS."""
+    """The store contract over HDFS."""
 
     @pytest.fixture
     def folder(self, store: Store, hdfs: str) -> Iterator[str]:
-        """A folder of its own, deleted afterwards."""
+        """A separate folder, deleted afterwards."""
         folder = f"{hdfs}/sieve-test-{uuid4()}"
         store.mkdirs(folder)
         yield folder
         store.delete(folder)
 
     def test_lists_of_rights_are_not_copied(self, store: HadoopStore, folder: str) -> None:
-        """A table with an access control list lends only its owner's bits; restrict drops lists."""
+        """A table with an access control list passes on its owner's bits only.
+
+        Restrict removes lists.
+        """
         jvm = store.jvm
         path = jvm.org.apache.hadoop.fs.Path(folder)
         entries = jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(

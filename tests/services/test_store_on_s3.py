@@ -1,4 +1,4 @@
-"""The store contract over S3; faults of its puts; stores that ignore the condition."""
+"""The store contract over S3, faults of puts, and stores that ignore the condition."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture(scope="module")
 def jvm() -> Iterator[Any]:
-    """A JVM with Spark's jars and Hadoop's client of S3."""
+    """A JVM with Spark's jars and Hadoop's S3 client."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-class-path {jars()} pyspark-shell")
         gateway = launch_gateway()
     with pytest.MonkeyPatch.context() as patch:
-        # A session of this process, if there was one, translates exceptions by asking its own JVM.
+        # An earlier session of this process would translate exceptions by asking its own JVM.
         patch.setattr("py4j.java_gateway.get_return_value", get_return_value)
         yield gateway.jvm
     gateway.shutdown()
@@ -40,7 +40,7 @@ def jvm() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def as_new(gate: Gate) -> Iterator[None]:
-    """Nothing is known of the buckets, and no fault is left to others."""
+    """Forgets the probed buckets, and checks that no fault is left."""
     s3._lacks.clear()
     gate.puts.clear()
     yield
@@ -49,7 +49,7 @@ def as_new(gate: Gate) -> Iterator[None]:
 
 @pytest.fixture
 def conf(jvm: Any, gate: Gate) -> Any:
-    """A configuration that leads to the server."""
+    """A configuration for the server."""
     conf = jvm.org.apache.hadoop.conf.Configuration()
     for key, value in gate.conf.items():
         conf.set(key, value)
@@ -64,20 +64,20 @@ def store(jvm: Any, conf: Any) -> Store:
 
 @pytest.fixture
 def folder(store: Store) -> str:
-    """An empty folder of its own."""
+    """A separate empty folder."""
     folder = f"s3a://{KEEPING}/test-{uuid4()}"
     store.mkdirs(folder)
     return folder
 
 
 class TestS3(StoreContract, AtomicCreateContract):
-    """The contract but for permissions, which S3A does not tell."""
+    """The store contract without permissions, which S3A does not report."""
 
 
 def elsewhere(
     jvm: Any, conf: Any, bucket: str, *, single_writer: bool = False
 ) -> tuple[Store, str]:
-    """A store of a bucket, and an empty folder there."""
+    """A store of another bucket, and an empty folder there."""
     folder = f"s3a://{bucket}/test-{uuid4()}"
     store = store_for(folder, jvm, conf, single_writer=single_writer)
     store.mkdirs(folder)
@@ -85,7 +85,10 @@ def elsewhere(
 
 
 def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> None:
-    """Two puts of one name, of which one wins, before the first create; then nothing more."""
+    """Before the first create, two puts of one name are sent, of which one must fail.
+
+    Nothing follows later.
+    """
     store.create(join(folder, "1"), b"x")
     store.create(join(folder, "2"), b"x")
     probe, again, *others = gate.puts
@@ -100,7 +103,10 @@ def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> No
     [(HEEDLESS, "its server ignores If-None-Match"), (ANCIENT, "it knows no conditions")],
 )
 def test_a_bucket_that_decides_nothing(jvm: Any, conf: Any, bucket: str, why: str) -> None:
-    """It is refused for several writers, with what may be done; nothing is left, reads work."""
+    """The error names a remedy for several writers.
+
+    Nothing is left in the bucket, and reads work.
+    """
     store, folder = elsewhere(jvm, conf, bucket)
     for _ in range(2):
         with pytest.raises(UnsupportedError, match=f"{why}.*spark.sieve.path.*single.writer=true"):
@@ -118,7 +124,10 @@ def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
 
 
 def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
-    """On the user's word that nobody else writes, this process looks before it puts; it warns."""
+    """The user asserts that nobody else writes.
+
+    This process then checks before it puts, and warns.
+    """
     store, folder = elsewhere(jvm, conf, HEEDLESS, single_writer=True)
     with caplog.at_level(logging.WARNING):
         TestS3().test_second_create_changes_nothing(store, folder)
@@ -129,13 +138,16 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
     (warning,) = [r.getMessage() for r in caplog.records if "one driver alone" in r.getMessage()]
     assert HEEDLESS in warning
     gate.faults.append(Fault(".*/u", 500, takes_effect=True))
-    # Without a condition a request that is sent again puts the same bytes again.
+    # Without a condition, a request that is sent again puts the same bytes again.
     assert store.create(join(folder, "u"), b"x") is True
 
 
 @pytest.mark.parametrize("status", [500, 503, 409])
 def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status: int) -> None:
-    """A put that took effect and is sent again meets 412; the name in it tells that it is ours."""
+    """A put that took effect and is sent again gets 412.
+
+    The writer's name in the object shows that it is ours.
+    """
     gate.faults.append(Fault(".*/1.json", status, takes_effect=True))
     assert store.create(join(folder, "1.json"), b"x") is True
     assert [s for key, s in gate.puts if key.endswith("1.json")] == [status, 412]
@@ -144,14 +156,17 @@ def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status
 
 
 def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> None:
-    """409 says that another put of the name is at work: this one had no effect, and goes again."""
+    """409 means that another put of the name is in progress.
+
+    This put had no effect, and is repeated.
+    """
     gate.faults += [Fault(".*/1.json", 409)] * 2
     assert store.create(join(folder, "1.json"), b"x") is True
     assert [s for key, s in gate.puts if key.endswith("1.json")] == [409, 409, 200]
 
 
 def test_no_end_of_conflicts(store: Store, folder: str, gate: Gate) -> None:
-    """A name on which the store never decides has an unknown outcome, not a false one."""
+    """If the store never decides about a name, the outcome is unknown."""
     gate.faults += [Fault(".*/1.json", 409)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
         store.create(join(folder, "1.json"), b"x")
@@ -159,7 +174,7 @@ def test_no_end_of_conflicts(store: Store, folder: str, gate: Gate) -> None:
 
 @pytest.mark.parametrize("takes_effect", [True, False])
 def test_no_end_of_faults(store: Store, folder: str, gate: Gate, takes_effect: bool) -> None:
-    """What never answers has an unknown outcome, whether it took effect or not."""
+    """If the store never answers, the outcome is unknown, whether the put took effect or not."""
     gate.faults += [Fault(".*/1.json", 500, takes_effect)] + [Fault(".*/1.json", 500)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
         store.create(join(folder, "1.json"), b"x")
@@ -167,7 +182,7 @@ def test_no_end_of_faults(store: Store, folder: str, gate: Gate, takes_effect: b
 
 
 def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
-    """A put for which the right is missing is known not to have happened."""
+    """A put without permission certainly had no effect."""
     store.create(join(folder, "before"), b"x")
     gate.faults.append(Fault(".*/1.json", 403))
     with pytest.raises(UnavailableError, match=r"1\.json"):
@@ -175,7 +190,7 @@ def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
 
 
 def test_a_bucket_that_cannot_be_tried_out(store: Store, folder: str, gate: Gate) -> None:
-    """A fault of the trial is unavailable, not a judgement: the next create tries again."""
+    """After a failed probe the store is unavailable, and the next create probes again."""
     gate.faults += [Fault(r".*/\.probe-.*", 500)] * 20
     with pytest.raises(UnavailableError, match="cannot tell whether"):
         store.create(join(folder, "1.json"), b"x")
@@ -184,7 +199,7 @@ def test_a_bucket_that_cannot_be_tried_out(store: Store, folder: str, gate: Gate
 
 
 def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: Any) -> None:
-    """An index may lie in its table's bucket, and nowhere else that S3A reaches."""
+    """An index may lie in its table's bucket, and in no other bucket of S3A."""
     assert store.restrict(folder, store.permissions(folder)) == store.permissions(folder)
     other, there = elsewhere(jvm, conf, HEEDLESS)
     for like in (other.permissions(there), Permissions("root", "root", 0o755)):
@@ -198,7 +213,10 @@ def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: 
 def test_half_a_file_is_not_put(
     store: S3Store, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A writer that fails between two pieces leaves nothing: closing the stream would put one."""
+    """A writer that fails between two pieces leaves nothing.
+
+    Closing the stream would put the first piece.
+    """
 
     def write_half(stream: Any, data: bytes) -> None:
         stream.write(data[:1])
@@ -214,7 +232,7 @@ def test_half_a_file_is_not_put(
 def test_large_files_are_put_whole_or_not_at_all(
     conf: Any, store: S3Store, folder: str, gate: Gate
 ) -> None:
-    """What is uploaded in parts is decided on, too; and what breaks on the way is not there."""
+    """A multipart upload is conditional, too, and a broken upload leaves nothing."""
     conf.set("fs.s3a.multipart.size", "5M")
     conf.set("fs.s3a.impl.disable.cache", "true")
     data = bytes(12 << 20)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture
 def database(lab: Lab, hdfs: str) -> Iterator[str]:
-    """URI of the folder of a database on HDFS, which is the current one."""
+    """URI of the folder of a database on HDFS; it is the current database."""
     location = f"{hdfs}/warehouse/far.db"
     lab.sql(f"CREATE DATABASE far LOCATION '{location}'")
     lab.sql("USE far")
@@ -39,7 +39,7 @@ def test_the_life_of_an_index(lab: Lab, store: Store, database: str) -> None:
     lab.check("SELECT * FROM t WHERE a = 7", exactly=3)
     lab.sql("REFRESH SIEVE INDEX ON t (a)")
     assert [entry.name for entry in store.list(versions)] == ["1.json", "2.json"]
-    # A block that straddles two files names both.
+    # A block that spans two files lists both files.
     lab.check("SELECT * FROM t WHERE a = 1199", at_most=2)
     lab.sql("DROP SIEVE INDEX ON t (a)")
     assert not store.exists(index)

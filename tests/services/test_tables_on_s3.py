@@ -1,4 +1,4 @@
-"""Tables and indexes on S3, two drivers beside each other on one metastore."""
+"""Tables and indexes on S3, with two drivers on one metastore."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Drivers:
-    """Two on one metastore; the second was given the word that it writes alone."""
+    """Two drivers on one metastore; the second driver is told that it is the only writer."""
 
     one: Driver
     two: Driver
@@ -43,7 +43,7 @@ class Drivers:
 
 @pytest.fixture(scope="module")
 def drivers(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    """With a database in the bucket that keeps to conditions, and one in that which does not."""
+    """Two drivers; one database is in a bucket with conditional puts, one in a bucket without."""
     folder = tmp_path_factory.mktemp("drivers")
     conf = {
         "spark.driver.extraClassPath": f"{shim_jar(find_spark(os.environ))}{os.pathsep}{jars()}",
@@ -60,7 +60,7 @@ def drivers(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dr
 
 
 class serving:  # noqa: N801 - read as a word: with serving(...) as port
-    """A metastore on Derby that knows the way to S3."""
+    """Runs a metastore on Derby with access to S3."""
 
     def __init__(self, folder: Path, gate: Gate) -> None:
         site, (self._port,) = folder / "site", free_ports(1)
@@ -93,7 +93,7 @@ class serving:  # noqa: N801 - read as a word: with serving(...) as port
 
 
 def check(it: Driver, query: str, files: int) -> None:
-    """The same rows as without the index, and so many files read."""
+    """Checks that a query gives the same rows as without the index, and reads this many files."""
     it.sql("SET spark.sieve.enabled = false")
     off = it.sql(query)
     it.sql("SET spark.sieve.enabled = true")
@@ -105,7 +105,7 @@ def check(it: Driver, query: str, files: int) -> None:
 
 @pytest.fixture
 def table(drivers: Drivers) -> Iterator[Driver]:
-    """The first driver, with a table of eight files and an index on it."""
+    """The first driver, with a table of eight files and an index on the table."""
     one = drivers.one
     one.sql(f"CREATE TABLE shop.t USING parquet AS {ROWS.format(n=8, span='1000')}")
     one.sql("CREATE SIEVE INDEX ON shop.t (a)")
@@ -114,7 +114,7 @@ def table(drivers: Drivers) -> Iterator[Driver]:
 
 
 def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
-    """CREATE, queries, REFRESH, VACUUM and DROP work with data and index on S3; nothing is left."""
+    """CREATE, queries, REFRESH, VACUUM and DROP work with data and index on S3. Nothing is left."""
     check(table, POINT, 1)
     check(table, RANGE, 1)
     table.sql(f"INSERT INTO shop.t {ROWS.format(n=2, span='1000, 1200')}")
@@ -129,7 +129,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
     ((_, versions, gone, size),) = table.sql("VACUUM SIEVE INDEX ON shop.t RETAIN 0 HOURS")
     assert versions == 2
     assert size > 0
-    # The mark that they are given up came instead.
+    # The mark of the vacuumed versions was added.
     assert len(gate.keys(KEEPING, "shop.db/.sieve/")) == len(before) - gone + 1
     check(table, POINT, 1)
     table.sql("DROP SIEVE INDEX ON shop.t (a)")
@@ -138,7 +138,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
 
 
 def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
-    """Of two drivers that publish at a time each number goes to one, and both publish all."""
+    """Of two drivers that publish at the same time, each gets its own numbers and loses nothing."""
     gate.puts.clear()
     wait_until(lambda: drivers.two.files(POINT) == 1, "the second driver knows the index")
     for turn in range(ROUNDS):
@@ -159,7 +159,10 @@ def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
 
 
 def test_a_store_that_ignores_the_condition(drivers: Drivers, gate: Gate) -> None:
-    """CREATE is refused there and leaves nothing; a driver that writes alone may, and says so."""
+    """CREATE is refused and leaves nothing.
+
+    A driver that declares itself the only writer may create.
+    """
     one, two = drivers.one, drivers.two
     one.sql(f"CREATE TABLE heedless.t USING parquet AS {ROWS.format(n=4, span='1000')}")
     with pytest.raises(DriverError, match=r"ignores If-None-Match.*spark\.sieve\.single\.writer"):
@@ -178,7 +181,7 @@ def test_a_store_that_ignores_the_condition(drivers: Drivers, gate: Gate) -> Non
 
 
 def test_an_index_elsewhere(table: Driver) -> None:
-    """A bucket that S3A cannot tell from another's readers is refused for an index."""
+    """An index must not lie in a bucket whose readers may differ from the table's readers."""
     table.sql(f"SET spark.sieve.path = s3a://{HEEDLESS}/indexes")
     table.sql(f"SET spark.sieve.roots = s3a://{HEEDLESS}/indexes")
     with pytest.raises(DriverError, match="SIEVE_STORE_PERMISSIONS"):
