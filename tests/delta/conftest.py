@@ -1,4 +1,4 @@
-"""One session of Spark and Delta for all tests here, in the place of that of the other tests."""
+"""One session of Spark and Delta for all tests of this folder, instead of the usual session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-# Whatever the golden corpus and fault tests are run with serves here, too.
+# The modules of the golden corpus and the fault tests are used here, too.
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 

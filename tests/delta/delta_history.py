@@ -1,4 +1,4 @@
-"""A random history of a Delta table: commands, and what must hold after each of them."""
+"""A random history of a Delta table: commands, and checks after each command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from spark_session import INTERPRETED, Lab
 
 TRACKED = {"delta.enableRowTracking": "true"}
-# Delta clusters by columns with statistics alone.
+# Delta only clusters by columns with statistics.
 CLUSTERED = {"delta.dataSkippingStatsColumns": "amount"}
 WIDENING = {"delta.enableTypeWidening": "true"}
 LAYOUTS = {
@@ -33,22 +33,22 @@ SETTINGS = INTERPRETED | {
     "spark.sieve.audit.sample": "0.1",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     "spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled": "false",
-    # Tables are small: a task for each scan.
+    # Tables are small, so each scan has one task.
     "spark.sql.files.minPartitionNum": "1",
 }
 
 
 class History:
-    """A table, what commands do with it, and refreshes between.
+    """A table with its commands and refreshes.
 
-    The model says what a command leaves; after it the table is read whole without an index. The
-    column `amount` changes its name, its type and its place among the columns, and is another one
-    after DROP and ADD.
+    The model computes the result of each command. After each command the whole table is read
+    without an index. The column `amount` may change its name, its type and its position, and
+    becomes another column after DROP and ADD.
 
     Args:
         lab: the session.
-        layout: a kind of table.
-        seed: of all choices.
+        layout: the kind of table.
+        seed: seed of all choices.
     """
 
     def __init__(self, lab: Lab, layout: str, seed: str) -> None:
@@ -64,10 +64,10 @@ class History:
         """Statements so far."""
 
     def run(self, steps: int) -> Counter[str]:
-        """Makes the table, takes so many steps, and asks for every version that is left.
+        """Makes the table, runs `steps` commands, and queries every version that still exists.
 
         Returns:
-            How many steps of each kind Delta has not refused.
+            For each kind of command, how many of them Delta has not refused.
         """
         name = "delta_" + re.sub("[^a-z0-9]", "_", self.seed)
         with self.lab.database(name), self.lab.settings(SETTINGS):
@@ -84,7 +84,7 @@ class History:
         return self.done
 
     def steps(self) -> list[Callable[[], None]]:
-        """What can be done now."""
+        """The commands that are possible now."""
         return [
             self.insert, self.overwrite, self.update, self.delete, self.merge, self.merge,
             self.optimize, self.z_order, self.reorg, self.vacuum, self.vectors, self.restore,
@@ -94,7 +94,7 @@ class History:
     # -- commands, whose result the model knows -----------------------------------------------
 
     def begin(self) -> None:
-        """Makes the table with an index on each of its columns of numbers."""
+        """Makes the table with an index on each numeric column."""
         more, properties = LAYOUTS[self.layout]
         create(self.lab, columns=COLUMNS, more=more, layout=properties, widening=WIDENING)
         folder = dict(row[:2] for row in self.lab.sql("DESCRIBE EXTENDED t"))["Location"]
@@ -148,7 +148,8 @@ class History:
             f"CREATE OR REPLACE TABLE t USING delta {made} AS SELECT * FROM t WHERE id % 9 <> 0"
         )
         if SPARK < (4, 0) and MAPPED.items() <= layout.items():
-            # Delta 3.3 gives columns other names in the files; a RESTORE brings back the former.
+            # In Delta 3.3 the columns get other names in the files, and a RESTORE brings back the
+            # old names.
             self.has_lost_columns = True
             for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
                 self.sql(f"DROP SIEVE INDEX {name} ON t")
@@ -217,12 +218,12 @@ class History:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Those of the table."""
+        """The rows of the table."""
         return self.state.rows
 
     @property
     def amount(self) -> str:
-        """The name that `amount` has."""
+        """The current name of `amount`."""
         return self.state.amount
 
     def keys(self) -> Stretch:
@@ -236,7 +237,7 @@ class History:
         return rows_of(keys, word, wide=self.wide)
 
     def newest(self) -> int:
-        """The version of the table."""
+        """The newest version of the table."""
         return max(int(path.stem) for path in self.log.glob("*.json"))
 
     def sql(self, statement: str) -> None:
@@ -244,7 +245,7 @@ class History:
         self.lab.sql(statement)
 
     def accepts(self, statement: str) -> bool:
-        """Runs a statement that Delta, and nobody else, may refuse, and then does nothing."""
+        """Runs a statement that only Delta may refuse, and returns whether it ran."""
         before = self.newest()
         try:
             self.sql(statement)
@@ -256,12 +257,12 @@ class History:
         return True
 
     def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
-        """Runs what leaves the rows as they are, or leaves some other rows."""
+        """Runs a command that leaves the rows unchanged, or leaves the given rows."""
         if self.accepts(statement):
             self.does(kind, self.rows if rows is None else rows)
 
     def does(self, kind: str, rows: Sequence[Row]) -> None:
-        """Counts a step, which must leave these rows; a REFRESH may follow it."""
+        """Counts a command, which must leave these rows; a REFRESH may follow."""
         self.done[kind] += 1
         self.leaves(rows)
         if self.chance.random() < 0.5:
@@ -273,7 +274,7 @@ class History:
                         self.sql(f"REFRESH SIEVE INDEX {name} ON t")
 
     def leaves(self, rows: Sequence[Row]) -> None:
-        """Reads the table without an index."""
+        """Reads the table without an index and compares the rows."""
         with self.lab.setting("spark.sieve.enabled", "false"):
             frame = self.lab.spark.sql("SELECT * FROM t")
             name = next(n for n in frame.columns if n not in ("id", "part", "s"))
@@ -288,7 +289,10 @@ class History:
     # -- what must hold ------------------------------------------------------------------------
 
     def queries_have_their_rows(self) -> None:
-        """Points and ranges of all columns, now and in some version; a LIMIT, a top-k, a join."""
+        """Queries points and ranges of all columns, now and in some version.
+
+        A LIMIT, a top-k and a join.
+        """
         version = self.chance.choice([v for v in self.past if v >= self.oldest])
         question = Question()
         question.filters("t", self.state, self.chance, 3)
@@ -297,7 +301,7 @@ class History:
         question.ask(self.lab)
 
     def versions_have_their_rows(self) -> None:
-        """Every version that can be read has the keys of the next one that was read whole."""
+        """Every readable version has the keys of the next version that was read whole."""
         question = Question()
         keys = tuple(self.chance.sample(range(KEYS), 3))
         for version in range(self.oldest, self.newest() + 1):
@@ -310,7 +314,7 @@ class History:
         question.ask(self.lab)
 
     def indexes_are_right(self) -> None:
-        """By CHECK."""
+        """Checks the indexes by CHECK."""
         states = set()
         for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
             with dropped_columns_ignored():
@@ -320,7 +324,7 @@ class History:
 
 @contextlib.contextmanager
 def dropped_columns_ignored() -> Iterator[None]:
-    """A column that was dropped leaves an index that can neither be refreshed nor checked."""
+    """An index of a dropped column can be neither refreshed nor checked."""
     try:
         yield
     except PySparkException as error:

@@ -1,4 +1,4 @@
-"""Delta's jars, and what a session needs to have Delta in it."""
+"""Delta's jars, and the settings of a session with Delta."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 SMALL = {
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "1",
-    # VACUUM and RESTORE list folders in so many tasks: 10,000 by default.
+    # By default, VACUUM and RESTORE list folders in 10,000 tasks.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 """Settings of sessions whose tables are small."""
@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "delta"
 
 
 def jars() -> list[Path]:
-    """Those that ``make test-delta`` fetches for this Spark; a test that lacks them fails."""
+    """The jars that ``make test-delta`` downloads for this Spark; a test without the jars fails."""
     spark = find_spark(os.environ)
     name = "delta-spark_2.12" if spark.line == "3.5" else f"delta-spark_{spark.line}_2.13"
     found = sorted(FOLDER.glob(f"{name}-*.jar"))
@@ -34,7 +34,7 @@ def jars() -> list[Path]:
 
 
 def conf(extensions: Sequence[str] = (EXTENSIONS, DELTA_EXTENSION)) -> dict[str, str]:
-    """Settings of a session with both; the extensions in the order given."""
+    """Settings of a session with Sieve and Delta; the extensions are in the given order."""
     paths = [str(path) for path in (shim_jar(find_spark(os.environ)), *jars())]
     return SMALL | {
         "spark.jars": ",".join(paths),

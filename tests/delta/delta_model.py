@@ -1,4 +1,4 @@
-"""What a Delta table holds after each command, computed in Python, and queries with answers."""
+"""Computes in Python what a Delta table has after each command, and the answers of queries."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:
 
 
 def select_of(columns: Iterable[str], keys: Stretch, word: str, *, wide: bool) -> str:
-    """A query of one row a key.
+    """A query with one row per key.
 
     Args:
-        columns: those of the table, in its order; what has no other name is `amount`.
-        keys: of the rows.
-        word: ``s.b`` of all rows.
-        wide: whether every tenth `amount` is one that needs a BIGINT.
+        columns: columns of the table, in order; the column with an unknown name is `amount`.
+        keys: keys of the rows.
+        word: value of ``s.b`` in all rows.
+        wide: whether every tenth `amount` needs a BIGINT.
     """
     more = f" + IF(id % 10 = 0, {WIDE}, 0)" if wide else ""
     values = {
@@ -61,9 +61,9 @@ class Merge:
     """The clauses of a MERGE.
 
     Attributes:
-        matched: matched rows are deleted where the key divides by five, else updated.
-        inserts: rows of the source without a match are inserted.
-        unmatched: what becomes of rows below a key without a match: ``DELETE``, ``UPDATE`` or "".
+        matched: whether matched rows are deleted if the key is divisible by five, and else updated.
+        inserts: whether rows of the source without a match are inserted.
+        unmatched: the action for unmatched rows below a key: ``DELETE``, ``UPDATE`` or "".
     """
 
     matched: bool
@@ -71,7 +71,7 @@ class Merge:
     unmatched: str = ""
 
     def clauses(self, below: int) -> str:
-        """Of the table `t` and the view `source`."""
+        """The clauses for the table `t` and the view `source`."""
         listed = []
         if self.matched:
             listed.append(
@@ -117,33 +117,33 @@ MERGES = (
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A version of the table: the name that its column `amount` has, and its rows."""
+    """A version of the table: the name of its column `amount`, and its rows."""
 
     amount: str
     rows: tuple[Row, ...]
 
 
 class Question:
-    """Queries that are asked together as one, each with a number in its rows."""
+    """Queries that run together as one query, each with a number in its rows."""
 
     def __init__(self) -> None:
         self._branches: list[str] = []
         self._expected: Counter[tuple[object, ...]] = Counter()
 
     def add(self, query: str, rows: Iterable[Sequence[object]]) -> None:
-        """One more; ``query`` is what follows SELECT."""
+        """Adds a query; ``query`` is the text after SELECT."""
         number = len(self._branches)
         self._branches.append(f"SELECT {number} AS q, {query}")
         self._expected.update((number, *row) for row in rows)
 
     def ask(self, lab: Lab) -> None:
-        """Asserts that all have their rows."""
+        """Runs the queries, and asserts that all have their rows."""
         text = " UNION ALL ".join(self._branches)
         found = Counter(lab.sql(text))
         assert found == self._expected, text
 
     def filters(self, source: str, state: State, chance: random.Random, number: int) -> None:
-        """So many points, lists and ranges, on any columns, of a version of the table."""
+        """Adds points, lists and ranges on any columns, in a version of the table."""
         name = state.amount
         key, amount, _, a, _ = chance.choice(state.rows) if state.rows else Row(0, 0, 0, 0, "")
         low, other = (chance.randrange(100) for _ in range(2))
@@ -166,7 +166,7 @@ class Question:
             self.add(f"{_columns(name)} FROM {source} WHERE {condition}", rows)
 
     def other(self, state: State, chance: random.Random) -> None:
-        """A LIMIT, a top-k or a join of the newest version."""
+        """Adds a LIMIT, a top-k or a join of the newest version."""
         rest = "CAST(NULL AS BIGINT) AS amount, 0 AS part, 0L AS a, '' AS b"
         low, key = chance.randrange(100), chance.randrange(KEYS)
         least = sorted(row.id for row in state.rows if row.id > low)[:5]

@@ -1,4 +1,4 @@
-"""Delta tables for tests: files without statistics, so that what is skipped the index skips."""
+"""Delta tables for tests: their files have no statistics, so only the index skips files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 """The line of Spark, such as 4, 1."""
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 MAPPED = {"delta.columnMapping.mode": "name"}
-# Delta 3.3 gives mapped columns of a replaced table other names in its files: no index knows these.
+# Delta 3.3 gives the mapped columns of a replaced table other names in its files, which no index
+# knows.
 REPLACEABLE = {} if SPARK < (4, 0) else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
@@ -28,7 +29,7 @@ def create(
     more: str = "",
     **properties: dict[str, str],
 ) -> None:
-    """An empty table; ``properties`` are merged, whatever their names."""
+    """Creates an empty table; ``properties`` are merged, whatever their names."""
     merged = dict(NO_STATISTICS)
     for some in properties.values():
         merged |= some
@@ -37,7 +38,7 @@ def create(
 
 
 def replace(lab: Lab) -> None:
-    """Puts another table in the place of `t`: the first 50 rows, in 5 files."""
+    """Replaces `t` by another table with the first 50 rows, in 5 files."""
     lab.sql(
         f"CREATE OR REPLACE TABLE t USING delta {given(NO_STATISTICS | REPLACEABLE)} "
         "AS SELECT /*+ REPARTITION_BY_RANGE(5, id) */ id, 'x' v FROM range(50)"
@@ -45,13 +46,13 @@ def replace(lab: Lab) -> None:
 
 
 def given(properties: Mapping[str, str]) -> str:
-    """A TBLPROPERTIES clause; nothing if there are none."""
+    """A TBLPROPERTIES clause; empty if there are no properties."""
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
     return f"TBLPROPERTIES ({listed})" if listed else ""
 
 
 def insert(lab: Lab, select: str, name: str = "t", files: int = 10) -> None:
-    """Rows of ``range``, 10 to a file, by expressions over ``id`` from 0 to 10 * files - 1."""
+    """Inserts ten rows per file of ``range``, by expressions over ``id`` from 0 on."""
     lab.sql(
         f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
         f"FROM range(0, {10 * files})"
@@ -59,7 +60,7 @@ def insert(lab: Lab, select: str, name: str = "t", files: int = 10) -> None:
 
 
 def wait_for(lab: Lab, index: str, fact: str, value: str) -> None:
-    """Until DESCRIBE tells this of an index; fails after a minute."""
+    """Waits until DESCRIBE shows this value for an index; fails after a minute."""
     deadline = time.monotonic() + 60
     while True:
         found = [row[1] for row in lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t")

@@ -1,4 +1,4 @@
-"""``--delta`` of ``sieve thriftserver start`` and ``sql``, as a user types it."""
+"""The option ``--delta`` of ``sieve thriftserver start`` and ``sql``."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def test_a_shell_with_jars_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_a_server_with_the_package_of_this_spark(tmp_path: Path) -> None:
-    """Delta's package is resolved; sessions make an index and skip by it.
+    """The server resolves Delta's package, and sessions create an index and skip files by it.
 
-    Under `STRICT` Delta plans another source, which needs all of the package: scans are its own.
+    Under `STRICT`, Delta plans its own scans, which need the whole package.
     """
     (port,) = free_ports(1)
     sieve(tmp_path, "thriftserver", "start", "--port", str(port), "--delta", *SMALL)

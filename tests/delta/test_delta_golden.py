@@ -1,4 +1,4 @@
-"""The golden corpus over Delta tables: the rows, and the files read, of the Parquet tables."""
+"""The golden corpus over Delta tables gives the rows of Parquet tables, and reads as many files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
-# These statements show the table's format and ranges of its files.
+# These statements show the table's format, and ranges of its files.
 OTHERS = {"statements"}
 SCRIPTS = [
     pytest.param(path, id=path.stem)
@@ -24,24 +24,24 @@ SCRIPTS = [
     if path.stem not in OTHERS
 ]
 SETTINGS = {
-    # What is skipped the index skips.
+    # Without Delta's statistics, only the index skips files.
     "spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "0",
     "spark.databricks.delta.optimizeMetadataQuery.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
 }
 
 
-# From 4.2 on Spark fails for the earliest time of all, where it gave the latest day before.
+# From 4.2 on, Spark fails for the earliest time, for which it returned the latest day before.
 OVERFLOW = re.compile(r"FROM ends WHERE date_trunc\(")
 
 
 class DeltaEngine(SparkEngine):
-    """A session that makes Delta tables in the place of Parquet tables."""
+    """A session that makes Delta tables instead of Parquet tables."""
 
     def run(self, sql: str) -> Result:
         """Rows as spark-sql prints them."""
         if SPARK < (4, 0):
-            # Delta 3.3 refuses TRUNCATE, and counts what it deletes.
+            # Delta 3.3 refuses TRUNCATE, and DELETE returns a count.
             emptied = re.sub(r"^TRUNCATE TABLE", "DELETE FROM", sql)
             if emptied != sql:
                 super().run(emptied)
@@ -50,7 +50,7 @@ class DeltaEngine(SparkEngine):
 
 
 def without_overflows(engine: SparkEngine, script: Script) -> Script:
-    """The script with no mode for what this Spark fails for without an index, too."""
+    """The script without the statements on which this Spark fails even without an index."""
     engine.run("SET spark.sieve.enabled=false")
     queries = []
     for query in script.queries:
@@ -66,7 +66,7 @@ def without_overflows(engine: SparkEngine, script: Script) -> Script:
 
 @pytest.mark.parametrize("path", SCRIPTS)
 def test_same_rows_of_delta_tables(lab: Lab, path: Path) -> None:
-    """A statement gives the rows of its ``.out`` file, and reads no more files than it may."""
+    """A statement gives the rows of its ``.out`` file, and reads at most the allowed files."""
     script = read_script(path)
     with lab.database(f"golden_{script.name}") as database:
         engine = DeltaEngine(lab.spark.newSession())

@@ -1,4 +1,4 @@
-"""Kinds of Delta tables and columns: files are picked as on any other, rows are those of Delta."""
+"""Kinds of Delta tables and columns: files are skipped as usual, and rows are Delta's rows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A database of its own for each test; each skip is audited."""
+    """A new database for each test, in which each skip is audited."""
     with lab.database("kinds"), lab.settings(AUDITED):
         yield
 
 
 def test_identity_and_generated_columns(lab: Lab) -> None:
-    """Each INSERT changes the metadata of an identity column, and not how files are read."""
+    """Each INSERT changes the metadata of an identity column, but not how files are read."""
     tables = lab.spark._jvm.io.delta.tables.DeltaTable
     session = lab.spark._jsparkSession
 
@@ -52,7 +52,7 @@ def test_identity_and_generated_columns(lab: Lab) -> None:
 
 
 def test_converted_files_keep_their_names(lab: Lab) -> None:
-    """The index of a Parquet table stays that of the Delta table it becomes."""
+    """A Parquet table that is converted to Delta keeps its index."""
     lab.sql(
         "CREATE TABLE t USING parquet AS "
         f"SELECT /*+ REPARTITION_BY_RANGE(10, id) */ {ROWS} FROM range(100)"
@@ -72,7 +72,7 @@ def test_converted_files_keep_their_names(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_conditions_of_commands_pick_files(lab: Lab, vectors: str) -> None:
-    """DELETE and UPDATE look for rows to change in files that can hold them."""
+    """DELETE and UPDATE only search files that can hold the rows to change."""
     create(lab, vectors={"delta.enableDeletionVectors": vectors})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -85,7 +85,7 @@ def test_conditions_of_commands_pick_files(lab: Lab, vectors: str) -> None:
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
-    """MERGE looks for rows that match in files that can hold keys of its source."""
+    """MERGE only searches files that can hold keys of its source."""
     create(lab, vectors={"delta.enableDeletionVectors": vectors})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -101,7 +101,7 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
         twice = merge.replace("USING s", "USING (SELECT * FROM s UNION ALL SELECT * FROM s) s")
         with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW_MATCHING"):
             lab.sql(twice)
-        # Rows without a match are wanted, too.
+        # The command also needs the rows without a match.
         assert _skipped_by(lab, f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE") == 0
     assert sorted(lab.sql("SELECT * FROM t")) == [(42, "m"), (77, "m")]
 
@@ -130,7 +130,7 @@ def test_ranges_that_have_no_effect_are_told(lab: Lab) -> None:
 
 
 def test_optimize_reads_all_files(lab: Lab) -> None:
-    """Files that are compacted are read whole; an index of their partition picks none of them."""
+    """Compacted files are read whole, so an index on the partition skips none of them."""
     create(lab, more="PARTITIONED BY (v)")
     insert(lab, "id, 'all' v")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -141,7 +141,7 @@ def test_optimize_reads_all_files(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order(tmp_path: Path) -> None:
-    """Delta's extension may be named first: scans have vectors, and commands pick files."""
+    """Delta's extension may be named first. Scans still use vectors, and commands skip files."""
     conf = delta_jars.conf((delta_jars.DELTA_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:
         one.sql(
@@ -158,7 +158,7 @@ def test_extensions_in_the_other_order(tmp_path: Path) -> None:
 
 
 def _skipped_by(lab: Lab, statement: str) -> int:
-    """How many files indexes skipped in the scans of a statement."""
+    """The number of files that indexes skipped in the scans of a statement."""
     skipped = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
     (before,) = lab.sql(skipped)
     lab.sql(statement)

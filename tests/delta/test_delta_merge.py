@@ -1,4 +1,4 @@
-"""MERGE of all kinds: rows, metrics and change feed of a twin table without an index."""
+"""MERGE of all kinds gives the rows, metrics and change feed of a twin table without an index."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ODD_ROWS = (
     "(1000, 'k1000', -0.0D, 2, 'zero'), (1001, '', double('infinity'), 0, 'inf')"
 )
 SOURCES = {
-    # Four ids that the table has, and two that it has not.
+    # The table has four of the ids and lacks two.
     "s": "SELECT id, concat('k', id) k, CAST(id AS DOUBLE) / 2 d, CAST(id % 3 AS INT) p, 'm' v "
     "FROM VALUES (3L), (42L), (43L), (77L), (500L), (501L) s(id)",
     "nulls": "SELECT * FROM VALUES (NULL, 'n1'), (44L, 'n2'), (NULL, 'n3') s(id, v)",
@@ -51,12 +51,12 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of table and a session that merges into it.
+    """A kind of table, and a session that merges into the table.
 
     Attributes:
-        more: what follows its columns.
-        properties: of the table.
-        settings: of the session.
+        more: SQL text after the table's columns.
+        properties: properties of the table.
+        settings: settings of the session.
         picks: whether keys are broadcast, so that files are skipped.
     """
 
@@ -96,7 +96,7 @@ STATEMENTS = re.sub(
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A database of its own for each test, with sources of a file each."""
+    """A new database for each test, with sources of one file each."""
     with lab.database("merges"), lab.settings(INTERPRETED):
         for name, rows in SOURCES.items():
             lab.sql(
@@ -106,7 +106,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def make(lab: Lab, kind: Kind, files: int = 10) -> None:
-    """The table `t` with indexes, and `twin` without."""
+    """Makes the table `t` with indexes, and the table `twin` without."""
     for table in ("t", "twin"):
         create(lab, table, COLUMNS, kind.more, stats=stats_of(kind), own=dict(kind.properties))
         lab.sql(f"INSERT INTO {table} {ROWS.format(files=files, rows=10 * files)}")
@@ -115,12 +115,12 @@ def make(lab: Lab, kind: Kind, files: int = 10) -> None:
 
 
 def stats_of(kind: Kind) -> dict[str, str]:
-    """Properties for as few statistics as Delta allows of such a table."""
+    """Properties for the fewest statistics that Delta allows for such a table."""
     return {"delta.dataSkippingStatsColumns": "v"} if "CLUSTER" in kind.more else NO_STATISTICS
 
 
 def merge(lab: Lab, statement: str, table: str) -> tuple[object, ...]:
-    """Runs a statement on one of the tables: its answer, and what the log says that it did."""
+    """Runs a statement on one of the tables; returns its answer and the operation in the log."""
     answer = lab.sql(statement.replace("{t}", table))
     folder = dict(row[:2] for row in lab.sql(f"DESCRIBE EXTENDED {table}"))["Location"]
     newest = max(Path(unquote(folder.removeprefix("file:")), "_delta_log").glob("*.json"))
@@ -152,14 +152,17 @@ def changes(lab: Lab, table: str) -> Counter[str]:
 
 
 def skipped(lab: Lab) -> int:
-    """Files that indexes have skipped so far."""
+    """The number of files that indexes have skipped so far."""
     ((value,),) = lab.sql("SELECT value FROM sieve_status() WHERE counter = 'files_skipped'")
     return int(value)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
-    """Rows, counts and the change feed are those of the twin; each kind has a third of them."""
+    """Rows, counts and the change feed equal those of the twin.
+
+    Each kind of table runs a third of the MERGEs.
+    """
     kind, first = KINDS[name], [*KINDS].index(name)
     make(lab, kind)
     picked = 0
@@ -174,7 +177,7 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
             log.info("%s: %d files skipped: %s", name, now, " ".join(statement.split()))
             assert found == merge(lab, statement, "twin"), statement
             assert_same_rows(lab, statement)
-            # Others find files that the index does not know.
+            # The other MERGEs meet files that the index does not contain.
             if number % 2:
                 lab.sql("REFRESH SIEVE INDEX ON t")
         if kind.properties.get("delta.enableChangeDataFeed"):
@@ -187,7 +190,7 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rewriting", "vectors", "one-plan"])
 def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
-    """As without an index, and the table is left as it was."""
+    """The error is the same as without an index, and the table stays the same."""
     kind = KINDS[name]
     make(lab, kind)
     before = lab.sql("SELECT count(*), sum(id) FROM t")
@@ -201,7 +204,7 @@ def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["a setting", *(["its words"] if SPARK >= (4, 0) else [])])
 def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
-    """A column of the source becomes one of the table; the index is that of another reader then."""
+    """A column of the source becomes a column of the table, so the index is for another reader."""
     make(lab, KINDS["vectors"])
     evolving = {"spark.databricks.delta.schema.autoMerge.enabled": str(how == "a setting").lower()}
     words = "" if how == "a setting" else "WITH SCHEMA EVOLUTION "
@@ -221,7 +224,7 @@ def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
 
 
 def test_a_source_with_an_index_is_counted_whole(lab: Lab) -> None:
-    """Keys of a small target leave out no rows of a larger source, which MERGE counts."""
+    """Keys of a small target exclude no rows of a larger source, because MERGE counts them."""
     kind = KINDS["vectors"]
     make(lab, kind, files=1)
     lab.sql(f"CREATE TABLE large USING parquet AS {ROWS.format(files=20, rows=200)}")
@@ -238,7 +241,7 @@ def test_a_source_with_an_index_is_counted_whole(lab: Lab) -> None:
 
 
 def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
-    """As writers of upserts do it, with the session of the stream."""
+    """The batches are merged as in real upserts, with the session of the stream."""
     kind = KINDS["vectors"]
     make(lab, kind)
     create(lab, "u", "id BIGINT, v STRING")
@@ -263,7 +266,7 @@ def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
 
 
 def plan_of_matches(store: Any, after: int) -> str:
-    """The plan in which a MERGE looks for matches, of the executions after one."""
+    """The plan in which a MERGE searches matches, among the executions after a given one."""
     deadline = time.monotonic() + 30
     while True:
         done = store.executionsList()
@@ -279,7 +282,7 @@ def plan_of_matches(store: Any, after: int) -> str:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_the_scan_for_matches_reads_the_columns_that_it_needs(lab: Lab, adaptive: str) -> None:
-    """Those of the condition, and no others, as without an index."""
+    """The scan reads exactly the columns of the condition, as without an index."""
     make(lab, KINDS["vectors"])
     store = lab.spark._jsparkSession.sharedState().statusStore()
     statement = "MERGE INTO {t} t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'x'"

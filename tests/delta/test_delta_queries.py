@@ -1,4 +1,4 @@
-"""Queries of Delta tables: the rows that Delta shows, from the files that can hold them."""
+"""Queries of Delta tables give Delta's rows, from the files that can hold them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GONE = (
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A database of its own for each test; each skip is audited."""
+    """A new database for each test, in which each skip is audited."""
     with lab.database("queries"), lab.setting("spark.sieve.audit.sample", "1.0"):
         yield
 
@@ -42,7 +42,7 @@ def test_constants_pick_files(lab: Lab) -> None:
 
 
 def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
-    """REFRESH indexes files of an INSERT and of OPTIMIZE, and forgets files that are gone."""
+    """REFRESH indexes the files of an INSERT and of OPTIMIZE, and forgets deleted files."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -62,9 +62,9 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 @pytest.mark.parametrize("mapping", [{}, MAPPED], ids=["plain", "mapped"])
 @pytest.mark.parametrize("by_index", ["true", "false"])
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
-    """Rows deleted by vectors are not shown, and a file is skipped whatever its vector.
+    """Rows deleted by vectors are hidden, and a file is skipped whatever its vector.
 
-    So it is with either way in which Delta numbers the rows of a file.
+    Both ways in which Delta numbers the rows of a file give this result.
     """
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
@@ -85,7 +85,7 @@ def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index:
 
 
 def test_restore_brings_rows_back(lab: Lab) -> None:
-    """A vector of then, or none, is in force again; the index knows these rows all the time."""
+    """An earlier vector, or none, is in force again. The index contains these rows all the time."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("DELETE FROM t WHERE id = 42")
@@ -97,7 +97,7 @@ def test_restore_brings_rows_back(lab: Lab) -> None:
 
 
 def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
-    """Files that a later commit removed are known to the index version of their time."""
+    """The index version of that time contains the files that a later commit removed."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -114,7 +114,7 @@ def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
 
 
 def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
-    """Names of columns may change, and one may take the name of another; values are not mixed."""
+    """A column may be renamed, and another may take its old name. Their values are not mixed."""
     create(lab, columns="id BIGINT, other BIGINT, s STRUCT<a: BIGINT, b: STRING>", mapping=MAPPED)
     insert(lab, "id, 1000 - id, named_struct('a', id * 3, 'b', 'x')")
     lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
@@ -132,7 +132,7 @@ def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
 
 
 def test_a_column_dropped_and_added_is_another(lab: Lab) -> None:
-    """The new column is NULL in the old files, and its index is one to be made."""
+    """The new column is NULL in the old files, and its index must be created."""
     create(lab, columns="v STRING, id BIGINT", mapping=MAPPED)
     insert(lab, "'x', id")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -150,7 +150,10 @@ def test_a_column_dropped_and_added_is_another(lab: Lab) -> None:
 
 @pytest.mark.parametrize("later", [False, True], ids=["mapped", "mapped-later"])
 def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
-    """They name the index and what to do, also where another column has the name; others go on."""
+    """Statements name the index and a remedy, even if another column has the name.
+
+    Other indexes work.
+    """
     create(lab, columns="v STRING, id BIGINT", mapping={} if later else MAPPED)
     insert(lab, "concat('v', id), id")
     lab.sql("CREATE SIEVE INDEX ON t (id, v)")
@@ -179,7 +182,7 @@ def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
         facts = lab.facts()
         assert re.search(GONE, f"[SIEVE_UNKNOWN_COLUMN] {facts['problem']}")
         assert "REFRESH" not in facts["reader"]
-        # The index on the other column was refreshed for the schema without the first.
+        # The index on the other column was refreshed for the schema without the first column.
         lab.check("SELECT v FROM t WHERE v = 'v42'", exactly=1)
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX v_sieve ON t")} == {"ok"}
     (row,) = lab.sql("CREATE SIEVE INDEX IF NOT EXISTS ON t (id)")
@@ -191,8 +194,8 @@ def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
 
 
 def test_partitions_and_a_widened_type(lab: Lab) -> None:
-    """Delta drops partitions first; after ALTER COLUMN TYPE no file is skipped until a REFRESH."""
-    # Delta 3.3 widens no INT.
+    """Delta skips partitions first. After ALTER COLUMN TYPE no file is skipped until a REFRESH."""
+    # Delta 3.3 cannot widen INT.
     narrow, wide, key = (
         ("SMALLINT", "INT", 70_042) if SPARK < (4, 0) else ("INT", "BIGINT", 5_000_000_042)
     )
@@ -214,7 +217,10 @@ def test_partitions_and_a_widened_type(lab: Lab) -> None:
 
 
 def test_a_limit_stays_whole(lab: Lab) -> None:
-    """Delta lists just enough files for a LIMIT; a filter above it must not take any of them."""
+    """Delta lists just enough files for a LIMIT.
+
+    A filter above the LIMIT must not skip any of these files.
+    """
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -230,7 +236,7 @@ def test_a_limit_stays_whole(lab: Lab) -> None:
 
 @pytest.mark.parametrize("mapping", [{}, MAPPED], ids=["plain", "mapped"])
 def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
-    """So do results of subqueries, under vectors as well."""
+    """Results of subqueries skip files, too, also with deletion vectors."""
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("DELETE FROM t WHERE id = 43")
@@ -247,7 +253,7 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
 
 
 def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
-    """Where Delta's own rule has not pinned the other side, it lists what is newest, twice."""
+    """If Delta's own rule has not pinned the other side, Delta lists the newest version twice."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -279,7 +285,7 @@ def test_a_clone_is_a_table_of_its_own(lab: Lab) -> None:
 
 
 def test_what_is_left_alone(lab: Lab) -> None:
-    """Reads by path, change data feeds and streams read as without an index."""
+    """Reads by path, change data feeds and streams work as without an index."""
     create(lab, feed={"delta.enableChangeDataFeed": "true"})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -1,4 +1,4 @@
-"""Random histories of Delta tables: after each step queries have the rows that a model has."""
+"""Random histories of Delta tables: after each step, queries give the rows of a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spark_session import Lab
 
 log = logging.getLogger(__name__)
 
-# Histories of each layout.
+# Number of histories of each layout.
 HISTORIES, SOAKED = 4, 100
 STEPS = 30
 SCANS, SKIPPED = 30, 60
@@ -26,17 +26,17 @@ KINDS = {
 REFUSED = {"plain": {"rename", "renew"}, "clustered": {"z-order"}}
 """Kinds of steps that Delta refuses for a layout."""
 
-# Delta 3.3 widens no INT.
+# Delta 3.3 cannot widen INT.
 NEVER = {"widen"} if SPARK < (4, 0) else set()
 
 
 def counted(lab: Lab) -> Counter[str]:
-    """What the driver has counted so far."""
+    """The driver's counters so far."""
     return Counter(dict(lab.sql("SELECT counter, value FROM sieve_status() WHERE reason IS NULL")))
 
 
 def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
-    """So many histories; what fails tells the statements that led there."""
+    """Runs this many histories; a failure shows the statements that led to it."""
     before = counted(lab)
 
     def live(number: int) -> Counter[str]:
@@ -57,12 +57,12 @@ def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
 @pytest.mark.delta
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, layout: str) -> None:
-    """Rows are those of the model after every step, now and in every version that is left."""
+    """The rows equal those of the model after every step, now and in every existing version."""
     live_through(lab, layout, HISTORIES, "0")
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_many_random_histories_lose_nothing(lab: Lab, layout: str) -> None:
-    """The same, 500 histories in all, others each time."""
+    """The soak runs 500 histories in all, which differ each time."""
     live_through(lab, layout, SOAKED, str(random.randrange(1 << 32)))

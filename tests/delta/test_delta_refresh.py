@@ -1,4 +1,4 @@
-"""Refreshes by the log of a Delta table, and by a listing where the log tells too little."""
+"""Refreshes by the log of a Delta table, and by a listing if the log is incomplete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def table(lab: Lab) -> Iterator[None]:
-    """A table `t` of ten files with an index, in a database of its own."""
+    """A table `t` of ten files with an index, in a separate database."""
     with lab.database("refresh"), lab.settings(AUDITED):
         create(lab, mapping=REPLACEABLE)
         insert(lab, ROWS)
@@ -37,13 +37,13 @@ def log_of(lab: Lab) -> Path:
 
 
 def built(lab: Lab) -> tuple[str, str]:
-    """The files of the index that were read for its newest version, and its Delta version."""
+    """The number of files that were read for the newest index version, and its Delta version."""
     facts = lab.facts()
     return facts["files"], facts["instant"].partition(" ")[2]
 
 
 def test_a_commit_that_is_gone(lab: Lab) -> None:
-    """Where a commit is missing, all files are listed, and none is forgotten or invented."""
+    """If a commit is missing, all files are listed, and no file is lost or invented."""
     lab.sql("INSERT INTO t VALUES (500, 'a')")
     lab.sql("DELETE FROM t WHERE id = 42")
     session = lab.spark._jsparkSession
@@ -63,7 +63,7 @@ def test_a_commit_that_is_gone(lab: Lab) -> None:
 
 
 def test_a_table_of_another_identity(lab: Lab) -> None:
-    """After CREATE OR REPLACE the numbers of commits go on, and no file is one of the former."""
+    """After CREATE OR REPLACE commit numbers continue, but all files are new."""
     replace(lab)
     lab.sql("REFRESH SIEVE INDEX ON t")
     assert built(lab) == ("5", "(version 2)")
@@ -73,7 +73,7 @@ def test_a_table_of_another_identity(lab: Lab) -> None:
 
 
 def test_a_change_of_the_protocol(lab: Lab) -> None:
-    """Deletion vectors that are turned on change no file, nor what the index knows of one."""
+    """Turning on deletion vectors changes neither a file nor the index's content."""
     lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     lab.sql("DELETE FROM t WHERE id = 43")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
@@ -83,7 +83,7 @@ def test_a_change_of_the_protocol(lab: Lab) -> None:
 
 
 def test_a_change_of_the_columns(lab: Lab) -> None:
-    """A column more is another schema: files are read until a REFRESH, which reads all of them."""
+    """A new column changes the schema: files are read until a REFRESH, which reads all files."""
     lab.sql("ALTER TABLE t ADD COLUMN more INT")
     lab.sql("INSERT INTO t VALUES (500, 'a', 1)")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=11)
@@ -94,7 +94,7 @@ def test_a_change_of_the_columns(lab: Lab) -> None:
 
 
 def test_commits_that_say_they_change_no_data(lab: Lab) -> None:
-    """Files that a writer has put in the place of others under ``dataChange`` false are read."""
+    """A writer has replaced files with ``dataChange`` false, and these files are still read."""
     rows = lab.spark.sql("SELECT /*+ REPARTITION_BY_RANGE(4, id) */ * FROM t")
     writer = rows.write.format("delta").mode("overwrite").option("dataChange", "false")
     writer.saveAsTable("t")
@@ -106,7 +106,7 @@ def test_commits_that_say_they_change_no_data(lab: Lab) -> None:
 
 @pytest.mark.parametrize("after", [0.05, 0.3, 1.0])
 def test_a_refresh_that_is_killed(lab: Lab, after: float) -> None:
-    """Whatever it has done by then: queries keep their rows, and the next REFRESH does the rest."""
+    """After a kill at any time queries keep their rows, and the next REFRESH does the rest."""
     lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     for key in (500, 600):
         lab.sql(f"INSERT INTO t VALUES ({key}, 'a')")

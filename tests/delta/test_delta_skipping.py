@@ -1,4 +1,4 @@
-"""Predicates in all forms on one file: it is read if it holds a row, else skipped.
+"""Predicates in all forms on one file, which is read if it holds a row, and else skipped.
 
 The forms are those of Delta's own tests of skipping by statistics (``DataSkippingDeltaTests``).
 """
@@ -56,7 +56,7 @@ IN_VAIN = ("long = repeat('A', 999)", "a + 1 = 12")
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """What Delta's statistics skip the index skips by itself, and values between as well."""
+    """The index alone skips what Delta's statistics skip, and also skips values between."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")
@@ -70,7 +70,7 @@ def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
             for predicate in predicates:
                 found = lab.check(f"SELECT * FROM s WHERE {predicate}")
                 assert bool(found.rows) == has_rows, predicate
-                # Statistics may skip more.
+                # Statistics may skip more files.
                 if found.files > files if statistics else found.files != files:
                     wrong.append(f"{found.files} files: {predicate}")
         assert not wrong

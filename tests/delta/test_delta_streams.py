@@ -16,7 +16,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def tables(lab: Lab) -> Iterator[None]:
-    """A table `t` of ten files with an index, and an empty one `u`."""
+    """A table `t` of ten files with an index, and an empty table `u`."""
     with lab.database("streams"), lab.settings(AUDITED):
         create(lab)
         insert(lab, ROWS)
@@ -26,13 +26,13 @@ def tables(lab: Lab) -> Iterator[None]:
 
 
 def append(frame: DataFrame, table: str, folder: Path) -> None:
-    """Appends to a table all that the source of a stream has by now."""
+    """Appends all current rows of a stream's source to a table."""
     writer = frame.writeStream.format("delta").option("checkpointLocation", str(folder))
     writer.trigger(availableNow=True).toTable(table).awaitTermination(60)
 
 
 def test_a_source_is_read_as_without_an_index(lab: Lab, tmp_path: Path) -> None:
-    """A stream reads commits, not the table: filters of it prune no file of a batch."""
+    """A stream reads commits, not the table, so its filters skip no file of a batch."""
     counters = "SELECT value FROM sieve_status() WHERE counter = 'scans_pruned'"
     before = lab.sql(counters)
     append(lab.spark.readStream.table("t").where("id IN (42, 97)"), "u", tmp_path / "first")
@@ -41,7 +41,7 @@ def test_a_source_is_read_as_without_an_index(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_refresh_follows_each_batch_of_a_sink(lab: Lab, tmp_path: Path) -> None:
-    """Under spark.sieve.refresh.auto of the session that starts the stream."""
+    """The session that starts the stream has spark.sieve.refresh.auto."""
     lab.sql("INSERT INTO u VALUES (500, 'a')")
     source = lab.spark.readStream.table("u")
     with lab.setting("spark.sieve.refresh.auto", "true"):

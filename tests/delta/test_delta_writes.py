@@ -1,4 +1,4 @@
-"""Commands that write to indexed Delta tables: no row is lost, and indexes stay and catch up."""
+"""Commands that write to indexed Delta tables lose no row, and indexes stay and are refreshed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A database of its own for each test; each skip is audited."""
+    """A new database for each test, in which each skip is audited."""
     with lab.database("writes"), lab.settings(AUDITED):
         yield
 
 
 @pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["rewriting", "vectors"])
 def test_dml_changes_what_it_would_without_an_index(lab: Lab, vectors: dict[str, str]) -> None:
-    """DELETE, UPDATE and MERGE leave the rows that they leave in a twin without an index."""
+    """DELETE, UPDATE and MERGE leave the same rows as in a twin without an index."""
     for table in ("t", "twin"):
         create(lab, table, mapping=MAPPED, vectors=vectors)
         insert(lab, ROWS, table)
@@ -67,7 +67,7 @@ def test_dml_changes_what_it_would_without_an_index(lab: Lab, vectors: dict[str,
 
 
 def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
-    """CREATE OR REPLACE drops all properties of the table; its index is registered again."""
+    """CREATE OR REPLACE drops all table properties, and then the index is registered again."""
     create(lab, mapping=REPLACEABLE)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -83,7 +83,7 @@ def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
 
 
 def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
-    """It writes the metastore's entry again without the index, which is then registered again."""
+    """The write drops the index's property in the metastore, and then it is registered again."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -97,7 +97,7 @@ def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
 
 
 def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
-    """Delta may write the catalog's entry again after a change of columns, without the index."""
+    """After a change of columns, Delta may rewrite the catalog's entry without the index."""
     with lab.setting("spark.databricks.delta.catalog.update.enabled", "true"):
         create(lab)
         insert(lab, ROWS)
@@ -118,7 +118,10 @@ def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
 
 
 def test_a_new_table_of_the_name_has_none(lab: Lab) -> None:
-    """DROP ends the index with its table; the next one of the name, even there, begins without."""
+    """DROP removes the index with its table.
+
+    A new table of that name in that folder has no index.
+    """
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -130,7 +133,7 @@ def test_a_new_table_of_the_name_has_none(lab: Lab) -> None:
 
 
 def test_refreshes_follow_writes(lab: Lab) -> None:
-    """With spark.sieve.refresh.auto each kind of commit of a session is indexed soon after."""
+    """With spark.sieve.refresh.auto, each kind of commit of a session is soon indexed."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
