@@ -1,6 +1,6 @@
-"""A Thrift server in the test run's own driver, whose metrics tell what a client's query read.
+"""A Thrift server in the test run's own driver, whose metrics show what a client's query read.
 
-Servers in processes of their own are started, asked and stopped by the tests of the clients.
+The tests of clients start, query and stop Thrift servers in separate processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def thrift_port(lab: Lab) -> Iterator[int]:
 
 
 def _await(port: int, seconds: float = 60) -> None:
-    """The server binds its port in a thread of its own."""
+    """The server binds its port in a background thread."""
     deadline = time.monotonic() + seconds
     while True:
         try:

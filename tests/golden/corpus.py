@@ -1,18 +1,19 @@
-"""The golden corpus as files: statements with annotations, and the rows each is known to give.
+"""The golden corpus as files: statements with annotations, and the expected rows of each.
 
-A ``.sql`` file holds statements that end with ``;`` at the end of a line. Up to the line
-``--@ queries`` they make the file's tables, once; what follows is run once in every mode, and each
-statement's rows stand in the ``.out`` file beside it, sorted. Annotations stand before a statement:
+A ``.sql`` file has statements that end with ``;`` at the end of a line. The statements up to the
+line ``--@ queries`` make the file's tables, once. Every later statement runs once in every mode.
+The ``.out`` file beside it has each statement's rows, sorted. Annotations precede a statement:
 
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
 
-Every file is run without the index and with it in strict mode; without the index only if that is
-not known to pass (``proven``). Those of ``EVERY_MODE`` are also run with the settings as they come
-and through the Thrift server, those of ``OVER_THRIFT`` through the latter; Spark compiles the
-queries of both, and interprets those of the others. ``--every 6`` leaves out five of six queries.
+Every file runs with the index in strict mode. Every file also runs without the index, unless that
+is known to pass (``proven``). The files of ``EVERY_MODE`` also run with default settings and
+through the Thrift server, and the files of ``OVER_THRIFT`` also through the Thrift server. Spark
+compiles the queries of these files, and interprets the queries of other files. ``--every 6`` omits
+five of six queries.
 
-``{{3..9 step 2}}`` in a statement stands for ``3, 5, 7, 9``: long lists would bury the rest.
+``{{3..9 step 2}}`` in a statement stands for ``3, 5, 7, 9``, because long lists are hard to read.
 """
 
 from __future__ import annotations
@@ -38,20 +39,20 @@ _FILES = re.compile(r"files (<=|=) (\d+) of (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """How many files a query may read with the index, and how many it reads without."""
+    """How many files a query may read with the index, and how many it reads without the index."""
 
     exact: bool
     most: int
     total: int
 
     def allow(self, read: int) -> bool:
-        """Whether a scan with the index may have read so many."""
+        """Whether a scan with the index may have read this many files."""
         return read == self.most if self.exact else read <= self.most
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement of a file, with what its annotations ask."""
+    """One statement of a file with its annotations."""
 
     text: str
     files: Files | None = None
@@ -59,18 +60,18 @@ class Statement:
 
     @property
     def only_reads(self) -> bool:
-        """Whether statements after it give the same without it."""
+        """Whether later statements give the same result without this statement."""
         return _ROWS.match(self.text) is not None
 
     @property
     def sql(self) -> str:
-        """What is run."""
+        """The SQL text to run."""
         return _SERIES.sub(_series, self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A ``.sql`` file: what makes its tables, and what is asked of them."""
+    """A ``.sql`` file: the statements that make its tables, and its queries."""
 
     path: Path
     setup: tuple[Statement, ...]
@@ -78,17 +79,17 @@ class Script:
 
     @property
     def name(self) -> str:
-        """The theme."""
+        """The name of the theme."""
         return self.path.stem
 
     @property
     def expected(self) -> Path:
-        """Where its rows stand."""
+        """The path of the expected rows."""
         return self.path.with_suffix(".out")
 
 
 def read_script(path: Path) -> Script:
-    """Parse a ``.sql`` file. Raises ValueError for an annotation that is none."""
+    """Parses a ``.sql`` file. Raises ValueError for an invalid annotation."""
     setup, mark, queries = path.read_text(encoding="utf-8").partition(f"{_QUERIES}\n")
     if not mark:
         raise ValueError(f"{path.name} has no line {_QUERIES}")
@@ -130,7 +131,7 @@ def _series(match: re.Match[str]) -> str:
 
 
 def render(statement: Statement, rows: Sequence[str]) -> str:
-    """A statement's entry in an ``.out`` file."""
+    """The entry of a statement in an ``.out`` file."""
     head = "\n".join(f"> {line}" for line in statement.text.splitlines())
     return "\n".join([head, *rows, ""]) + "\n"
 

@@ -1,4 +1,4 @@
-"""Ways to run the golden corpus: each takes a statement and gives its rows as text."""
+"""Ways to run the golden corpus: each runs a statement and returns its rows as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_session import INTERPRETED, files_read
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "off": {"spark.sieve.enabled": "false"},
     "on": {},
-    # Whatever a scan has skipped is read again: no pass of its own for what a pass can do beside.
+    # The audit reads everything that a scan has skipped, which saves a separate pass.
     "strict": {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"},
     "thrift": {"spark.sieve.strict": "true"},
 }
@@ -33,23 +33,26 @@ MASKED_PROPERTIES = {
 
 _SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)
 _SILENT = re.compile(r"\s*(SET|RESET|USE)\b", re.IGNORECASE)
-# The Thrift server names the condition twice, and the class of the exception between.
+# The Thrift server repeats the condition, with the exception's class in between.
 _ERROR = re.compile(r".*(\[SIEVE_[A-Z_]+\] [^\n]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Rows of a statement, sorted, and the data files its scans read where that can be told."""
+    """Rows of a statement, sorted, and the number of data files that its scans read, if known."""
 
     rows: tuple[str, ...]
     files: int | None = None
 
 
 class Engine(Protocol):
-    """A session that statements are typed into."""
+    """A session that runs statements."""
 
     def run(self, sql: str) -> Result:
-        """Run one statement; a refusal by Sieve counts as its one row, other errors are raised."""
+        """Runs one statement.
+
+        A refusal by Sieve counts as its only row; other errors are raised.
+        """
 
 
 class SparkEngine:
@@ -63,7 +66,7 @@ class SparkEngine:
         try:
             frame = self._spark.sql(sql)
             plan = frame._jdf.queryExecution().executedPlan()
-            # Run by itself, a plan does not tell its tasks what the session has set.
+            # A plan that runs alone does not pass the session's settings to its tasks.
             for key in INTERPRETED:
                 self._spark.sparkContext.setLocalProperty(key, self._spark.conf.get(key, None))
             lines = self._spark._jvm.org.apache.spark.sql.execution.HiveResult.hiveResultString(
@@ -76,11 +79,11 @@ class SparkEngine:
 
 
 class ThriftEngine:
-    """A connection to a Thrift server, as BI tools and notebooks open it.
+    """A connection to a Thrift server, like those of BI tools and notebooks.
 
     Args:
-        cursor: PyHive's.
-        server: a session of the driver that the server runs in, which counts the files read.
+        cursor: a cursor of PyHive.
+        server: a session of the server's driver, which counts the files read.
     """
 
     def __init__(self, cursor: Any, server: SparkSession) -> None:
@@ -89,7 +92,7 @@ class ThriftEngine:
         self._store = server._jsparkSession.sharedState().statusStore()
 
     def run(self, sql: str) -> Result:
-        """Rows in the words of spark-sql."""
+        """Rows in the format of spark-sql."""
         before = self._last_execution()
         try:
             self._cursor.execute(sql)
@@ -108,7 +111,7 @@ class ThriftEngine:
         return int(known.last().executionId()) if known.size() else -1
 
     def _files_read(self, before: int) -> int:
-        """Sum of the scans' metric over the executions since, as the UI shows it."""
+        """Sum of the scans' file metric over the executions since `before`, as in the UI."""
         read = 0
         for number in range(before + 1, self._last_execution() + 1):
             found = self._store.execution(number)
@@ -127,7 +130,7 @@ class ThriftEngine:
 
 
 def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Rows as lines, sorted; what a SIEVE statement says of times and sizes is masked."""
+    """Rows as sorted lines; times and sizes in answers of SIEVE statements are masked."""
     if _SILENT.match(sql):
         return ()
     if not _SIEVE.match(sql):
@@ -143,7 +146,7 @@ def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -
 
 
 def refusal(error: Exception) -> str:
-    """Sieve's own error in an exception of a client; any other is raised again."""
+    """Sieve's own error in a client's exception; any other exception is raised again."""
     text = str(error)
     if isinstance(error, OperationalError) and hasattr(error.args[0], "status"):
         text = error.args[0].status.errorMessage

@@ -1,12 +1,12 @@
-"""What Spark alone is known to answer, so that it need not be asked again.
+"""Answers that Spark alone is known to give, so that these runs need not be repeated.
 
-Without the index, the rows of a file and the number of data files read follow from Spark's release,
+Without the index, the rows of a file and the number of data files read depend on Spark's release,
 the statements and their data. ``off.json`` has a digest of the release, the ``.sql`` and the
-``.out`` of each file whose mode ``off`` has passed: while it is the same, it would pass again.
-``pytest tests/golden --regenerate`` notes digests.
+``.out`` of each file that has passed in the mode ``off``. While the digest is the same, the file
+would pass again. ``pytest tests/golden --regenerate`` stores digests.
 
-The files of ``EVERY_MODE`` are run without the index each time: that Spark has plans of its own
-where Sieve is switched off is a fact about Sieve.
+The files of ``EVERY_MODE`` run without the index each time, because they prove that Spark uses its
+own plans when Sieve is switched off.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RECORD = Path(__file__).with_name("off.json")
 
 
 def digest(script: Script) -> str:
-    """Of what the answers of Spark alone follow from, and of the answers."""
+    """The digest of everything that determines Spark's answers, and of the answers."""
     parts = [pyspark.__version__.encode()]
     parts += [path.read_bytes() for path in (script.path, script.expected)]
     return sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
@@ -34,7 +34,7 @@ def is_proven(script: Script) -> bool:
 
 
 def record(script: Script) -> None:
-    """Notes that the mode ``off`` has passed."""
+    """Stores that the mode ``off`` has passed."""
     noted = read_record() | {script.name: digest(script)}
     RECORD.write_text(json.dumps(noted, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Running a file of the golden corpus, and comparing what it gives with what it must give."""
+"""Runs a file of the golden corpus, and compares its results with the expected results."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from spark_session import INTERPRETED
 
 
 def prepare(engine: Engine, script: Script) -> None:
-    """Make a file's tables and indexes."""
+    """Makes the tables and indexes of a file."""
     for statement in script.setup:
         rows = engine.run(statement.sql).rows
         assert not any(row.startswith("error:") for row in rows), (statement.text, rows)
 
 
 def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[Result | None]:
-    """What each statement gives in a mode; None for those that are not run.
+    """The result of each statement in a mode; None for statements that do not run.
 
     Args:
-        engine: runs them.
-        mode: of `MODES`.
-        script: has the statements.
-        every: of the queries, only each n-th is run.
+        engine: the engine that runs the statements.
+        mode: one of `MODES`.
+        script: the script with the statements.
+        every: only each n-th query runs.
     """
     interpreted = {} if script.name in EVERY_MODE | OVER_THRIFT else INTERPRETED
     for key, value in (SETTINGS[mode] | interpreted).items():
@@ -35,7 +35,7 @@ def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[R
 
 
 def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
-    """What is wrong with the number of files that a statement has read."""
+    """Describes a wrong number of files that a statement has read; empty if it is right."""
     allowed = statement.files
     if allowed is None or read is None:
         return []
@@ -44,7 +44,7 @@ def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
 
 
 def differences(script: Script, mode: str, results: Sequence[Result | None]) -> list[str]:
-    """Rows that are not those of the ``.out`` file, and numbers of files that may not be."""
+    """Rows that differ from the ``.out`` file, and numbers of files that are not allowed."""
     expected = read_expected(script.expected)
     assert len(expected) == len(script.queries), "the .out file is of another .sql file"
     wrong = []

@@ -1,4 +1,4 @@
-"""Every statement of the corpus gives its rows, however it is asked, and reads few files."""
+"""Every statement of the corpus gives its rows in every mode, and reads few files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Connect = Callable[[], Engine]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each file in its modes; Spark alone is asked only where its answers are not proven."""
+    """Each file runs in its modes; Spark alone only runs files whose answers are not proven."""
     if "mode" in metafunc.fixturenames:
         anew = metafunc.config.getoption("regenerate")
         runs = [
@@ -40,7 +40,7 @@ def script(request: pytest.FixtureRequest) -> Script:
 
 @pytest.fixture(scope="module")
 def spark(script: Script, lab: Lab) -> Iterator[Connect]:
-    """Opens sessions of the test run's driver, in which the file's tables are made once."""
+    """Opens sessions of the test run's driver, after making the file's tables once."""
     with lab.database(f"golden_{script.name}") as database:
 
         def connect() -> Engine:
@@ -67,7 +67,7 @@ def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterat
 
 
 def in_ranges(engine: Engine, script: Script) -> Engine:
-    """The session, whose tables have several ranges a file; statements are shown of whole files."""
+    """A session whose tables have several ranges per file; expected results are of whole files."""
     if script.name != "statements":
         for key, value in RANGES.items():
             engine.run(f"SET {key}={value}")
@@ -75,10 +75,10 @@ def in_ranges(engine: Engine, script: Script) -> Engine:
 
 
 def test_same_rows_in_every_mode(script: Script, mode: str, request: pytest.FixtureRequest) -> None:
-    """A statement gives the rows of its ``.out`` file, and reads no more files than it may."""
+    """A statement gives the rows of its ``.out`` file, and reads at most the allowed files."""
     regenerate = mode == "off" and request.config.getoption("regenerate")
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
-    # What a file of statements tells of the scans before depends on all of them.
+    # The statements of such a file report on all scans before, so all must run.
     every = 1 if script.name in EVERY_MODE else request.config.getoption("every")
     results = answers(connect(), mode, script, every)
     if regenerate:
@@ -89,7 +89,7 @@ def test_same_rows_in_every_mode(script: Script, mode: str, request: pytest.Fixt
 
 
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:
-    """The text of an ``.out`` file: rows without the index, where a statement runs without it."""
+    """The text of an ``.out`` file: rows without the index if the statement can run without it."""
     strict = answers(connect(), "strict", script) if None in off else off
     chosen = [one or other or Result(()) for one, other in zip(off, strict, strict=True)]
     return "".join(render(s, r.rows) for s, r in zip(script.queries, chosen, strict=True))
