@@ -23,9 +23,9 @@ def jvm(lab: Lab) -> int:
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[str]:
-    """A table of ten files in the order of ``id``, with an index on it, in a new database.
+    """A table of ten files in the order of ``id``, with an index, in a new database.
 
-    Each file has several ranges. Queries are interpreted, as those of tests of statements are.
+    Each file has several ranges. Queries are interpreted, like those of statement tests.
     """
     with lab.settings(RANGES | INTERPRETED), lab.database("fault"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
@@ -45,7 +45,7 @@ def root(lab: Lab, table: str) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
-    """A metastore that runs; what kills it for good comes last (see `_OneSite`)."""
+    """A running metastore; tests that kill it for good come last (see `_OneSite`)."""
     made = CutMetastore(tmp_path_factory.mktemp("metastore"))
     made.start()
     yield made
@@ -54,7 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
 
 @pytest.fixture(scope="session")
 def user(server: CutMetastore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """A driver that uses it, with a table of four files."""
+    """A driver that uses the metastore, with a table of four files."""
     conf = server.conf | {"spark.sieve.registry.ttl": "1h", "spark.sieve.history": "true"}
     with driver(tmp_path_factory.mktemp("user") / "driver", **conf) as it:
         it.sql("CREATE DATABASE shop")

@@ -30,7 +30,7 @@ STATEMENTS = {
 
 
 def prepared(folder: Path, name: str) -> tuple[Warehouse, str]:
-    """A warehouse after the preparing statements of a scenario, and its statement under test."""
+    """A warehouse after the preparing statements of a scenario, and the statement under test."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     *before, last = STATEMENTS[name]
@@ -53,7 +53,7 @@ def _play(warehouse: Warehouse, step: str) -> None:
 
 
 def age(warehouse: Warehouse) -> None:
-    """Makes everything in the root two days older."""
+    """Makes every file in the root two days older."""
     before = time.time() - 48 * 3600
     for path in warehouse.root.rglob("*"):
         os.utime(path, (before, before))
@@ -63,7 +63,7 @@ WHOLE = frozenset({"no-index", "disabled"})
 
 
 def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | None:
-    """Checks that queries lose no row and give only these reasons; None without a table."""
+    """Checks that queries lose no row and give only these reasons; returns None without a table."""
     if not (warehouse.folder / "t.properties").exists():
         return None
     told = [scan(warehouse, "t", key) for key in (45, 13)]

@@ -39,7 +39,7 @@ class DriverError(Exception):
 
 
 class Driver:
-    """A PySpark driver that takes statements."""
+    """A PySpark driver that runs statements."""
 
     def __init__(self, folder: Path, conf: dict[str, str], under: Sequence[str] = ()) -> None:
         folder.mkdir(parents=True)
@@ -70,7 +70,7 @@ class Driver:
         self.process.stdin.flush()
 
     def receive(self) -> tuple[list[list[Any]], int]:
-        """The rows of the statement sent, and the files read. Raises DriverError."""
+        """The rows of the last statement sent, and the files read. Raises DriverError."""
         reply = self._reply()
         if "error" in reply:
             raise DriverError(reply["error"])
@@ -91,7 +91,7 @@ class Driver:
         return sum(text in line for line in self.log.read_text(errors="replace").splitlines())
 
     def kill_front_end(self) -> None:
-        """Kills the front end; the driver lives on."""
+        """Kills the front end; the driver survives."""
         (pid,) = front_ends(self.jvm)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not alive(pid), "the front end is dead")
@@ -103,7 +103,7 @@ class Driver:
         self.process.wait(120)
 
     def kill(self) -> None:
-        """Kills the driver, as the system does when memory runs out."""
+        """Kills the driver, as the operating system does when memory runs out."""
         for pid in (self.jvm, self.process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -120,12 +120,12 @@ class Driver:
 
 @contextlib.contextmanager
 def driver(folder: Path, *, under: Sequence[str] = (), **conf: str) -> Iterator[Driver]:
-    """A driver that has ended when the block ends, in any case.
+    """A driver that has always ended when the block ends.
 
     Args:
-        folder: its working folder.
+        folder: working folder of the driver.
         under: a command that starts it, such as ``setpriv``.
-        conf: settings.
+        conf: settings of the driver.
     """
     made = Driver(folder, conf, under)
     try:

@@ -11,10 +11,11 @@ from spark_session import files_read, start_session
 
 
 def main(folder: str, conf: str) -> None:
-    """Serves standard input to its end."""
+    """Serves statements from standard input until its end."""
     spark = start_session(Path(folder), **json.loads(conf))
     _say({"jvm": int(spark._jvm.java.lang.ProcessHandle.current().pid())})
-    # Like a shell, survives Ctrl-C. The signal may come while the next line is awaited.
+    # Like a shell, the driver survives Ctrl-C. The signal may come while the driver waits for a
+    # line.
     signal.signal(signal.SIGINT, lambda *_: spark.sparkContext.cancelAllJobs())
     for line in sys.stdin:
         try:

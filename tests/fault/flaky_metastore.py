@@ -1,8 +1,8 @@
-"""A metastore that is gone or disconnected at a given point between a request and its reply.
+"""A metastore that vanishes or disconnects at a given point between a request and its reply.
 
-It is gone for its clients, who see what they would see of a killed server: connections that end,
-and others that are refused. The server itself lives on behind a proxy, for starting it anew takes
-as long as three of the tests. `test_two_drivers` kills one.
+Clients see what they would see of a killed server: connections that end, and later connections that
+are refused. The server itself survives behind a proxy, because a restart takes as long as three of
+the tests. `test_two_drivers` kills a real server.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ class CutMetastore:
 
     Attributes:
         conf: settings of a Spark that uses it.
-        direct: the same, past the proxy.
-        before: predicate on a client's request; if true, the server is gone before the request
-            reaches it.
-        after: the same, but the server is gone after its reply, and the reply is dropped.
-        hangs_up: cut the connection alone, and the server is still there.
+        direct: settings of a Spark that uses the server without the proxy.
+        before: predicate on a client's request; if true, the server vanishes before the request
+            arrives.
+        after: predicate on a client's request; if true, the server vanishes after its reply, which
+            is dropped.
+        hangs_up: whether to cut only the connection, so that the server is still reachable.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,7 +66,7 @@ class CutMetastore:
         self._command = metastore.command(find_spark(os.environ), os.environ, site, self._port)
 
     def start(self) -> None:
-        """Starts the server, or lets clients reach it again."""
+        """Starts the server, or makes it reachable again."""
         self.before = self.after = never
         self.hangs_up = self._gone = False
         if self._process is None:
@@ -78,10 +79,10 @@ class CutMetastore:
         threading.Thread(target=self._serve, args=(self._door,), daemon=True).start()
 
     def vanish(self) -> None:
-        """Is gone at any point of its work: connections end, later ones are refused."""
+        """Vanishes at any point of its work: connections end, and later ones are refused."""
         self._gone = True
         if self._door is not None:
-            # A thread blocked in `accept` would keep the socket open.
+            # A thread that is blocked in `accept` would keep the socket open.
             with contextlib.suppress(OSError):
                 self._door.shutdown(socket.SHUT_RDWR)
             self._door.close()

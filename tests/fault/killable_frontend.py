@@ -1,6 +1,6 @@
 """A front end that kills its driver and itself by SIGKILL at the n-th effect, given in a file.
 
-It is started in place of Python: the first argument is the file, the rest is Python's command line.
+This program replaces Python: the first argument is the file, and the rest is Python's command line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _counting = threading.Lock()
 
 
 def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a method: the process can die before its effect, or between it and the next one."""
+    """Wraps a method: the process can die before the effect, or between it and the next effect."""
 
     def called(self: Any, *args: Any) -> Any:
         uri = str(args[0])
@@ -40,7 +40,10 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def due(what: str) -> bool:
-    """Counts an effect if the file exists; returns true and records it when the count ends."""
+    """Counts an effect if the file exists.
+
+    Returns true and records the effect when the count ends.
+    """
     with _counting:
         if not COUNT.exists():
             return False
@@ -52,14 +55,14 @@ def due(what: str) -> bool:
 
 
 def end_when(path: Path) -> None:
-    """Ends the processes as soon as a file exists."""
+    """Ends both processes as soon as a file exists."""
     while not path.exists():
         time.sleep(0.001)
     end()
 
 
 def end() -> None:
-    """Kills the driver first, so that it cannot report the death of this process."""
+    """Kills the driver first, so that the driver cannot report the death of this process."""
     os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 

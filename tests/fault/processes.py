@@ -1,4 +1,4 @@
-"""Processes, from the system: the front ends of a driver, their groups and sockets."""
+"""Data about processes from the system: the front ends of a driver, their groups and sockets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 def wait_until(
     true: Callable[[], object], what: str, seconds: float = 120, every: float = 0.01
 ) -> None:
-    """Polls a condition, again after some seconds; fails if ``what`` has not come in the time."""
+    """Polls a condition; fails if ``what`` has not happened in the given time."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"still not so after {seconds} s: {what}"
@@ -34,12 +34,12 @@ def front_ends(jvm: int) -> list[int]:
 
 
 def argv(pid: int) -> list[str]:
-    """A process's command line."""
+    """The command line of a process."""
     return [word.decode() for word in _read(pid, "cmdline").split(b"\0") if word]
 
 
 def environment(pid: int) -> dict[str, str]:
-    """The environment that a process was started with."""
+    """The environment with which a process was started."""
     entries = (entry.decode().partition("=") for entry in _read(pid, "environ").split(b"\0"))
     return {key: value for key, _, value in entries}
 

@@ -1,4 +1,4 @@
-"""Audits: an index that says what is not true is found out by reading what it made scans skip."""
+"""Audits detect a wrong index by reading what the index made scans skip."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SAMPLE = "spark.sieve.audit.sample"
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[Lab]:
-    """Four files in the order of ``id``, ten rows each, with an index."""
+    """Four files in the order of ``id`` with ten rows each, and an index."""
     with lab.database("audited"):
         lab.sql(
             "CREATE TABLE u USING parquet AS SELECT id, cast(id AS string) AS s "
@@ -41,7 +41,7 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def forged(table: Lab) -> Lab:
-    """Version 2 of another table's index denies that its first file has the keys 0 to 9."""
+    """Version 2 of another table's index, which denies that its first file has the keys 0 to 9."""
     table.sql(
         "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r, cast(id AS string) AS s "
         f"FROM range(0, 40, 1, {FILES})"
@@ -72,7 +72,10 @@ def forged(table: Lab) -> Lab:
 
 
 def test_a_lying_index_is_found_out(forged: Lab) -> None:
-    """Without an audit the row is lost; with one the query fails, and says what to do."""
+    """Without an audit the row is lost.
+
+    With an audit the query fails, and the error names a remedy.
+    """
     lost = forged.run(QUERY)
     assert (lost.rows, lost.files) == ({}, 0)
     with forged.setting(SAMPLE, "1.0"):
@@ -86,7 +89,7 @@ def test_a_lying_index_is_found_out(forged: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) -> None:
-    """In a join, below an aggregate, in a subquery, through a view; under AQE and without."""
+    """The scan is in a join, an aggregate, a subquery or a view, with and without AQE."""
     view = "SELECT id + 0L AS k, s FROM t WHERE id < 9"
     forged.sql(f"CREATE OR REPLACE TEMPORARY VIEW below AS {view}")
     with forged.setting("spark.sql.adaptive.enabled", adaptive), forged.setting(SAMPLE, "1"):
@@ -102,7 +105,7 @@ def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) ->
 
 
 def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) -> None:
-    """The subquery wants none of the rows; that the index denies them is found out."""
+    """The subquery needs none of the rows. The audit still detects that the index denies them."""
     query = f"{QUERY} AND r < (SELECT min(r) FROM t)"
     assert forged.run(query).rows == {}
     with forged.setting(SAMPLE, "1.0"), pytest.raises(Exception, match="SIEVE_AUDIT_FAILED"):
@@ -110,14 +113,14 @@ def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) 
 
 
 def test_a_share_of_nothing_audits_nothing(forged: Lab) -> None:
-    """Rows that an index loses stay lost."""
+    """An audit of no files does not detect the lost rows."""
     for share in ("0", "0.0"):
         with forged.setting(SAMPLE, share):
             assert forged.run(QUERY).rows == {}
 
 
 def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
-    """A skipped file is gone: the query alone gives its rows, its audit is not passed over."""
+    """A skipped file is deleted. The query alone gives its rows, but its audit fails."""
     query = "SELECT id FROM u WHERE id = 5"
     ((uri,),) = table.sql("SELECT DISTINCT _metadata.file_path FROM u WHERE id = 35")
     path = Path("/" + uri.removeprefix("file:").lstrip("/"))
@@ -134,7 +137,7 @@ def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
 
 
 def test_a_row_in_a_skipped_range_is_found_out(lab: Lab, tmp_path: Path) -> None:
-    """A file of which a scan reads a part: the row that the index denies is in another part."""
+    """A scan reads a part of a file, and the row that the index denies is in another part."""
     file = tmp_path / "a.csv"
     file.write_text("".join(f"{key:08}\n" for key in range(1000)))
     with lab.database("audited_ranges"), lab.setting("spark.sieve.range.bytes", "1000"):

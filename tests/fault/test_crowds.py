@@ -1,4 +1,4 @@
-"""Many writers and readers of one table at once, each a process of its own."""
+"""Many writers and readers of one table at once, each in a separate process."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ EXPECTED = {
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark():
         yield
 
 
 def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int) -> str:
-    """Let them work, and look at what there is afterwards; a line of figures."""
+    """Runs writers and readers, and then checks the result; returns a line of numbers."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(6)])
     for name in ("one", "two"):
@@ -73,9 +73,10 @@ def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int)
 
 
 def chains(warehouse: Warehouse) -> int:
-    """How many versions there are; each index's follow each other without a gap.
+    """Returns the number of versions; checks that each index has a chain without a gap.
 
-    One that came while its index was being deleted is nobody's, and goes with a later VACUUM.
+    A version that appeared while its index was being deleted belongs to no index. A later VACUUM
+    deletes it.
     """
     versions = 0
     for index in warehouse.root.iterdir():
@@ -90,13 +91,13 @@ def chains(warehouse: Warehouse) -> int:
 
 
 def cleaned(warehouse: Warehouse) -> None:
-    """Two days later nothing is left but the indexes that the table has."""
+    """Two days later only the indexes of the table are left."""
     looked_at(warehouse)
     age(warehouse)
     session = Session(warehouse)
     session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
     states = [row[6].partition(":")[0] for row in session.sql("SHOW SIEVE INDEXES ON t")]
-    # A name may be left to an index that was dropped: statements say so, and can have it back.
+    # A name may stay with a dropped index: statements report the state, and can free the name.
     assert set(states) <= {"ready", "stale", "gone"}
     folders = list(warehouse.root.iterdir())
     left = [str(path.relative_to(warehouse.root)) for path in warehouse.root.rglob("*")]
@@ -113,11 +114,11 @@ def cleaned(warehouse: Warehouse) -> None:
 
 
 def test_writers_and_readers_at_once(tmp_path: Path) -> None:
-    """Four writers and two readers: chains without a gap, no wrong row, nothing left behind."""
+    """Four writers and two readers give chains without a gap, no wrong row, and no leftovers."""
     crowd(tmp_path, writers=4, statements=20, readers=2, reads=40)
 
 
 @pytest.mark.soak
 def test_a_crowd(tmp_path: Path) -> None:
-    """Eight writers of fifty statements each, and four readers."""
+    """Eight writers run fifty statements each, beside four readers."""
     sys.stdout.write(crowd(tmp_path, writers=8, statements=50, readers=4, reads=3200) + "\n")

@@ -1,4 +1,4 @@
-"""Damaged, missing and foreign index files, and lying properties: right rows, and a way out."""
+"""Damaged, missing and foreign index files, and wrong properties: right rows, and a remedy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ ROWS = {"(5,)": 1}
 
 @pytest.fixture
 def small(lab: Lab) -> Iterator[Lab]:
-    """An indexed table of four files of several ranges, unknown to scans, and its neighbour."""
+    """An indexed table of four files of several ranges, and a second table.
+
+    No scan has used them yet.
+    """
     with lab.settings(CUT | INTERPRETED), lab.database("damage"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         lab.sql(CREATE)
@@ -33,7 +36,7 @@ def small(lab: Lab) -> Iterator[Lab]:
 
 
 def root_of(lab: Lab) -> Path:
-    """The folder of the current database's indexes."""
+    """The root folder of the current database's indexes."""
     ((database,),) = lab.sql("SELECT current_database()")
     facts = dict(row[:2] for row in lab.sql(f"DESCRIBE DATABASE {database}"))
     return Path(facts["Location"].removeprefix("file:")) / ".sieve"
@@ -48,7 +51,7 @@ def registration(lab: Lab, table: str = "t") -> tuple[str, str]:
 
 
 def fresh(lab: Lab) -> Lab:
-    """A session that has seen nothing yet."""
+    """A new session."""
     ((database,),) = lab.sql("SELECT current_database()")
     session = Lab(lab.spark.newSession())
     session.sql(f"USE {database}")
@@ -56,7 +59,7 @@ def fresh(lab: Lab) -> Lab:
 
 
 def read_in_full(lab: Lab, reason: str, *, strict_fails: bool, table: str = "t") -> None:
-    """The query gives its rows from all files, for a reason; ``strict`` may take that amiss."""
+    """The query gives its rows from all files, with the reason; ``strict`` may fail."""
     query = QUERY.replace("FROM t", f"FROM {table}")
     with lab.setting("spark.sieve.strict", "false"):
         answer = lab.run(query)
@@ -71,25 +74,25 @@ def read_in_full(lab: Lab, reason: str, *, strict_fails: bool, table: str = "t")
 
 
 def cut(path: Path) -> None:
-    """Lose the last third."""
+    """Truncates the last third."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
 
 
 def flip(path: Path) -> None:
-    """Turn one bit in the middle over."""
+    """Flips one bit in the middle."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 4
     path.write_bytes(data)
 
 
 def zeroed(path: Path) -> None:
-    """Keep the length, lose the content."""
+    """Replaces the content by zeros of the same length."""
     path.write_bytes(bytes(path.stat().st_size))
 
 
 def swap(path: Path) -> None:
-    """Stand another index's file of the same kind in its place."""
+    """Replaces the file by another index's file of the same kind."""
     kind = path.relative_to(path.parents[2 if path.parent.parent.name == "runs" else 1])
     other = next(
         p
@@ -101,7 +104,7 @@ def swap(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Lose the file."""
+    """Deletes the file."""
     path.unlink()
 
 
@@ -129,7 +132,7 @@ DAMAGE = [
 def test_a_damaged_index_costs_speed_and_is_replaced(
     small: Lab, kind: str, how: Callable[[Path], None]
 ) -> None:
-    """Whatever has happened to whichever file of an index: found out, named, repaired."""
+    """Any damage of any file of an index is detected, reported and repaired."""
     if how is swap:
         small.sql("CREATE TABLE u USING parquet AS SELECT id + 9 AS id FROM range(0, 40, 1, 4)")
         small.sql("CREATE SIEVE INDEX ON u (id)")
@@ -145,7 +148,8 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
         with pytest.raises(Exception, match=r"SIEVE_INDEX_NOT_USABLE.*DROP SIEVE INDEX"):
             small.sql("REFRESH SIEVE INDEX ON t")
         assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
-        # Without any version nobody can tell whose it is; VACUUM SIEVE INDEXES takes it later.
+        # Without any version the index's table is unknown, so VACUUM SIEVE INDEXES deletes the
+        # index later.
         assert (root_of(small) / uuid).exists() == (how is remove)
         if how is swap:
             small.check("SELECT * FROM u WHERE id = 10", exactly=1)
@@ -157,7 +161,7 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
 
 
 def test_a_damaged_index_goes_with_its_table_and_no_other_does(small: Lab) -> None:
-    """Whose it is, is told by what can be read of it, not by who has its name and folder."""
+    """The readable content decides which table the index belongs to, not the name or the folder."""
     (own,) = root_of(small).iterdir()
     small.sql("CREATE TABLE u USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     small.sql("CREATE SIEVE INDEX ON u (id)")
@@ -180,7 +184,7 @@ def test_a_damaged_index_goes_with_its_table_and_no_other_does(small: Lab) -> No
 
 
 def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> None:
-    """Without FULL too: what cannot be read is no proof that there is nothing to do."""
+    """REFRESH without FULL also works: an unreadable list does not prove that nothing changed."""
     (path,) = root_of(small).glob("*/locations/*.parquet")
     flip(path)
     assert small.sql("REFRESH SIEVE INDEX ON t")[0][1] == 2
@@ -188,7 +192,10 @@ def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> Non
 
 
 def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
-    """A whole manifest of an unknown format is not used, not overwritten, and said to be newer."""
+    """An intact manifest of an unknown format is not used or overwritten.
+
+    It is reported as newer.
+    """
     (path,) = root_of(small).glob("*/versions/1.json")
     record = json.loads(path.read_bytes())
     del record["checksum"]
@@ -204,7 +211,7 @@ def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
 
 
 def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> None:
-    """Someone deletes the folder of all indexes: queries read, CREATE makes a new one."""
+    """After the root folder was deleted, queries read all files, and CREATE makes a new index."""
     shutil.rmtree(root_of(small))
     read_in_full(small, "index-gone", strict_fails=True)
     assert small.sql("SHOW SIEVE INDEXES ON t")[0][6] == "gone"
@@ -213,7 +220,10 @@ def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> N
 
 
 def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
-    """Files that vanish under a driver that holds the index: what it knows stays proven."""
+    """The driver has the index in memory.
+
+    What the driver has read stays valid after the files vanish.
+    """
     small.check(QUERY, exactly=1)
     shutil.rmtree(root_of(small))
     small.check(QUERY)
@@ -224,7 +234,10 @@ def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
 
 
 def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(small: Lab) -> None:
-    """The index is open, its run not read yet: that scan reads in full, others are pruned."""
+    """The index is open, but its run is not read yet.
+
+    That scan reads all files, and others are pruned.
+    """
     elsewhere = "SELECT * FROM t WHERE id = 1000"
     small.check(elsewhere, exactly=0)
     (path,) = root_of(small).glob(f"*/{WHERE['run']}")
@@ -236,7 +249,7 @@ def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(smal
 
 
 def test_a_cache_without_room_costs_speed_only(small: Lab) -> None:
-    """Each scan reads what it needs."""
+    """Each scan reads the index files that it needs."""
     with small.setting("spark.sieve.cache.bytes", "0"):
         small.check(QUERY, exactly=1)
         small.check(QUERY, exactly=1)
@@ -277,9 +290,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
-    """Whatever stands in the property: rows are right, statements work, and it can be removed."""
+    """For any property value rows are right, statements work, and the property can be removed."""
     value, reason = HOSTILE[name]
-    # A database of its own: this driver has not heard of its tables before.
+    # Each value has its own database, whose tables are new to this driver.
     with lab.database(f"hostile_{list(HOSTILE).index(name)}"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         value = value.replace("ROOT", f"file:{root_of(lab)}")
@@ -295,7 +308,10 @@ def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
 
 
 def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
-    """Another tool writes the property of a dropped index back: read in full, until CREATE."""
+    """Another tool restores the property of a dropped index.
+
+    Queries read all files until CREATE.
+    """
     key, value = registration(small)
     small.sql("DROP SIEVE INDEX id_sieve ON t")
     small.sql(f"ALTER TABLE t SET TBLPROPERTIES ('{key}' = '{value}')")
@@ -307,7 +323,10 @@ def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
 
 
 def test_a_registration_taken_away_costs_speed_only(small: Lab) -> None:
-    """Another tool removes the property: new sessions read in full; a new index can be made."""
+    """Another tool removes the property.
+
+    New sessions read all files, and CREATE makes a new index.
+    """
     key, _ = registration(small)
     small.sql(f"ALTER TABLE t UNSET TBLPROPERTIES ('{key}')")
     session = fresh(small)

@@ -1,4 +1,4 @@
-"""Writers that are killed or stopped in the middle: real processes, real signals."""
+"""Writers that are killed or stopped at any point: real processes, real signals."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ PAUSES = 100
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark(request.param):
         yield
 
 
 def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, object]) -> None:
-    """Queries are right at once, others go on at once, and what the dead one left goes."""
+    """Checks that queries are right and other writers continue at once, and that leftovers go."""
     looked_at(warehouse)
     files, left = stable(warehouse, statement)
     assert files == undisturbed[0]
@@ -45,7 +45,7 @@ def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, o
 
 @pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
 def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
-    """SIGKILL before each call that changes something: the old index or the new one, whole."""
+    """SIGKILL before each effect leaves the old index or the new index, whole."""
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     kills = 0
     for at in EFFECTS:
@@ -63,7 +63,7 @@ def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_killed_at_any_time(tmp_path: Path) -> None:
-    """SIGKILL after a random time, in the middle of a call or of the writing of a file."""
+    """SIGKILL comes at a random time, in the middle of a call or of the writing of a file."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
     undisturbed = {name: stable(*prepared(tmp_path / name, name)) for name in STATEMENTS}
@@ -84,7 +84,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
 
 
 def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who dies between the writing of a file and its naming leaves a draft, which VACUUM takes."""
+    """A writer that dies before naming a written file leaves a draft, which VACUUM deletes."""
     warehouse, statement = prepared(tmp_path, "disable")
     monkeypatch.setattr("sieve.storage.local._link", lambda *_: sys.exit("killed"))
     monkeypatch.setattr("sieve.storage.local.os.unlink", lambda *_: None)
@@ -100,15 +100,15 @@ def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def stopped(pid: int) -> bool:
-    """Whether a process stands still."""
+    """Whether a process is stopped."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def pause(folder: Path, meanwhile: str) -> list[str]:
-    """A writer is stopped before its create, another commits, the first goes on.
+    """Stops a writer before its create, lets another writer commit, and continues the first.
 
     Returns:
-        What each version changed, the first one first.
+        The change of each version, oldest first.
     """
     warehouse, _ = prepared(folder, "disable")
     setting = "ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (error = 9)"
@@ -125,7 +125,10 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 
 
 def test_a_stopped_writer_plans_on_top_of_others(tmp_path: Path) -> None:
-    """It loses the number, and its change stands beside the other's in the next version."""
+    """The writer loses the version number.
+
+    Its change is in the next version, beside the other's change.
+    """
     for number, (meanwhile, change) in enumerate(MEANWHILE):
         told = pause(tmp_path / str(number), meanwhile)
         assert told == ["created", change, "options set", "exit 0"]
@@ -139,7 +142,7 @@ MEANWHILE = [
 
 @pytest.mark.soak
 def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
-    """The same, as often as it takes to meet what is rare."""
+    """A hundred repetitions meet rare orders."""
     for number in range(PAUSES):
         meanwhile, change = MEANWHILE[number % 2]
         told = pause(tmp_path / str(number), meanwhile)
@@ -148,7 +151,7 @@ def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
 
 
 def test_nobody_waits_for_a_stopped_writer(tmp_path: Path) -> None:
-    """While one stands still in the middle of a CREATE, others create, refresh and drop."""
+    """While one writer is stopped in a CREATE, others create, refresh and drop."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     writer = started(struck, warehouse.folder, CREATE, "before metastore", 1, signal.SIGSTOP)

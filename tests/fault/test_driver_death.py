@@ -1,4 +1,4 @@
-"""A driver is killed, JVM and all, at each effect of a CREATE and of a REFRESH."""
+"""A driver is killed with its JVM at each effect of a CREATE and of a REFRESH."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ DAY_S = 24 * 3600
 
 @pytest.fixture
 def conf(tmp_path: Path) -> dict[str, str]:
-    """Metastore and warehouse outlive a driver; front ends can be told where to end."""
+    """Settings for a metastore and a warehouse that outlive a driver.
+
+    Front ends can be told when to end.
+    """
     script = tmp_path / "python"
     mortal = [sys.executable, str(Path(__file__).with_name("killable_frontend.py"))]
     script.write_text(f'#!/bin/sh\nexec {shlex.join([*mortal, str(tmp_path / "count")])} "$@"\n')
@@ -37,7 +40,10 @@ def conf(tmp_path: Path) -> dict[str, str]:
 
 
 def check(it: Driver, query: str) -> int:
-    """A query gives the same rows with and without the index; the files it reads with it."""
+    """Checks that a query gives the same rows with and without the index.
+
+    Returns the files read with it.
+    """
     it.sql("SET spark.sieve.enabled = false")
     off = it.sql(query)
     it.sql("SET spark.sieve.enabled = true")
@@ -48,10 +54,10 @@ def check(it: Driver, query: str) -> int:
 
 
 def dies(it: Driver, statement: str, number: int, folder: Path) -> str:
-    """Run a statement in which the driver dies before the effect of a number; tells which it was.
+    """Runs a statement in which the driver dies before the given effect; returns the effect.
 
     Returns:
-        "" where there were fewer effects: the statement succeeded.
+        "" if there were fewer effects, so that the statement succeeded.
     """
     (folder / "told").unlink(missing_ok=True)
     (folder / "count").write_text(str(number))
@@ -67,16 +73,16 @@ def dies(it: Driver, statement: str, number: int, folder: Path) -> str:
 
 
 def names(it: Driver) -> list[str]:
-    """The indexes of the table, all of them ready."""
+    """The names of the table's indexes, which must all be ready."""
     rows = it.sql("SHOW SIEVE INDEXES ON d.t")
     assert {row[6] for row in rows} <= {"ready"}
     return sorted(row[2] for row in rows)
 
 
 def swept(it: Driver, root: Path) -> None:
-    """A day later VACUUM takes what was left, and leaves what the table has.
+    """A day later VACUUM deletes the leftovers, and keeps the table's indexes.
 
-    A folder without its intent, the first file, is nobody's, and empty.
+    A folder without its intent, the first file, belongs to no index and is empty.
     """
     for mark in (*root.glob("*/intent.json"), *root.glob("*/registered")):
         os.utime(mark, (time.time() - DAY_S - 60,) * 2)
@@ -91,7 +97,7 @@ def swept(it: Driver, root: Path) -> None:
 
 
 def drivers(folder: Path, conf: dict[str, str]) -> Iterator[tuple[int, Driver]]:
-    """One after the other, numbered; the first has made the table and its first index."""
+    """Starts drivers one after the other; the first one makes the table and its first index."""
     for number in itertools.count():
         with driver(folder / f"driver-{number}", **conf) as it:
             if number == 0:
@@ -103,7 +109,7 @@ def drivers(folder: Path, conf: dict[str, str]) -> Iterator[tuple[int, Driver]]:
 
 @pytest.mark.soak
 def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[str, str]) -> None:
-    """The table is queried on, the next CREATE works, and VACUUM leaves nothing behind."""
+    """Queries of the table work, the next CREATE works, and VACUUM leaves no leftovers."""
     root = tmp_path / "warehouse" / "d.db" / ".sieve"
     deaths = []
     for number, it in drivers(tmp_path, conf):
@@ -130,7 +136,7 @@ def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[s
 
 @pytest.mark.soak
 def test_a_driver_killed_at_each_effect_of_a_refresh(tmp_path: Path, conf: dict[str, str]) -> None:
-    """The old version or the new one is in force, whole; the next REFRESH works."""
+    """The old version or the new version is in force, whole; the next REFRESH works."""
     deaths = []
     for number, it in drivers(tmp_path, conf):
         if number > 0:

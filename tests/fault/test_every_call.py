@@ -16,7 +16,7 @@ from tests.fake_spark import MODES, MetastoreFault, Session, without_spark
 
 
 class Fault:
-    """A seam that fails once, at a call of some number from 1.
+    """A hook that fails once, at the call of a given number, from 1.
 
     Attributes:
         struck: the call that failed.
@@ -45,14 +45,14 @@ STEPS = {"files": 1, "ranges": 3}
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """No Spark is needed; from one call that fails to the next."""
+    """Replaces Spark; the parameter is the distance between failing calls."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_changes_are_announced(name: str, tmp_path: Path) -> None:
-    """A statement says so before the first change that others see, and not while it builds."""
+    """A statement announces its first change that others see, and does not while it builds."""
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
     told: list[tuple[bool, str]] = []
@@ -76,9 +76,10 @@ def test_changes_are_announced(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path) -> None:
-    """A statement that meets it works, or fails by name; no row is lost, no version is half there.
+    """After the error the statement works or reports the error.
 
-    The same statement then does what it was to do, and what was left behind can be cleaned away.
+    No row is lost, no version is partial. The same statement then succeeds, and leftovers can be
+    cleaned up.
     """
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     for number in itertools.count(1, step):
@@ -93,7 +94,7 @@ def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path)
         if not fault.struck:
             break
         seen = looked_at(warehouse)
-        # Either index serves: the one there was, or the one in its place.
+        # Either the old index or the new index serves.
         assert name != "replace" or (seen is not None and seen.used), fault.struck
         files, left = stable(warehouse, statement)
         assert files == undisturbed[0], fault.struck

@@ -1,4 +1,4 @@
-"""An executor is killed in the middle of a build, with speculative copies of its tasks about."""
+"""An executor is killed in the middle of a build, while speculative copies of its tasks run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def executors(jvm: int) -> list[int]:
 
 @pytest.mark.soak
 def test_a_build_survives_its_executors_or_fails_whole(tmp_path: Path) -> None:
-    """It ends, or fails by name; the index answers as it should, and has no file too many."""
+    """The build succeeds, or reports the error. The index answers right, and has no extra file."""
     ended = 0
     with driver(tmp_path / "driver", **CLUSTER) as it:
         it.sql("CREATE DATABASE d")

@@ -1,4 +1,4 @@
-"""Bits turned over, cuts and zeros anywhere in an index: found out or harmless."""
+"""Flipped bits, truncation and zeros anywhere in an index are detected or harmless."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ HARMLESS = frozenset({"intent.json", "registered", "_SUCCESS"})
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark(request.param):
         yield
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """A bit turned over; one time in five a cut, or a stretch of zeros."""
+    """The data with one flipped bit, or in one of five cases truncated or partly zeroed."""
     place = chance.randrange(len(data))
     match chance.randrange(10):
         case 0:
@@ -40,7 +40,7 @@ def damaged(chance: random.Random, data: bytes) -> bytes:
 
 
 def play(folder: Path, times: int) -> None:
-    """Damage a file of an index, look, and mend it again."""
+    """Damages a file of an index, queries, and repairs the file, repeatedly."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
     warehouse, _ = prepared(folder, "optimize")
@@ -56,7 +56,7 @@ def play(folder: Path, times: int) -> None:
 
 
 def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
-    """What a scan made of it: the reason it gave, or that it needed no such file."""
+    """The result of a scan: its reason, or that it needed no such file."""
     told = scan(warehouse, "t", key)
     if told.reasons:
         assert path.name not in HARMLESS
@@ -70,11 +70,11 @@ def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
 
 
 def test_damage_anywhere(tmp_path: Path) -> None:
-    """Bits, cuts and zeros at random: no wrong row, and a reason where a file was needed."""
+    """Random bits, truncation and zeros give no wrong row, and a reason if the file was needed."""
     play(tmp_path, SHORT)
 
 
 @pytest.mark.soak
 def test_much_damage_anywhere(tmp_path: Path) -> None:
-    """The same, ten thousand times."""
+    """The soak damages ten thousand files."""
     play(tmp_path, LONG)

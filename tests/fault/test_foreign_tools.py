@@ -1,4 +1,4 @@
-"""Another tool reads a table's properties, and writes them all back later, as Hive clients do."""
+"""Another tool reads a table's properties, and later writes all back, as Hive clients do."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DROP = "DROP SIEVE INDEX id_sieve ON t"
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark():
         yield
 
 
 def after(warehouse: Warehouse, *statements: str) -> Scan:
-    """The tool reads, statements run, the tool writes what it has read."""
+    """The tool reads the properties, statements run, and the tool writes the old properties."""
     before = warehouse.properties("t")
     for statement in statements:
         Session(warehouse).sql(statement)
@@ -40,7 +40,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def test_create_is_undone(warehouse: Warehouse) -> None:
-    """The table is read in full until REFRESH finds its index again; VACUUM leaves it alone."""
+    """All files are read until REFRESH finds the table's index again. VACUUM keeps the index."""
     assert after(warehouse, CREATE).files == 4
     age(warehouse)
     Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
@@ -49,7 +49,10 @@ def test_create_is_undone(warehouse: Warehouse) -> None:
 
 
 def test_drop_is_undone(warehouse: Warehouse) -> None:
-    """The name stands for nothing: no statement brings the dropped index back, CREATE makes one."""
+    """The name refers to no index.
+
+    No statement restores the dropped index, and CREATE makes a new one.
+    """
     Session(warehouse).sql(CREATE)
     told = after(warehouse, DROP)
     assert (told.files, told.reasons) == (4, ("index-gone",))
@@ -62,7 +65,7 @@ def test_drop_is_undone(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("name", ["", "id_sieve "])
 def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
-    """The old registration has the new index's name; REFRESH gives it back."""
+    """The old registration has the new index's name, which REFRESH gives back."""
     Session(warehouse).sql(CREATE)
     assert after(warehouse, DROP, CREATE).files == 4
     age(warehouse)
@@ -74,7 +77,7 @@ def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
 
 
 def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
-    """What a version says does not stand in the properties."""
+    """The content of a version is not in the properties."""
     Session(warehouse).sql(CREATE)
     warehouse.append("t", range(40, 50))
     told = after(warehouse, "REFRESH SIEVE INDEX ON t")
@@ -84,7 +87,7 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
 
 
 def test_a_drop_that_died_and_a_create_are_undone(warehouse: Warehouse) -> None:
-    """The restored registration leads to a tombstone: the index made since is not given up."""
+    """The restored registration leads to a tombstone, and the later index stays."""
     Session(warehouse).sql(CREATE)
     before = warehouse.properties("t")
 

@@ -1,4 +1,4 @@
-"""The front end is killed or held up: statements fail clearly, queries keep their rows."""
+"""The front end is killed or delayed: statements report it, and queries keep their rows."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ DAY_S = 24 * 3600
 
 @pytest.fixture
 def other_thread() -> Iterator[Callable[..., Future[Any]]]:
-    """Runs a function on a thread of its own."""
+    """Runs a function in a separate thread."""
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit
 
 
 def the_front_end(jvm: int) -> int:
-    """The only front end there is."""
+    """The only front end."""
     (pid,) = front_ends(jvm)
     return pid
 
 
 def kill(jvm: int) -> None:
-    """The front end is dead afterwards."""
+    """Kills the front end."""
     pid = the_front_end(jvm)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not alive(pid), "the front end is dead")
@@ -53,7 +53,7 @@ def indexes(lab: Lab) -> list[str]:
 
 @pytest.mark.usefixtures("table")
 def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
-    """A scan that finds the front end dead gives all rows; a statement starts it again at once."""
+    """A scan that finds the front end dead gives all rows, and a statement restarts it at once."""
     kill(jvm)
     assert lab.sql(POINT) == ROWS
     for pid in front_ends(jvm):
@@ -64,7 +64,7 @@ def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
 
 
 def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
-    """CREATE, ALTER and DROP work although the front end was killed before each."""
+    """CREATE, ALTER and DROP work although the front end was killed before each of them."""
     for statement, then in (
         (f"CREATE SIEVE INDEX ON {table} (r)", ["id_sieve", "r_sieve"]),
         (f"ALTER SIEVE INDEX r_sieve ON {table} DISABLE", ["id_sieve", "r_sieve"]),
@@ -80,7 +80,7 @@ def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
 def test_a_create_whose_front_end_is_killed_makes_nothing(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """It fails and says why, registers nothing, and the same statement works right afterwards."""
+    """The statement fails with a reason and registers nothing, and a second attempt works."""
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: list(root.glob("*/intent.json")) and folders(root) > before, "it has begun")
@@ -100,7 +100,7 @@ def test_a_create_whose_front_end_is_killed_makes_nothing(
 def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """Once others may see a change, the statement does not claim to have changed nothing."""
+    """After a visible change, the statement does not claim that nothing changed."""
     (index,) = folders(root)
     tombstone = root / index / "versions" / "2.json"
     front_end = the_front_end(jvm)
@@ -119,7 +119,7 @@ def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
 def test_the_next_create_sweeps_what_a_killed_one_left(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """Folders of this table that were begun a day ago and never registered go; no others do."""
+    """Only folders of this table that were begun a day ago and never registered are deleted."""
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: folders(root) > before, "it has begun")
@@ -149,7 +149,7 @@ def test_the_next_create_sweeps_what_a_killed_one_left(
 def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
     lab: Lab, jvm: int, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """A scan that waits for an answer when the front end dies reads what it must, at once."""
+    """A scan that waits for an answer when the front end dies reads all needed files at once."""
     pid = the_front_end(jvm)
     with lab.setting("spark.sieve.prune.timeout", "1h"):
         os.kill(pid, signal.SIGSTOP)
@@ -166,7 +166,7 @@ def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
 
 @pytest.mark.usefixtures("table")
 def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
-    """Past the prune time-out a scan reads all files; under `strict` the query fails instead."""
+    """After the prune time-out a scan reads all files; under `strict` the query fails instead."""
     lab.check(POINT, exactly=1)
     timeouts = "SELECT value FROM sieve_status() WHERE reason = 'timeout'"
     ((before,),) = lab.sql(timeouts)
@@ -189,7 +189,10 @@ def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jvm: int) -> None:
-    """After three time-outs in a row scans do not even wait; when it answers again they prune."""
+    """After three time-outs in a row scans do not wait.
+
+    When the front end answers again, they prune.
+    """
     pid = the_front_end(jvm)
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -197,7 +200,7 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
             for _ in range(3):
                 assert lab.run(POINT).files == 10
         with lab.setting("spark.sieve.prune.timeout", "1h"):
-            # It would wait for ever.
+            # The scan would wait for ever.
             answer = lab.run(POINT)
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
     finally:
@@ -208,9 +211,9 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
 
 @pytest.mark.usefixtures("table")
 def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
-    """However many scans wait for it: those of other tables are pruned, and its own go on at once.
+    """Scans of other tables are pruned, and the store's own scans continue, however many wait.
 
-    A file that nobody writes to stands for such a store: who opens it waits.
+    A file without a writer simulates such a store: opening the file blocks.
     """
     query = "SELECT * FROM hanging.u WHERE id = 5"
     with (
@@ -233,7 +236,7 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
             for _ in range(4):
                 answer = lab.run(query)
                 assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)
-            # None of those has timed out, or no scan would ask now.
+            # None of those scans has timed out, since otherwise no scan would ask now.
             lab.check(POINT, exactly=1)
             with (
                 lab.setting("spark.sieve.strict", "true"),
@@ -247,7 +250,7 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
 
 
 def planned(lab: Lab) -> DataFrame:
-    """The query, planned and not run, after the time that an answer takes."""
+    """The query is planned and not run, after the time that an answer takes."""
     frame = lab.spark.sql(POINT)
     frame._jdf.queryExecution().executedPlan()
     time.sleep(1)
@@ -256,7 +259,7 @@ def planned(lab: Lab) -> DataFrame:
 
 @pytest.mark.usefixtures("table")
 def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
-    """What was answered while the query was planned serves it, whatever the front end does then."""
+    """The answer from planning serves the query, whatever the front end does later."""
     lab.check(POINT, exactly=1)
     with lab.setting("spark.sieve.strict", "true"):
         frame = planned(lab)
@@ -271,7 +274,7 @@ def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
-    """Files are read as the session has it when it reads them, so that is what must be proven."""
+    """Files are read under the reading session's settings, so the proof must hold for these."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):
         assert [tuple(row) for row in frame.collect()] == ROWS
@@ -283,7 +286,7 @@ def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
 def test_a_cancelled_create_leaves_nothing(
     lab: Lab, table: str, root: Path, by: str, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """Cancelling the job group or tag of whoever typed it ends a CREATE without a trace."""
+    """Cancelling the user's job group or tag ends a CREATE without a trace."""
     context = lab.spark.sparkContext
     before = folders(root)
 

@@ -1,4 +1,4 @@
-"""A disk that is full, whichever of a statement's files comes to find out."""
+"""Tests a full disk at each file that a statement writes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def free(disk: Path) -> int:
-    """Pages that are left."""
+    """The number of free pages."""
     return os.statvfs(disk).f_bavail
 
 
 def leave(disk: Path, pages: int) -> None:
-    """Fill the disk up to so many pages."""
+    """Fills the disk until this many pages are free."""
     filler = disk / "filler"
     filler.unlink(missing_ok=True)
     filler.write_bytes(bytes((free(disk) - pages) * PAGE))
@@ -45,9 +45,10 @@ def leave(disk: Path, pages: int) -> None:
 
 
 def squeeze(lab: Lab, disk: Path, statement: str) -> int:
-    """Try a statement with ever more pages left until it works; how often it failed.
+    """Repeats a statement with more and more free pages until it works; returns the failures.
 
-    A try that fails says why and leaves nothing on the disk; the query keeps its rows all along.
+    A failed attempt reports the reason and leaves nothing on the disk, and the query keeps its
+    rows.
     """
     for pages in range(PAGES // 2):
         leave(disk, pages)
@@ -64,7 +65,7 @@ def squeeze(lab: Lab, disk: Path, statement: str) -> int:
 
 
 def test_a_full_disk_fails_statements_and_nothing_else(lab: Lab, disk: Path) -> None:
-    """CREATE, REFRESH and DROP on a disk that fills up at any step: all done, or nothing."""
+    """CREATE, REFRESH and DROP succeed wholly or not at all when the disk fills up at any step."""
     with (
         lab.database("full"),
         lab.setting("spark.sieve.path", disk.as_uri()),

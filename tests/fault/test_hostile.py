@@ -1,4 +1,4 @@
-"""Metadata of somebody who means harm: refused or harmless, and nothing outside is touched."""
+"""Hostile metadata is refused or harmless, and nothing outside the index is touched."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def _noted(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def hook() -> None:
-    """A hook of the interpreter, which cannot be taken away again, but sleeps between tests."""
+    """An audit hook of the interpreter; it cannot be removed, but is inactive between tests."""
     sys.addaudithook(_noted)
 
 
 @pytest.fixture(autouse=True)
 def plain() -> Iterator[None]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark():
         yield
 
 
 @contextmanager
 def confined(folder: Path) -> Iterator[None]:
-    """Nothing outside a folder is opened, no process and no socket made, and no code loaded."""
+    """Checks that no file outside a folder is opened, no process or socket made, no code loaded."""
     _trails.append([])
     try:
         yield
@@ -66,13 +66,13 @@ def confined(folder: Path) -> Iterator[None]:
 
 
 def registration(warehouse: Warehouse) -> dict[str, Any]:
-    """What the table says of its index."""
+    """The table's registration of its index."""
     told: dict[str, Any] = json.loads(warehouse.properties("t")["sieve.index.id_sieve"])
     return told
 
 
 def deep(levels: int) -> str:
-    """JSON in so many brackets."""
+    """JSON nested in this many brackets."""
     return "[" * levels + "]" * levels
 
 
@@ -96,7 +96,7 @@ REGISTRATIONS: dict[str, Callable[[dict[str, Any], Path], str]] = {
 
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_a_hostile_property(name: str, tmp_path: Path) -> None:
-    """Scans read all files, and statements fail by name or work; nothing outside is looked at."""
+    """Scans read all files, and statements work or report the error. Nothing outside is read."""
     warehouse, _ = prepared(tmp_path / "here", "disable")
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -116,19 +116,19 @@ def test_a_hostile_property(name: str, tmp_path: Path) -> None:
 
 
 def test_a_property_of_a_hundred_megabytes() -> None:
-    """It is no registration, and is not parsed."""
+    """The property is no registration, and is not parsed."""
     assert parse_registration('{"format":1,"more":"' + "x" * 100_000_000 + '"}') is None
 
 
 def sealed(body: dict[str, Any]) -> bytes:
-    """A manifest with a checksum that is right."""
+    """A manifest with a right checksum."""
     text = json.dumps(body, separators=(",", ":"))
     seal = hashlib.sha256(text.encode()).hexdigest()
     return f'{text[:-1]},"checksum":"{seal}"}}'.encode()
 
 
 def deeper(path: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Set a member of a manifest, whose place is named by members and numbers."""
+    """Sets a member of a manifest; members and numbers name its place."""
 
     def change(body: dict[str, Any]) -> None:
         *places, last = path.split(".")
@@ -163,7 +163,10 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
-    """Sealed by somebody who may write below the root, it is refused, or says nothing of files."""
+    """An attacker with write access below the root has sealed it.
+
+    The manifest is refused, or proves nothing.
+    """
     warehouse, _ = prepared(tmp_path / "here", "disable")
     (path,) = warehouse.root.glob("*/versions/1.json")
     body = json.loads(path.read_bytes())
@@ -182,10 +185,10 @@ def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
 
 
 def fuzzed(inputs: int) -> float:
-    """Bytes and texts made from right ones: read or refused.
+    """Bytes and texts derived from valid ones are read or refused.
 
     Returns:
-        The most CPU seconds that one of them took.
+        The maximum CPU seconds of one input.
     """
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
@@ -220,11 +223,11 @@ def fuzzed(inputs: int) -> float:
 
 
 def test_readers_of_text_and_bytes_refuse_nonsense() -> None:
-    """Whatever they are given, no error but ours."""
+    """Any input gives a result or an error of Sieve."""
     fuzzed(SHORT)
 
 
 @pytest.mark.soak
 def test_readers_of_very_much_nonsense() -> None:
-    """The same, a million times, and none of it holds anybody up."""
+    """A million inputs are tried, and none of them takes long."""
     assert fuzzed(LONG) < 1

@@ -1,4 +1,4 @@
-"""Keys of a join on their way: whatever fails, the rows are Spark's, or the error is."""
+"""Join keys on their way to a scan: after any failure, rows or the error are Spark's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ ROWS = [(123, 3), (703, 3)]
 
 @pytest.fixture
 def dimension(lab: Lab, table: str) -> str:
-    """Keys of `fault.t`, every twentieth from 3 on; in files, as keys are read from files."""
+    """Every twentieth key of `fault.t` from 3 on.
+
+    The keys are in files, since keys are read from files.
+    """
     lab.sql(
         "CREATE TABLE d USING parquet AS "
         "SELECT /*+ COALESCE(1) */ id * 20 + 3 AS k, IF(id IN (6, 35), 3, 4) AS a FROM range(50)"
@@ -39,7 +42,7 @@ def _rows(lab: Lab) -> list[tuple[int, int]]:
 def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
     lab: Lab, jvm: int, mode: str
 ) -> None:
-    """The scan that waits for its answer reads all files; the next one prunes again."""
+    """The scan that waits for its answer reads all files, and the next scan prunes again."""
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)
@@ -60,7 +63,7 @@ def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("mode", MODES)
 def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: str) -> None:
-    """Past `spark.sieve.prune.timeout` the scan reads all files."""
+    """After `spark.sieve.prune.timeout` the scan reads all files."""
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)
@@ -80,7 +83,7 @@ def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: 
 def test_a_build_side_that_fails_fails_with_the_error_of_spark(
     lab: Lab, mode: str, adaptive: str
 ) -> None:
-    """Of the same condition as without Sieve, whichever job of the query is the first to fail."""
+    """The condition is the same as without Sieve, whichever job of the query fails first."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
     for enabled in ("false", "true"):
@@ -98,9 +101,9 @@ def test_a_build_side_that_fails_fails_with_the_error_of_spark(
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(lab: Lab, adaptive: str) -> None:
-    """The first row is there before Spark comes to the one that fails; for keys all are read.
+    """Spark returns the first row before it meets the failing row; the keys need all rows.
 
-    Of the last file of `fault.t` a range is read.
+    A range of the last file of `fault.t` is read.
     """
     query = (
         "SELECT /*+ BROADCAST(t) */ k, id FROM fault.d LEFT JOIN fault.t ON id = k AND id < 925 "
@@ -129,7 +132,7 @@ def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(lab: Lab, ada
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_query_that_is_cancelled_while_keys_are_read_ends(lab: Lab, adaptive: str) -> None:
-    """It does not go on without them."""
+    """The query does not continue without the keys."""
     context, group = lab.spark.sparkContext, f"cancelled {adaptive}"
     running = context.statusTracker().getJobIdsForGroup
 
@@ -151,7 +154,10 @@ def test_a_query_that_is_cancelled_while_keys_are_read_ends(lab: Lab, adaptive: 
 
 
 def test_a_scan_takes_the_answer_that_its_size_came_from(lab: Lab, jvm: int, table: str) -> None:
-    """It is broadcast for few files, so these are read although the front end has died since."""
+    """The table is broadcast because few files are left.
+
+    These files are read although the front end has died since.
+    """
     query = (
         f"SELECT a.s FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.id = 123 AND b.s > 'k99'"
     )

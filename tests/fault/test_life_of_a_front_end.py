@@ -1,4 +1,4 @@
-"""When there is a front end, and when there is none."""
+"""When a front end runs, and when none runs."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ POINT = "SELECT count(*) FROM t WHERE id = 123"
 
 
 class Python:
-    """What a driver starts its front ends with: it works, hangs, or lacks Sieve."""
+    """The Python with which a driver starts its front ends: it works, hangs, or lacks Sieve."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def becomes(self, first: str) -> None:
-        """From now on it begins with a line of a shell."""
+        """From now on the program begins with a line of shell code."""
         self.path.write_text(f'#!/bin/sh\n{first}\nexec {sys.executable} "$@"\n')
         self.path.chmod(0o755)
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
-    """One that works."""
+    """A Python that works."""
     made = Python(tmp_path_factory.mktemp("python") / "python")
     made.becomes("")
     return made
@@ -38,7 +38,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
 
 @pytest.fixture(scope="module")
 def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """The driver of the next three tests, of which each starts without a front end."""
+    """The driver of the next three tests, each of which starts without a front end."""
     conf = {"spark.sieve.python": str(python.path), "spark.sieve.start.timeout": "3s"}
     with driver(tmp_path_factory.mktemp("life") / "driver", **conf) as it:
         yield it
@@ -46,7 +46,7 @@ def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
-    """That driver without a front end, in a database with a table of ten files."""
+    """The driver without a front end, in a database with a table of ten files."""
     alive_driver.sql(f"CREATE DATABASE {request.node.name}")
     alive_driver.sql(f"USE {request.node.name}")
     alive_driver.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
@@ -56,12 +56,15 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 
 
 def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Python) -> None:
-    """Once everybody must have given up waiting for it; until then statements say so in time."""
+    """A new one starts after all waiting callers must have given up.
+
+    Until then statements fail in time.
+    """
     python.becomes("exec sleep 1000")
     with pytest.raises(DriverError, match="SIEVE_FRONT_END"):
         it.sql("CREATE SIEVE INDEX ON t (id)")
     python.becomes("")
-    # Only the first one hangs: sooner or later a statement finds another.
+    # Only the first front end hangs, so a later statement finds another one.
     wait_until(lambda: works(it, "SHOW SIEVE INDEXES ON t"), "another one is started", every=0.1)
     assert it.logged("has not come up in") == 1
     it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
@@ -69,7 +72,10 @@ def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Pyt
 
 
 def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python) -> None:
-    """A statement says what to set; queries give their rows and one warning, or fail if strict."""
+    """A statement names the setting to change.
+
+    Queries give their rows and one warning, or fail if strict.
+    """
     python.becomes("echo no module named sql_ext; exit 3")
     it.sql("SET spark.sieve.start.timeout = 120s")
     with pytest.raises(DriverError, match=r"no module named sql_ext.*set spark\.sieve\.python"):
@@ -97,10 +103,10 @@ def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python)
 
 
 def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
-    """Tables without an index start none; the first statement does, and it dies with its driver.
+    """Tables without an index start no front end.
 
-    It is a process group of its own, so Ctrl-C in the driver's terminal leaves it alone, and what
-    happens to tables is told to it.
+    The first statement starts one, which ends with its driver. The front end is a separate process
+    group, so Ctrl-C in the driver's terminal does not stop it. It is notified of changes to tables.
     """
     python.becomes("")
     it.sql("SET spark.sieve.start.timeout = 120s")
@@ -120,7 +126,10 @@ def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
 
 
 def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
-    """It warns once of each wrong value and name; queries give their rows, statements name them."""
+    """The driver warns once of each wrong value and name.
+
+    Queries give their rows, and statements name the values.
+    """
     conf = {
         "spark.sieve.enabled": "maybe",
         "spark.sieve.registry.ttl": "often",
@@ -163,7 +172,7 @@ def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
 
 
 def works(it: Driver, statement: str) -> bool:
-    """Whether a statement does not fail."""
+    """Whether a statement succeeds."""
     try:
         it.sql(statement)
     except DriverError:

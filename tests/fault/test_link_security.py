@@ -1,4 +1,4 @@
-"""Nobody but the front end gets through the link, and the front end takes nothing over."""
+"""Only the front end can use the link, and the front end leaves the user's session alone."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ print(heard.hex())
 
 @pytest.fixture
 def front_end(lab: Lab, jvm: int) -> int:
-    """Process id of the front end, started if need be."""
+    """Process id of the front end, which is started if necessary."""
     lab.sql("SHOW SIEVE INDEXES IN default")
     (pid,) = front_ends(jvm)
     return pid
@@ -45,12 +45,12 @@ def front_end(lab: Lab, jvm: int) -> int:
 
 @pytest.fixture
 def port(front_end: int) -> int:
-    """Where the front end finds the driver."""
+    """The port on which the front end finds the driver."""
     return int(environment(front_end)["PYSPARK_GATEWAY_PORT"])
 
 
 def talk(port: int, words: bytes, prefix: Sequence[str] = ()) -> bytes:
-    """What a process that sends these words is answered, until the other side hangs up."""
+    """The reply to a process that sends these bytes, until the other side closes the connection."""
     command = [*(prefix or [sys.executable]), "-c", TALK, str(port), words.hex()]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     assert done.returncode == 0, done.stderr
@@ -58,7 +58,7 @@ def talk(port: int, words: bytes, prefix: Sequence[str] = ()) -> bytes:
 
 
 def test_the_front_end_listens_nowhere(lab: Lab, front_end: int) -> None:
-    """It accepts no connection of any kind, also after it has built an index."""
+    """The front end accepts no connection of any kind, even after it has built an index."""
     with lab.database("listens"):
         lab.spark.range(100).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -67,14 +67,14 @@ def test_the_front_end_listens_nowhere(lab: Lab, front_end: int) -> None:
 
 
 def test_the_gateway_is_on_loopback(jvm: int, port: int) -> None:
-    """The driver's side listens on this machine's own address alone."""
+    """The driver's side only listens on the loopback address."""
     addresses = {address for address, p in listening(jvm) if p == port}
     assert addresses
     assert addresses <= LOOPBACK
 
 
 def test_the_gateway_wants_the_whole_token(front_end: int, port: int) -> None:
-    """No token, a wrong one and the first half of the right one reach no object."""
+    """No token, a wrong token, and the first half of the right token reach no object."""
     secret = environment(front_end)["PYSPARK_GATEWAY_SECRET"]
     assert len(secret) == 64
     right = f"A\n{secret}\n".encode()
@@ -90,7 +90,7 @@ def test_the_gateway_wants_the_whole_token(front_end: int, port: int) -> None:
 
 
 def test_another_user_is_refused_too(front_end: int, port: int) -> None:
-    """A process of another user of this machine gets no further, and cannot read the token."""
+    """Another user's process on this machine is refused, and cannot read the token."""
     setpriv = shutil.which("setpriv")
     if setpriv is None or os.geteuid() != 0:
         pytest.skip("needs root and setpriv to become another user")
@@ -104,7 +104,7 @@ def test_another_user_is_refused_too(front_end: int, port: int) -> None:
 
 
 def test_the_token_is_on_no_command_line(front_end: int) -> None:
-    """Whoever lists processes does not see it."""
+    """A list of processes does not show the token."""
     secret = environment(front_end)["PYSPARK_GATEWAY_SECRET"]
     for path in Path("/proc").iterdir():
         if path.name.isdecimal():
@@ -112,7 +112,7 @@ def test_the_token_is_on_no_command_line(front_end: int) -> None:
 
 
 def test_the_users_sessions_stay_what_they_were(lab: Lab) -> None:
-    """After statements and scans the driver's default and active sessions are the user's."""
+    """After statements and scans, the driver's default and active sessions are still the user's."""
     with lab.database("sessions_stay"):
         lab.spark.range(100).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -124,7 +124,7 @@ def test_the_users_sessions_stay_what_they_were(lab: Lab) -> None:
 
 
 def test_an_interrupted_front_end_cancels_nothing(lab: Lab, front_end: int) -> None:
-    """SIGINT to it may end it, but the jobs of users run on, and the context stays."""
+    """SIGINT may end the front end, but the users' jobs continue, and the context stays."""
     with lab.database("interrupted"):
         lab.spark.range(100).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

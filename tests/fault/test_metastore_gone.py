@@ -1,4 +1,4 @@
-"""The metastore dies under a statement: it fails in clear words or is done, and never by half."""
+"""If the metastore dies during a statement, the statement fails clearly or is done."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CREATE = "CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)"
 
 @pytest.fixture
 def index(user: Driver, server: CutMetastore) -> Iterator[Path]:
-    """The folder of an index on the table, dropped afterwards if it is still there."""
+    """The folder of an index on the table, which is dropped afterwards if it still exists."""
     user.sql(CREATE)
     (property_,) = user.sql("SHOW TBLPROPERTIES shop.t ('sieve.index.id_sieve')")
     yield root(server) / json.loads(property_[1])["uuid"]
@@ -25,12 +25,12 @@ def index(user: Driver, server: CutMetastore) -> Iterator[Path]:
 
 
 def root(server: CutMetastore) -> Path:
-    """Where the indexes of the database lie."""
+    """The root of the database's indexes."""
     return Path(server.conf["spark.sql.warehouse.dir"], "shop.db", ".sieve")
 
 
 def folders(server: CutMetastore) -> list[str]:
-    """The indexes that have a folder."""
+    """The folders of indexes."""
     return [path.name for path in root(server).iterdir()]
 
 
@@ -40,7 +40,7 @@ def is_registration(request: bytes) -> bool:
 
 
 def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) -> None:
-    """Statements fail and change nothing; afterwards the index is as it was."""
+    """Statements fail and change nothing, and afterwards the index is the same."""
     server.vanish()
     before = set(root(server).rglob("*"))
     for statement in (
@@ -57,7 +57,7 @@ def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) ->
 
 
 def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: Path) -> None:
-    """REFRESH and ALTER whose version is there are done: the metastore had no part in it."""
+    """REFRESH and ALTER succeed once their version exists, since they do not need the metastore."""
     server.before = lambda _: (index / "versions" / "2.json").exists()
     assert user.sql("REFRESH SIEVE INDEX ON shop.t FULL")[0][1] == 2
     server.start()
@@ -72,7 +72,7 @@ def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: P
 def test_gone_when_an_index_is_half_dropped(
     user: Driver, server: CutMetastore, index: Path
 ) -> None:
-    """DROP says what is left to do; the index is out of use, and the same DROP finishes it."""
+    """DROP reports what is left to do. The index is out of use, and a second DROP finishes it."""
     server.before = lambda _: (index / "versions" / "2.json").exists()
     with pytest.raises(DriverError, match=r"(?i)metastore.*DROP SIEVE INDEX again"):
         user.sql("DROP SIEVE INDEX ON shop.t (id)")
@@ -88,9 +88,10 @@ def test_gone_when_an_index_is_half_dropped(
 def test_gone_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, shown: list[str]
 ) -> None:
-    """Nobody can tell whether a write without a reply took place; CREATE says that SHOW will tell.
+    """The outcome of a write without a reply is unknown, so CREATE points to SHOW.
 
-    If it did, the index is whole; if not, there is none, and the same CREATE makes it.
+    If the write took effect, the index is whole. If not, there is no index, and a second CREATE
+    makes it.
     """
     setattr(server, moment, is_registration)
     with pytest.raises(DriverError, match=r"SIEVE_REGISTRATION_UNKNOWN.*SHOW SIEVE INDEXES"):
@@ -102,7 +103,7 @@ def test_gone_at_the_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # Files that a registration could have named are kept until they are known for dead.
+    # Files that a registration may name are kept until they are known to be unused.
     assert len(folders(server)) == (0 if shown else 1)
 
 
@@ -111,9 +112,9 @@ def test_gone_at_the_registration(
 def test_a_line_that_is_cut_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, times: int
 ) -> None:
-    """The server lives: the client asks again by itself, or CREATE asks what has become of it.
+    """The server survives: the client repeats the request, or CREATE asks for the outcome.
 
-    What was applied is not applied twice, what was not is not there; nothing is left behind.
+    An applied write is not applied twice, a lost write is missing, and nothing is left over.
     """
     left = times
 

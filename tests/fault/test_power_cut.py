@@ -1,4 +1,4 @@
-"""A power cut at every call: what was not synced is gone, names and contents alike."""
+"""A power cut at every call: unsynced names and contents are lost."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ Image = dict[Path, bytes | None]
 
 
 class Disk:
-    """Knows what has been synced, by listening to `os.fsync`.
+    """Records what has been synced, by observing `os.fsync`.
 
     Attributes:
-        images: what a power cut would have left, where that is not what it was a call before.
+        images: disk contents after a power cut at each call, if they differ from those at the call
+            before.
     """
 
     def __init__(self, warehouse: Warehouse, flushed: bool) -> None:
@@ -33,7 +34,7 @@ class Disk:
                 self.note(path)
 
     def note(self, path: Path) -> None:
-        """A file or a folder is as it is for good."""
+        """A file or a folder is now durable."""
         number = path.stat().st_ino
         if path.is_dir():
             self._names[number] = {one.name: one.stat().st_ino for one in path.iterdir()}
@@ -41,9 +42,9 @@ class Disk:
             self._contents[number] = path.read_bytes()
 
     def seam(self, what: str) -> None:
-        """The power might fail here."""
+        """A power cut may happen here."""
         if self._flushed and what.startswith("after list") and "/runs/" in what:
-            # The file system writes by itself what Spark's writer has not asked it to sync.
+            # The file system itself writes data that Spark's writer has not synced.
             folder = Path(what.partition("file:")[2])
             for path in (*folder.iterdir(), folder, folder.parent):
                 self.note(path)
@@ -69,13 +70,13 @@ class Disk:
 
 @pytest.fixture(autouse=True, params=MODES)
 def plain(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark(request.param):
         yield
 
 
 def restore(warehouse: Warehouse, properties: str, image: Image) -> None:
-    """The disk as the power cut has left it."""
+    """Restores the disk as the power cut has left it."""
     shutil.rmtree(warehouse.root, ignore_errors=True)
     (warehouse.folder / "t.properties").write_text(properties)
     for path, content in image.items():
@@ -90,7 +91,7 @@ def restore(warehouse: Warehouse, properties: str, image: Image) -> None:
 def test_a_power_cut_at_every_call(
     name: str, flushed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last version opens, or its checksums refuse what Spark had not written out yet."""
+    """The last version opens, or its checksums refuse data that Spark had not written yet."""
     warehouse, statement = prepared(tmp_path, name)
     disk = Disk(warehouse, flushed)
     fsync = os.fsync
@@ -117,6 +118,6 @@ def test_a_power_cut_at_every_call(
         assert again.files == 1, what
         age(warehouse)
         session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
-        # A folder without an intent may be anybody's.
+        # A folder without an intent may belong to another program.
         assert len([folder for folder in warehouse.root.iterdir() if any(folder.iterdir())]) == 1
     assert not flushed or told == done

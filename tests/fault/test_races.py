@@ -52,13 +52,13 @@ STEPS = {"files": 1, "ranges": 3}
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """No Spark is needed; from one order to the next."""
+    """Replaces Spark; the parameter is the distance between tested orders."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
 
 def versions(warehouse: Warehouse) -> list[str]:
-    """What each version of the only index changed, checked to be a chain."""
+    """The change of each version of the only index, checked to be a chain."""
     (index,) = warehouse.root.iterdir()
     past = history(LocalStore(), f"file:{index}")[::-1]
     for before, after in itertools.pairwise(past):
@@ -67,7 +67,7 @@ def versions(warehouse: Warehouse) -> list[str]:
 
 
 class Within:
-    """A seam in whose call of a number other statements run, to their end or until they fail."""
+    """A hook that runs other statements within the call of a given number."""
 
     def __init__(
         self, warehouse: Warehouse, at: int, statements: str, seam: Seam = no_fault
@@ -79,7 +79,7 @@ class Within:
         self._calls, self.struck = 0, ""
 
     def __call__(self, what: str) -> None:
-        # Two statements of one process do not both register at a time.
+        # Two statements of one process never register at the same time.
         if what.startswith("after") or " metastore " in what:
             return
         self._calls += 1
@@ -94,7 +94,7 @@ class Within:
 
 
 def one_within_another(folder: Path, name: str, other: str) -> int:
-    """Run one statement at each call of another; how many calls there are."""
+    """Runs one statement at each call of another; returns the number of calls."""
     for number in itertools.count(1):
         warehouse, statement = prepared(folder / f"{name} {other} {number}", name)
         within = Within(warehouse, number, OTHERS[other])
@@ -108,7 +108,7 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
         try:
             files, left = stable(warehouse, statement)
         except SieveError as error:
-            # Typed once more it finds that the other one has dropped the index.
+            # A second attempt finds that the other statement has dropped the index.
             if (error.condition, other) != ("SIEVE_UNKNOWN_INDEX", "drop"):
                 raise
             age(warehouse)
@@ -132,20 +132,20 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
     ],
 )
 def test_one_statement_within_another(name: str, other: str, tmp_path: Path) -> None:
-    """At whichever call of the one the other runs: no row is lost, no file in use is deleted."""
+    """Whichever call the other statement runs in, no row is lost and no used file is deleted."""
     assert one_within_another(tmp_path, name, other) >= 10
 
 
 @pytest.mark.soak
 def test_every_statement_within_every_other(tmp_path: Path) -> None:
-    """The same of all pairs."""
+    """All pairs of statements are tested."""
     names = ("create", "refresh", "optimize", "adopt", "disable", "set options", "vacuum", "drop")
     places = sum(one_within_another(tmp_path, name, other) for name in names for other in OTHERS)
     sys.stdout.write(f"{places} places for {len(OTHERS)} statements within {len(names)}\n")
 
 
 def cut_at(place: str) -> Callable[[str], None]:
-    """A seam that refuses to delete a member of an index's folder."""
+    """A hook that refuses to delete a member of an index's folder."""
 
     def seam(what: str) -> None:
         if re.fullmatch(rf"before delete .*/{place}", what):
@@ -159,7 +159,7 @@ def cut_at(place: str) -> Callable[[str], None]:
 def test_who_works_on_an_index_that_is_dropped_is_told_so(
     name: str, place: str, tmp_path: Path
 ) -> None:
-    """At whichever call of a statement the drop begins, and however far it comes."""
+    """The drop begins at any call of the statement, and may stop at any point."""
     ends = []
     for number in itertools.count(1):
         warehouse, statement = prepared(tmp_path / str(number), name)
@@ -174,7 +174,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
         age(warehouse)
         Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
         assert not list(warehouse.root.iterdir()), within.struck
-    # While it looks for its index there is none to use.
+    # There is no index yet while the statement looks for its index.
     found = sum(1 for _ in itertools.takewhile(lambda e: e != "SIEVE_INDEX_DROPPED", ends))
     assert set(ends[:found]) <= {"SIEVE_INDEX_NOT_USABLE", "done"}, ends
     assert set(ends[found:-1]) == {"SIEVE_INDEX_DROPPED"}, ends
@@ -185,7 +185,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
 def test_an_index_that_lost_its_first_version_is_not_taken_for_a_dropped_one(
     name: str, tmp_path: Path
 ) -> None:
-    """What removes the oldest files of a folder may have done it; its files stay."""
+    """Another tool may have deleted the folder's oldest files, so the remaining files stay."""
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
     (index,) = warehouse.root.iterdir()
@@ -202,7 +202,7 @@ def test_an_index_that_lost_its_first_version_is_not_taken_for_a_dropped_one(
 
 
 class Turns:
-    """Lets two statements go on phase by phase, one at a time, in a given order."""
+    """Runs two statements phase by phase, one at a time, in a given order."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self._left = list(order)
@@ -210,7 +210,10 @@ class Turns:
         self._running: int | None = None
 
     def run(self, who: int, session: Session, statement: str) -> list[str]:
-        """One of the statements, from its first turn on; its rows, or its error's condition."""
+        """Runs one of the statements from its first turn on.
+
+        Returns its rows, or its error's condition.
+        """
         self._wait(who)
         try:
             return [str(row[1]) for row in session.sql(statement)]
@@ -223,7 +226,7 @@ class Turns:
                 self._moved.notify_all()
 
     def seam(self, who: int) -> Callable[[str], None]:
-        """The seam of one of the two; a phase that comes again is none."""
+        """The hook of one of the two statements; repeated phases do not count."""
         phases = list(PHASES)
 
         def step(what: str) -> None:
@@ -247,7 +250,7 @@ class Turns:
 
 
 def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
-    """Two refreshes in full, in an order of their phases; the version that each tells of."""
+    """Two full refreshes in a given order of phases; the version that each one returns."""
     turns = Turns(order)
     with ThreadPoolExecutor(2) as pool:
         told = [
@@ -257,7 +260,10 @@ def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
 
 
 def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
-    """All 252 orders of two commits' five phases: one after the other explains what comes out."""
+    """There are 252 orders of two commits' five phases.
+
+    Each result equals that of a sequence of both.
+    """
     warehouse, _ = prepared(tmp_path, "disable")
     orders = [
         [0 if k in first else 1 for k in range(10)]
@@ -268,7 +274,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     both = 0
     for order in orders[::step]:
         told = sorted(int(version) for (version,) in in_order(warehouse, order))
-        # Who comes second stands on top of the first, or finds the table seen as late as by itself.
+        # The second version follows the first, or the table was seen as late as by the first.
         assert told in ([newest + 1, newest + 2], [newest + 1, newest + 1]), order
         newest = told[1]
         both += told[0] < told[1]
@@ -285,7 +291,10 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 
 
 def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
-    """Another began earlier, ends earlier and names none of them, and VACUUM deletes them."""
+    """Another refresh began earlier, ends earlier and names none of the runs.
+
+    Hence VACUUM deletes the runs.
+    """
     warehouse, refresh = prepared(tmp_path, "refresh")
     planned, go = threading.Event(), threading.Event()
 
@@ -313,9 +322,9 @@ def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
 
 
 def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
-    """Another began earlier and has more to tell, so that it takes in a part that this one shares.
+    """Another refresh began earlier and merges a part of the list that this refresh shares.
 
-    Both keep all runs. VACUUM deletes the part before this one is published.
+    Both refreshes keep all runs. VACUUM deletes the part before this refresh publishes.
     """
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])
@@ -344,7 +353,7 @@ def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
             go.set()
             other.join(60)
             assert parts(warehouse) == [40, 6]
-            # What the other took the place of is expired a moment later only.
+            # The replaced part only expires a moment later.
             time.sleep(0.05)
             assert Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")[0][1] == 2
 
@@ -355,7 +364,7 @@ def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
 
 
 def parts(warehouse: Warehouse) -> list[int]:
-    """Rows of each part of the list of locations."""
+    """The rows of each part of the location list."""
     (index,) = warehouse.root.iterdir()
     version = newest(LocalStore(), f"file:{index}")
     assert version is not None
@@ -364,7 +373,7 @@ def parts(warehouse: Warehouse) -> list[int]:
 
 @pytest.mark.parametrize("seen", [0, 1])
 def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path) -> None:
-    """A listing that forgets versions, all of them even, is no leave to delete what they name."""
+    """A listing that misses some or all versions does not permit deleting their files."""
 
     class Forgetful(SeamStore):
         def list(self, uri: str) -> Entries:
@@ -388,7 +397,7 @@ def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path
 
 @pytest.mark.parametrize("hours", [-10, 10])
 def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
-    """A build that began an hour ago keeps what it has claimed, and its folder."""
+    """A build that began an hour ago keeps its claimed files and its folder."""
 
     class Skewed(SeamStore):
         def now_ms(self, dir_uri: str) -> int:
@@ -413,7 +422,10 @@ def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
 def test_a_table_that_moves_while_its_index_is_refreshed(
     tmp_path: Path, renamed: dict[str, str]
 ) -> None:
-    """Files of the new name are not those that were read: the refresh fails and leaves nothing."""
+    """The files of the new name are not those that were read.
+
+    Therefore the refresh fails without leftovers.
+    """
     warehouse, statement = prepared(tmp_path, "refresh in full")
     (index,) = warehouse.root.iterdir()
     kinds = ("runs", "locations", "intents")
@@ -439,7 +451,7 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
 
 
 def test_vacuum_keeps_what_versions_share(tmp_path: Path) -> None:
-    """A run of an expired version that a later one names, and one whose claim was never settled."""
+    """A later version names a run of an expired version, and another run has a pending claim."""
     warehouse, _ = prepared(tmp_path, "refresh")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     (index,) = warehouse.root.iterdir()

@@ -1,4 +1,4 @@
-"""Whatever becomes of a table's files between build and query, any two things in a row."""
+"""Any two changes of a table's files in a row, between build and query."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from tests.fake_spark import EPOCH_S, MODES, Session, Warehouse, keys_of, withou
 
 @pytest.fixture(autouse=True, params=MODES)
 def mode(request: pytest.FixtureRequest) -> Iterator[str]:
-    """No Spark is needed."""
+    """Replaces Spark, which these tests do not need."""
     with without_spark(request.param):
         yield request.param
 
 
 def files(warehouse: Warehouse) -> list[Path]:
-    """The table's files, in the order of their names."""
+    """The table's files, sorted by name."""
     return sorted((warehouse.folder / "t").iterdir())
 
 
 def write(path: Path, keys: range, later_s: int) -> None:
-    """A file of these keys, and of a time of its own."""
+    """Writes a file with these keys and a given time."""
     path.write_text("\n".join(map(str, keys)))
     os.utime(path, (EPOCH_S + later_s, EPOCH_S + later_s))
 
 
 def append(warehouse: Warehouse) -> None:
-    """One file more."""
+    """Adds one file."""
     write(warehouse.folder / "t" / f"9{len(files(warehouse))}.txt", range(30, 50), 100)
 
 
 def delete(warehouse: Warehouse) -> None:
-    """One file less."""
+    """Deletes one file."""
     files(warehouse)[1].unlink()
 
 
 def overwrite(warehouse: Warehouse) -> None:
-    """All files are others."""
+    """Replaces all files."""
     for number, path in enumerate(files(warehouse)):
         path.unlink()
         write(path.with_name(f"8{number}{path.name}"), range(5 * number, 5 * number + 20), 200)
 
 
 def compact(warehouse: Warehouse) -> None:
-    """One file in place of two."""
+    """Replaces two files by one."""
     one, other = files(warehouse)[:2]
     keys = sorted(keys_of(str(one)) + keys_of(str(other)))
     for path in (one, other):
@@ -59,21 +59,21 @@ def compact(warehouse: Warehouse) -> None:
 
 
 def replace(warehouse: Warehouse) -> None:
-    """Other keys in a file of the same name and length, a second later."""
+    """Puts other keys into a file of the same name and length, a second later."""
     path = files(warehouse)[0]
     status = path.stat()
     write(path, range(40, 50), int(status.st_mtime) - EPOCH_S + 1)
 
 
 def lengthen(warehouse: Warehouse) -> None:
-    """Other keys in a file of the same name and time."""
+    """Puts other keys into a file of the same name and time."""
     path = files(warehouse)[-1]
     status = path.stat()
     write(path, range(10, 45), int(status.st_mtime) - EPOCH_S)
 
 
 def empty(warehouse: Warehouse) -> None:
-    """A file loses its rows."""
+    """Removes the rows of a file."""
     write(files(warehouse)[0], range(0), 400)
 
 
@@ -84,9 +84,9 @@ CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 def test_a_table_that_has_changed_twice(
     first: Callable[[Warehouse], None], mode: str, tmp_path: Path
 ) -> None:
-    """Every row is found before REFRESH; after it, no file is read for being unknown.
+    """Before REFRESH every row is found. After REFRESH no file is unknown.
 
-    With a refresh in between, and without.
+    There is a refresh between the two changes, or none.
     """
     for second, between in itertools.product(CHANGES, (True, False)):
         warehouse, _ = prepared(tmp_path / f"{second.__name__} {between}", "disable")
@@ -99,7 +99,7 @@ def test_a_table_that_has_changed_twice(
         Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
         fresh = [scan(warehouse, "t", key) for key in range(3, 51, 9)]
         assert [one.rows for one in fresh] == [one.rows for one in stale]
-        # Only files without rows are read for a key that is nowhere.
+        # A query for an absent key only reads files without rows.
         assert all((one.ranges > one.total) == (mode == "ranges") for one in fresh)
         bare = sum(path.stat().st_size == 0 for path in files(warehouse))
         assert [scan(warehouse, "t", key).files for key in (-1, 99)] == [bare, bare]

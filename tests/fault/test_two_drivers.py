@@ -1,4 +1,4 @@
-"""Drivers on one standalone metastore; and the metastore goes away under a statement."""
+"""Several drivers on one standalone metastore; and a metastore that dies during a statement."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ POINT = "SELECT count(*) FROM store.t WHERE id = 123"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That of further drivers."""
+    """The folder of further drivers."""
     return tmp_path_factory.mktemp("two")
 
 
 @pytest.fixture(scope="module")
 def one(user: Driver) -> Driver:
-    """A driver, which has made a table of ten files, and looks every second what others do."""
+    """A driver with a table of ten files, which checks every second for changes of others."""
     user.sql("SET spark.sieve.registry.ttl = 1s")
     user.sql("CREATE DATABASE store")
     user.sql(f"CREATE TABLE store.t USING parquet AS {ROWS}")
@@ -32,14 +32,14 @@ def one(user: Driver) -> Driver:
 
 @pytest.fixture(scope="module")
 def two(server: CutMetastore, folder: Path) -> Iterator[Driver]:
-    """Another driver, which knows of no proxy."""
+    """Another driver, which does not use the proxy."""
     conf = server.direct | {"spark.sieve.registry.ttl": "1s"}
     with driver(folder / "two", **conf) as it:
         yield it
 
 
 def reads(it: Driver, files: int) -> None:
-    """Before long the driver's point query reads so many files; it gives its row all the time."""
+    """Waits until the driver's point query reads this many files; the row must always be right."""
 
     def so() -> bool:
         it.send(POINT)
@@ -51,9 +51,9 @@ def reads(it: Driver, files: int) -> None:
 
 
 def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> None:
-    """And on what it disables and drops, within the registry's time.
+    """The driver also follows DISABLE and DROP, within the registry's time.
 
-    A registration that another tool writes back costs one warning, and the next CREATE mends it.
+    A registration that another tool restores costs one warning, and the next CREATE repairs it.
     """
     corrupt = one.logged("is read in full: index-corrupt")
     assert two.files(POINT) == 10
@@ -90,9 +90,9 @@ def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> No
 def test_a_driver_advises_by_what_others_have_scanned(
     server: CutMetastore, user: Driver, folder: Path
 ) -> None:
-    """With ``spark.sieve.history``, as far as they kept it when they ended; without a constant.
+    """With ``spark.sieve.history``, other drivers' scans count as of their end, without constants.
 
-    A damaged file is passed over. A driver that ends takes its front end with it.
+    A damaged file is ignored. A driver that ends also ends its front end.
     """
     conf = server.conf | {"spark.sieve.history": "true"}
     with driver(folder / "first", **conf) as first:
@@ -120,7 +120,7 @@ def test_a_driver_advises_by_what_others_have_scanned(
 
 @pytest.mark.usefixtures("one")
 def test_the_metastore_goes_away_under_a_create(server: CutMetastore, two: Driver) -> None:
-    """It says so and leaves no file, and its driver goes on."""
+    """The statement reports the failure and leaves no file, and its driver continues."""
     two.sql("CREATE SIEVE INDEX IF NOT EXISTS ON store.t (id) OPTIONS (error = 1)")
     root = Path(server.conf["spark.sql.warehouse.dir"], "store.db", ".sieve")
     before = {path.name for path in root.iterdir()}
