@@ -1,4 +1,4 @@
-"""The steps of a build, run one after another in this process as Spark runs them on executors."""
+"""Runs the steps of a build in this process, as Spark runs them on executors."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Built:
     ends: list[Ends]
 
     def keep(self, wanted):
-        """Files that may hold a value in the key ranges, as an in-memory version answers."""
+        """The files that may hold a value in the key ranges, as an in-memory version answers."""
         found = self.locations_in(wanted.intervals)
         if self.maps and wanted.hashes is not None:
             found &= np.logical_or.reduce([one.locations_of(wanted.hashes) for one in self.maps])
         return found | (wanted.null & (self.nulls > 0)) | (wanted.nan & (self.nans > 0))
 
     def locations_in(self, intervals):
-        """Files that may hold a key code in any interval."""
+        """The files that may hold a key code in any interval."""
         found = np.zeros(len(self.rows), np.bool_)
         self.chunk.mark(merge(intervals), found)
         return found
@@ -71,16 +71,17 @@ def build(
 
     Args:
         files: one Arrow array per file.
-        encoder: of their type.
+        encoder: the encoder for the arrays' type.
         shape: one of `SHAPES`.
-        budget: bytes.
-        hashes: of each file's values, if codes are not exact and the shape is `map`.
+        budget: maximum number of bytes.
+        hashes: hashes of each file's values, if codes are not exact and the shape is `map`.
         batch: rows per batch, and number of values at which a task cuts its buffer.
         tasks_a_file: number of tasks that share the batches of each file.
         borders: key codes that split the domain into stretches.
-        bits: of a map's fingerprints.
-        payback: cost per byte below the budget, as for the budget `auto`; None: use the budget.
-        sizes: bytes of each file; None: all alike.
+        bits: number of bits of a map's fingerprints.
+        payback: cost per byte below the budget, as for the budget `auto`; None uses the whole
+            budget.
+        sizes: bytes of each file; None means equal files.
     """
     encoded = [encoder.encode(values) for values in files]
     keys = np.concatenate([e.codes[e.valid & ~e.nan] for e in encoded])
@@ -126,7 +127,7 @@ def _stop(query_model, n_files, budget, payback):
 
 
 def _payloads(cuts, query_model, shape, budget, sizes, borders, stop):
-    """The segments' bytes."""
+    """The bytes of the segments."""
     if shape == "sieve":
         cuts = cuts.sort_by([("first", "ascending"), ("location", "ascending")])
         pairs = cuts.select(["first", "location", "rows"]).combine_chunks().to_batches()
@@ -190,7 +191,7 @@ def _hashed(files, hashes):
 
 
 def _batches(files, size):
-    """Batches of values, or of their hashes, with their files."""
+    """Batches of values, or of hashes of values, with their files."""
     for number, values in enumerate(files):
         columns = [values, pa.array(np.full(len(values), number, np.int32))]
         whole = pa.RecordBatch.from_arrays(columns, names=["key", "location"])

@@ -17,7 +17,7 @@ from spark_session import start_session
 
 
 def main(archive: str) -> None:
-    """Runs what drivers typically do, and archives the classes that this loads."""
+    """Runs what drivers typically do, and archives the classes that were loaded."""
     os.environ["SPARK_SUBMIT_OPTS"] = (
         f"{JVM_OPTIONS} -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
     )

@@ -12,8 +12,8 @@ def sieve(folder: Path, *args: str, **environ: str) -> str:
     """Runs ``sieve`` in a folder to its end and returns its standard output.
 
     Args:
-        folder: its working directory.
-        args: its command line.
+        folder: working directory of the command.
+        args: arguments of the command.
         environ: environment variables added to those of the test run.
     """
     done = subprocess.run(

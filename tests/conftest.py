@@ -17,16 +17,17 @@ from spark_session import THRIFT_PORT, Lab, start_session
 from xdist.scheduler import LoadFileScheduling
 
 # Every JVM of a test run lives for seconds or minutes: drivers, executors, metastores, beeline. The
-# second compiler and a parallel collector would first cost two cores more than they save later (a
-# third of the run's CPU time). With one compiler the JVM reserves a fifth of the usual code cache.
-# Spark's generated code fills that, and code is then swept and compiled again (another sixth).
-# Class data outgrows at once the 21 MB at which a JVM first collects everything.
+# second compiler and a parallel collector would cost more at first than they save later (a third of
+# the run's CPU time). With one compiler, the JVM reserves a fifth of the usual code cache. Spark's
+# generated code fills that cache, and code is then discarded and compiled again (another sixth).
+# Class data soon exceeds the 21 MB at which a JVM first collects everything.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m"
 )
 os.environ.setdefault("JDK_JAVA_OPTIONS", JVM_OPTIONS)
-# A heap starts with a 64th of the machine's memory, a third of it for new objects: they would be
-# collected every second, and what lives a little longer be copied each time.
+# By default, a heap starts with a 64th of the machine's memory, a third of it for new objects. New
+# objects would then be collected every second, and objects that live a little longer would be
+# copied each time.
 _HEAP = "-Xms896m -Xmn512m"
 # Uses the class archive that `make test` has made, if any: it halves a driver's start-up time.
 _ARCHIVE = Path(__file__).parent.parent / "build" / "spark-4.1.jsa"
@@ -48,7 +49,7 @@ SHARING = {
 
 
 class _OneSite(LoadFileScheduling):
-    """Runs each file's tests on one worker, and so all those that share servers."""
+    """Runs each file's tests on one worker; tests that share servers also run on one worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         for start, servers in SHARING.items():
@@ -75,7 +76,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The Spark session of the test run."""
     with socket.create_server(("localhost", 0)) as free:
         port = str(free.getsockname()[1])
-    # Hive keeps the settings of its first use of the metastore; the server itself starts later.
+    # Hive keeps the settings of its first use of the metastore, so the port is set before the
+    # server starts.
     spark = start_session(tmp_path_factory.mktemp("spark"), **{THRIFT_PORT: port})
     yield Lab(spark)
     spark.stop()

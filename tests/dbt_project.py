@@ -1,4 +1,4 @@
-"""The project `examples/dbt` with the package `integrations/dbt`, run as its users run it."""
+"""Runs the project `examples/dbt` with the package `integrations/dbt` as users do."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DBT = HOME / "build" / "dbt" / "bin" / "dbt"
 
 
 class Project:
-    """A copy of the example, beside a copy of the package, on a server of Spark.
+    """A copy of the example and a copy of the package, on a Spark server.
 
     Args:
-        folder: where the copies go.
-        port: of the server.
-        target: of the profile.
+        folder: folder of the copies.
+        port: port of the server.
+        target: target of the dbt profile.
     """
 
     def __init__(self, folder: Path, port: int, target: str = "dev") -> None:
@@ -35,7 +35,7 @@ class Project:
         self.dbt("deps")
 
     def dbt(self, *args: str, fails: bool = False) -> str:
-        """What a command of dbt prints."""
+        """The output of a dbt command."""
         done = subprocess.run(
             [DBT, "--no-send-anonymous-usage-stats", *args, *self._options(args)],
             cwd=self.folder,
@@ -52,14 +52,14 @@ class Project:
         return ["--profiles-dir", ".", *target]
 
     def change(self, model: str, old: str, new: str) -> None:
-        """Another text in the file of a model."""
+        """Replaces a text in the file of a model."""
         file = self.folder / "models" / f"{model}.sql"
         text = file.read_text()
         assert old in text
         file.write_text(text.replace(old, new))
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
-        """The rows of a statement of a session of its own."""
+        """The rows of a statement in a new session."""
         with thrift_session(self._port) as connection:
             cursor = connection.cursor()
             cursor.execute(text)
@@ -71,12 +71,12 @@ class Project:
         return {(table, index): (state, version) for table, index, state, version in rows}
 
     def changes(self, table: str, index: str) -> list[str]:
-        """What the versions of an index did, the newest first."""
+        """The changes of an index's versions, newest first."""
         rows = self.sql(f"SELECT index, change FROM sieve_versions('shop.{table}')")
         return [change for name, change in rows if name == index]
 
     def check(self, query: str, at_most: int) -> None:
-        """The same rows with the index and without, and few files read."""
+        """Checks that rows are the same with and without the index, and that few files are read."""
         with thrift_session(self._port) as connection:
             cursor = connection.cursor()
             answers = []

@@ -1,4 +1,4 @@
-"""Segments of entries over grids, drawn at random: what payloads of intervals and runs hold."""
+"""Random segments of entries over grids, as payloads of intervals and runs contain them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def segments_of_cells(draw: st.DrawFn, most: int = 4) -> list[Cells]:
         borders = sorted({*borders, min(borders[-1] + draw(st.integers(1, 9)), GREATEST)})
     ends = list(zip(borders[::2], borders[1::2], strict=False)) or [(borders[0], borders[0])]
     if len(ends) > 1 and draw(st.booleans()):
-        # The second one begins right behind the first.
+        # The second segment begins directly after the first.
         ends[0] = (ends[0][0], ends[1][0] - 1)
     return [draw(_cells(*pair)) for pair in ends]
 
@@ -34,12 +34,12 @@ def segments_of_cells(draw: st.DrawFn, most: int = 4) -> list[Cells]:
 @st.composite
 def _cells(draw: st.DrawFn, first: int, last: int) -> Cells:
     span = last - first
-    # At least 2^-16 of the codes a cell, so that records are short enough to be packed.
+    # A cell has at least 2^-16 of the codes, so that records are short enough to be packed.
     least = max(0, span.bit_length() - 16)
     shift = [draw(st.integers(least, 63))]
     start = [0]
     if span > 1 and draw(st.booleans()):
-        # As a payload has it, the width of a piece has few bits.
+        # As in a payload, the width of a piece has few significant bits.
         start.append(1 << draw(st.integers(0, span.bit_length() - 1)))
         shift.append(draw(st.integers(least, 63)))
     grid = Grid.of(first, last, np.array(start, np.uint64), np.array(shift, np.uint8))

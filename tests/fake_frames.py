@@ -1,7 +1,8 @@
-"""Data frames without Spark, in place of PySpark's: rows in partitions, computed at once.
+"""Data frames without Spark that replace PySpark's: rows in partitions, computed at once.
 
-The steps of a build run in them as on executors: on Arrow batches of few rows, a partition at a
-time. Only what `sieve` uses is there. `use` puts the functions of columns in place.
+The steps of a build run in these frames as on executors: on Arrow batches of few rows, one
+partition at a time. The frames only have what `sieve` uses. `use` installs the functions of
+columns.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class Col:
     """A column: its value in a row, and its name.
 
     Attributes:
-        source: the column whose type it has, if it has none of its own.
-        fold: what an aggregate makes of the values of all rows.
+        source: the column that determines the type of a column without its own type.
+        fold: the function by which an aggregate combines the values of all rows.
     """
 
     of: Callable[[Values], Any]
@@ -61,11 +62,11 @@ class Col:
     fold: Callable[[list[Any]], Any] | None = None
 
     def alias(self, name: str) -> Col:
-        """The same under another name."""
+        """The same column under another name."""
         return replace(self, name=name)
 
     def cast(self, name: str) -> Col:
-        """Of another type: an integer, or the bytes of a text."""
+        """The column converted to another type: an integer, or the bytes of a text."""
         of = self.of
         made, type_ = {"int": (int, pa.int32()), "binary": (_bytes, pa.binary())}[name]
         return replace(self, of=lambda row: None if of(row) is None else made(of(row)), type=type_)
@@ -85,15 +86,15 @@ class Col:
         return Col(lambda row: self.of(row) / by)
 
     def isin(self, values: Sequence[Any]) -> Col:
-        """Whether it is one of these."""
+        """Whether the value is one of the given values."""
         return Col(lambda row: self.of(row) in values)
 
     def isNotNull(self) -> Col:  # noqa: N802 - PySpark's name
-        """Whether there is a value."""
+        """Whether the value is not NULL."""
         return Col(lambda row: self.of(row) is not None)
 
     def otherwise(self, value: Col) -> Col:
-        """What stands where the condition of `when` does not hold."""
+        """The value if the condition of `when` does not hold."""
 
         def of(row: Values) -> Any:
             found = self.of(row)
@@ -114,7 +115,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _hashed(value: Any) -> int:
-    """Spark's hash of text and bytes; numbers, whose hashes are never used, have some hash."""
+    """Spark's hash of text and bytes; a number gets an arbitrary hash, which is never used."""
     if value is None:
         return 42
     return int(hash_bytes([_bytes(value)]).view(np.int64)[0])
@@ -158,7 +159,7 @@ functions = SimpleNamespace(
 
 @dataclass(frozen=True)
 class Cluster:
-    """What frames of one session share.
+    """The shared state of the frames of one session.
 
     Attributes:
         calls: names of the calls that have an effect, in order.
@@ -171,7 +172,7 @@ class Cluster:
     sent: list[Any] = field(default_factory=list)
 
     def broadcast(self, value: Any) -> Any:
-        """Keeps a value until it is destroyed."""
+        """Stores a value until it is destroyed."""
         self.sent.append(value)
         return SimpleNamespace(value=value, destroy=lambda: self.sent.remove(value))
 
@@ -222,11 +223,11 @@ class Frame:
         return replace(self, types=types, parts=parts)
 
     def withColumn(self, name: str, column: Col) -> Frame:  # noqa: N802 - PySpark's name
-        """With a column more, or another one in its place."""
+        """Adds a column, or replaces the column of that name."""
         return self.select(*(column.alias(n) if n == name else n for n in self.columns))
 
     def drop(self, name: str) -> Frame:
-        """Without a column."""
+        """Removes a column."""
         return self.select(*(n for n in self.columns if n != name))
 
     def where(self, condition: Col | str) -> Frame:
@@ -244,24 +245,24 @@ class Frame:
         return self._of((row for row in part if draw.random() < fraction) for part in self.parts)
 
     def distinct(self) -> Frame:
-        """Each row once."""
+        """The distinct rows."""
         return self._of([{tuple(row.items()): row for row in self.rows}.values()])
 
     def orderBy(self, name: str) -> Frame:  # noqa: N802 - PySpark's name
-        """In order."""
+        """Sorts the rows."""
         return self._of([sorted(self.rows, key=lambda row: row[name])])
 
     def sortWithinPartitions(self, *names: str) -> Frame:  # noqa: N802 - PySpark's name
-        """Each partition in order."""
+        """Sorts each partition."""
         return self._of(sorted(p, key=lambda row: [row[n] for n in names]) for p in self.parts)
 
     def coalesce(self, n: int) -> Frame:
-        """In one partition."""
+        """Moves all rows to one partition."""
         assert n == 1
         return self._of([self.rows])
 
     def repartition(self, n: int, name: str = "") -> Frame:
-        """Rows in the partition of a value's hash; without a name, in one."""
+        """Moves rows to the partition of a value's hash; without a name, to one partition."""
         self.cluster.calls.append(f"repartition {n}")
         if not name:
             assert n == 1
@@ -270,7 +271,7 @@ class Frame:
         return self._of([row for row in self.rows if place(row[name]) == k] for k in range(n))
 
     def repartitionByRange(self, n: int, name: str) -> Frame:  # noqa: N802 - PySpark's name
-        """Rows of one value in one partition, which are in order."""
+        """Moves rows of one value to one partition; the partitions are in order."""
         self.cluster.calls.append(f"repartitionByRange {n}")
         values = np.unique([row[name] for row in self.rows])
         borders = values[np.arange(1, n) * len(values) // n]
@@ -279,34 +280,34 @@ class Frame:
         return self._of([row for at, row in rows if at == k] for k in range(n))
 
     def unionByName(self, other: Frame) -> Frame:  # noqa: N802 - PySpark's name
-        """The partitions of both."""
+        """The partitions of both frames."""
         assert other.types == self.types
         return self._of([*self.parts, *other.parts])
 
     def persist(self, _level: object) -> Frame:
-        """Notes the call."""
+        """Records the call."""
         self.cluster.calls.append("persist")
         return self
 
     def unpersist(self) -> None:
-        """Notes the call."""
+        """Records the call."""
         self.cluster.calls.append("unpersist")
 
     def groupBy(self, *names: str) -> Groups:  # noqa: N802 - PySpark's name
-        """The rows by the values of some columns."""
+        """Groups the rows by the values of some columns."""
         groups: dict[tuple[Any, ...], list[Values]] = {}
         for row in self.rows:
             groups.setdefault(tuple(row[n] for n in names), []).append(row)
         return Groups(self, names, groups)
 
     def agg(self, *columns: Col) -> Frame:
-        """Aggregates of all rows, one row even of none."""
+        """Aggregates all rows to one row, also if there are no rows."""
         return Groups(self, (), {(): self.rows}).agg(*columns)
 
     def mapInArrow(  # noqa: N802 - PySpark's name
         self, step: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]], schema: str
     ) -> Frame:
-        """A step over the batches of each partition; its output must have the schema."""
+        """Applies a step to the batches of each partition; its output must have the schema."""
         self.cluster.calls.append("mapInArrow")
         types = {n: _TYPES[t] for n, t in re.findall(r"(\w+) ([\w<>]+)", schema)}
         wanted = pa.schema(list(types.items()))
@@ -332,7 +333,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Groups:
-    """Rows by key."""
+    """Rows grouped by key."""
 
     frame: Frame
     names: Sequence[str]
@@ -374,12 +375,12 @@ class _Writer:
                     table,
                     folder / f"part-{number}.parquet",
                     compression=self.options["compression"],
-                    # Spark's would be cut to their first byte.
+                    # Spark's statistics would be truncated to one byte.
                     write_statistics=self.options["parquet.statistics.truncate.length"] != 1,
                 )
 
 
 def use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Puts the functions of these frames in place of PySpark's."""
+    """Replaces PySpark's functions by the functions of these frames."""
     for module in _MODULES:
         monkeypatch.setattr(module, "sf", functions)

@@ -1,6 +1,6 @@
-"""Scans without Spark: a query for one key of a table of `fake_spark`, as the shim would prune it.
+"""Scans without Spark: a query for one key of a `fake_spark` table, pruned as by the shim.
 
-The front end's part is real: the request, the look-up, the answer and its dictionary of files.
+The front end's part is real: the request, the look-up, the answer, and its dictionary of files.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Scan:
         rows: for each file, the number of rows with the key.
         files: number of files read.
         total: number of files.
-        ranges: number of ranges that the answer knows, of all files.
-        used: ``name@version`` of the indexes used.
-        reasons: why others were not used.
+        ranges: number of ranges of all files that the answer knows.
+        used: ``name@version`` of the used indexes.
+        reasons: the reasons why other indexes were not used.
     """
 
     rows: Counter[str]
@@ -60,7 +60,7 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
         )
     ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
     listed = warehouse.files(name)
-    # Of each file that the answer knows, its ranges, and those that are not read.
+    # For each file that the answer knows, its ranges, and the skipped ranges.
     ranges = 0
     skipped: dict[tuple[str, int, int], list[bool]] = {}
     cuts: dict[tuple[str, int, int], list[int]] = {}

@@ -1,9 +1,9 @@
 """Statements without Spark: fakes over a table of text files and a one-file metastore.
 
-Everything of an index is real: grammar, statements, stores, index files, and pruning. Fakes replace
-only Spark: the catalog's entry point, the reading of a column and the writing of a run. A statement
-then takes milliseconds, so tests can inject a fault at each of its calls, and kill processes by the
-hundred. Locations are files, or ranges of three keys of each file.
+Everything about an index is real: grammar, statements, stores, index files, and pruning. Fakes only
+replace Spark: the catalog's entry point, the reading of a column and the writing of a run. A
+statement then takes milliseconds, so tests can inject a fault at each of its calls, and kill
+processes by the hundred. Locations are files, or ranges of three keys of each file.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Access:
         self._warehouse, self._name, self._seam = warehouse, name, seam
 
     def kind(self) -> str:
-        return "".join("files")  # made anew each time, as py4j has it
+        return "".join("files")  # a new string each time, as in py4j
 
     def info(self) -> str:
         return json.dumps(self._warehouse.info(self._name))
@@ -213,7 +213,7 @@ class MetastoreFault(PySparkException):
 
 @contextmanager
 def calling(seam: Seam, what: str, of: str) -> Iterator[None]:
-    """Reports one call of a store or a metastore to the seam, before and after."""
+    """Reports a call of a store or a metastore to the seam, before and after the call."""
     seam(f"before {what} {of}")
     yield
     seam(f"after {what} {of}")
@@ -276,7 +276,7 @@ class SeamStore(LocalStore):
 
 @dataclass(frozen=True, slots=True)
 class PlainStatement(StatementContext):
-    """A statement context in a warehouse."""
+    """The context in which a statement runs in a warehouse."""
 
     warehouse: Warehouse = field(kw_only=True)
     seam: Seam = field(kw_only=True)
@@ -357,7 +357,7 @@ class Session:
         return json.dumps(self.recorded)
 
     def tables(self) -> Session:
-        """What the driver knows of tables."""
+        """The driver's knowledge of tables."""
         return self
 
     def list(self, _session: Any, _database: str) -> str:
@@ -410,10 +410,10 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 
 @contextmanager
 def without_spark(mode: str = "files") -> Iterator[None]:
-    """Replaces Spark in builds within the block, and waits for no disk.
+    """Replaces Spark in builds within the block, and does not sync files.
 
-    In the mode ``ranges``, every file of more than `KEYS_A_RANGE` keys is cut. A killed process
-    leaves to the system what it has written, synced or not; `test_power_cut` listens to the calls.
+    In the mode ``ranges``, every file of more than `KEYS_A_RANGE` keys is cut. The writes of a
+    killed process survive, synced or not; `test_power_cut` observes the syncs.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)

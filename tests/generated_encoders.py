@@ -1,4 +1,4 @@
-"""Strategies for encoders of strings and binary, with split points related to the values or not."""
+"""Strategies for encoders of strings and binary, with split points near the values or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BYTES = st.one_of(
 
 @st.composite
 def splits(draw, values):
-    """Split points near some values or at random, with an alphabet or without."""
+    """Split points near some values or at random, with or without an alphabet."""
     near = st.builds(lambda value, cut, more: value[:cut] + more, values, st.integers(0, 30), SHORT)
     starts = draw(st.sets(st.one_of(near, BYTES).map(lambda s: s.rstrip(b"\0")), min_size=1))
     points = [Point(start, draw(st.integers(0, len(start)))) for start in sorted(starts)]
@@ -31,14 +31,17 @@ def splits(draw, values):
 
 @st.composite
 def encoders(draw, values, kind="binary"):
-    """Encoders of strings or binary: with a prefix of a value or without, and with split points."""
+    """Encoders of strings or binary, with or without a value's prefix, and with split points."""
     prefix = draw(st.one_of(st.just(b""), values, SHORT))
     cut = values.map(lambda value: value.removeprefix(prefix))
     return Encoder(kind, prefix, draw(splits(cut)))
 
 
 def encoders_for(kind, values):
-    """Encoders that a run can have: with prefixes, split points and windows, fitting it or not."""
+    """Encoders that a run can have.
+
+    Prefixes, split points and windows may fit the values or not.
+    """
     if kind.name.startswith("decimal(38"):
         low = st.sampled_from(kind.values).map(lambda value: value - (value > 0))
         windows = st.builds(Window, low, st.sampled_from([0, 20, 63, 64]))

@@ -1,4 +1,4 @@
-"""Random SQL predicates over a generated table; none raises an error on any of its rows."""
+"""Random SQL predicates over a generated table; no predicate raises an error on any row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) ->
     if rng.random() < 0.04:
         constant = rng.choice(["TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"])
         return rng.choice([constant, "p = 'a'", "p IS NULL", "rid % 3 = 0"])
-    # Mostly indexed columns: a conjunction of terms that no index can evaluate proves little.
+    # Most terms use indexed columns, because a conjunction that no index can evaluate proves
+    # little.
     indexed = [c for c in table.columns if c.sql in table.indexed]
     column = rng.choice(indexed if rng.random() < 0.8 else list(table.columns))
     (form,) = rng.choices(list(_LEAVES), list(_LEAVES.values()))
@@ -67,7 +68,7 @@ _LITERALS: Mapping[str, Callable[[Any], str]] = {
 
 
 def _value(rng: random.Random, column: GeneratedColumn) -> Any:
-    """Usually a value that occurs; otherwise one near it, or a random one of the type."""
+    """Usually a value that occurs, sometimes a value near it, or a random value of the type."""
     value = rng.choice(column.pool) if rng.random() < 0.7 else column.kind.draw(rng)
     if rng.random() < 0.8:
         return value

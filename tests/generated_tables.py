@@ -1,4 +1,4 @@
-"""Random tables: columns of all types that can be indexed, with values that break statistics."""
+"""Random tables: columns of all indexable types, with values that break statistics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ZONES = (
 ).split()
 FORMATS = ("parquet", "parquet", "parquet", "orc", "orc", "csv", "json")
 _MICROS_PER_DAY = 86_400_000_000
-# Instants around which clocks were set back or a day was skipped, in the zones above.
+# Instants at which clocks were set back or a day was skipped, in the zones above.
 _TURNS = tuple(
     int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp()) * 1_000_000
     for text in (
@@ -115,7 +115,7 @@ def _decimal(precision: int, scale: int) -> Callable[[random.Random], Decimal]:
 def _days(rng: random.Random) -> int:
     how = rng.random()
     if how < 0.1:
-        # 0001-01-01, the days around the Gregorian reform, 9999-12-31.
+        # The days are 0001-01-01, the days around the Gregorian reform, and 9999-12-31.
         return rng.choice([-719162, -141428, -141427, -141418, -141417, 2932896])
     if how < 0.3:
         return rng.choice(_TURNS) // _MICROS_PER_DAY + rng.randint(-2, 2)
@@ -223,7 +223,7 @@ def _write(
 
 
 def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: int) -> list[Any]:
-    """A file's values: from a part of the pool, so that files differ, with NULLs."""
+    """A file's values: from a part of all values, so that files differ, with NULLs."""
     pool = column.pool
     how = rng.random()
     if how < 0.6:

@@ -1,4 +1,4 @@
-"""Values of every type that can be indexed, both ends of its range included."""
+"""Values of every indexable type, including both ends of its range."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type: its Arrow name, and values with both ends of its range."""
+    """A column type: its Arrow name, and values including both ends of its range."""
 
     name: str
     arrow: pa.DataType

@@ -1,4 +1,4 @@
-"""Index versions on disk made without Spark, and a store that records reads."""
+"""Index versions on disk, made without Spark, and a store that records reads."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_run(
     locations: int,
     run_id: RunId = RUN,
 ) -> RunRef:
-    """Writes a run of a number of locations, with these segments in each of its files."""
+    """Writes a run over `locations` locations, with these segments in each of its files."""
     written = []
     (folder / "runs" / run_id).mkdir(parents=True)
     for number, rows in enumerate(files):
@@ -97,7 +97,7 @@ def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) ->
 
 
 def plain_locations(n: int) -> Locations:
-    """A number of files of ten rows each, without NULLs and NaNs."""
+    """A list of files with ten rows each, without NULLs and NaNs."""
     ones = np.ones(n, np.int64)
     paths = tuple(f"{ROOT}/{k}" for k in range(n))
     return Locations(paths, states_of(n), ones, ones, ones * 10, ones * 0, ones * 0, np.arange(n))
@@ -110,6 +110,6 @@ class CountingStore(LocalStore):
     read_names: list[str] = field(default_factory=list)
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """Reads, and records the name."""
+        """Reads a file, and records its name."""
         self.read_names.append(base_name(uri))
         return LocalStore.read(self, uri, limit)

@@ -1,6 +1,6 @@
 """Writers in separate processes, to be killed, stopped, or run concurrently.
 
-A fork server without JVM and threads has loaded their modules already, so a writer costs
+A fork server without JVM and threads has already loaded their modules, so a writer costs
 milliseconds.
 """
 
@@ -45,11 +45,12 @@ def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signa
     """Runs a statement and sends this process a signal at its n-th matching call.
 
     Args:
-        folder: of the warehouse.
-        statement: to run.
+        folder: folder of the warehouse.
+        statement: the statement to run.
         at: prefix of the names of the calls that are counted.
-        number: the call, from 1; the process ends with status 0 if there are fewer.
-        how: SIGKILL or SIGSTOP.
+        number: number of the call, from 1; if there are fewer calls, the process ends with status
+            0.
+        how: the signal, SIGKILL or SIGSTOP.
     """
     calls = 0
 
@@ -102,7 +103,7 @@ def busy(folder: Path, seed: int, statements: int, out: Path) -> None:
 
 
 def watching(folder: Path, seed: int, reads: int, stop: Path, out: Path) -> None:
-    """Scans the table until ``stop`` exists, ``reads`` times at least; fails on a lost row."""
+    """Scans the table at least ``reads`` times, until ``stop`` exists; fails on a lost row."""
     chance, warehouse = random.Random(seed), Warehouse(folder)
     done = used = 0
     while done < reads or not stop.exists():

@@ -8,7 +8,7 @@ import socket
 
 
 def free_ports(count: int) -> list[int]:
-    """Below those that the system gives out by itself: what is free now stays free."""
+    """Free ports below the range from which the system assigns ports, so they stay free."""
     ports: list[int] = []
     while len(ports) < count:
         port = secrets.randbelow(10_000) + 20_000

@@ -33,15 +33,16 @@ COMPILED = {
 FRUGAL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
-    # Spark's shells log nothing below warnings, but only after they have made each message.
+    # Spark's shells show nothing below warnings, but by default they format each message first.
     "spark.log.level": "WARN",
-    # What the UI would show of each plan.
+    # This is the format of each plan in the UI.
     "spark.sql.ui.explainMode": "simple",
-    # Spark clears a buffer of a block for each broadcast (4 MB) and of a page for each sort or
-    # aggregation (32 MB), and tests have a few kB for them: a tenth of a query's CPU time.
+    # For each broadcast, Spark clears a buffer of one block (4 MB), and for each sort or
+    # aggregation one of a page (32 MB). Tests have a few kB of data, so smaller buffers save a
+    # tenth of a query's CPU time.
     "spark.broadcast.blockSize": "128k",
     "spark.buffer.pageSize": "1m",
-    # Time that each listener takes, of which no test asks.
+    # No test needs the times of the listeners.
     "spark.scheduler.listenerbus.metrics.maxListenerClassesTimed": "0",
 }
 """Settings of any driver of the tests, for it has few rows and two cores."""
@@ -65,7 +66,7 @@ class Answer:
 
 
 class Lab:
-    """Runs SQL in one session, with the index and without."""
+    """Runs SQL in one session, with and without the index."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -75,7 +76,7 @@ class Lab:
         return [tuple(row) for row in self.spark.sql(text).collect()]
 
     def run(self, text: str) -> Answer:
-        """Rows and files read, from Spark's own scan metrics after the query."""
+        """The rows and the number of files read, from Spark's own scan metrics after the query."""
         frame = self.spark.sql(text)
         rows = Counter(repr(tuple(row)) for row in frame.collect())
         return Answer(rows, files_read(frame))
@@ -116,7 +117,7 @@ class Lab:
         return [row.asDict() for row in self.spark.sql(f"EXPLAIN SIEVE {query}").collect()]
 
     def files(self, table: str = "t") -> list[Path]:
-        """A table's data files, in the order of their names."""
+        """A table's data files, sorted by name."""
         uris = self.spark.table(table).inputFiles()
         return sorted(Path(uri.removeprefix("file:")) for uri in uris)
 
@@ -147,7 +148,7 @@ class Lab:
 
     @contextmanager
     def database(self, name: str) -> Iterator[str]:
-        """A new database, current within the block and dropped with all its contents after it."""
+        """Creates a database, makes it current within the block, and drops it afterwards."""
         self.spark.sql(f"CREATE DATABASE {name}")
         self.spark.sql(f"USE {name}")
         try:
@@ -158,7 +159,7 @@ class Lab:
 
 
 def together(queries: Iterable[str]) -> str:
-    """A query with the rows of many, numbered, for a fraction of what each takes by itself."""
+    """A query with the numbered rows of many queries, for a fraction of their total time."""
     row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
     branches = (f"SELECT {k} AS k, {row} AS r FROM ({query})" for k, query in enumerate(queries))
     return " UNION ALL ".join(branches)
@@ -189,7 +190,7 @@ def scans(plan: Any) -> Iterator[Any]:
 
 
 def shown_scans(lab: Lab, query: str) -> list[dict[str, str]]:
-    """The scans of a query that has run, each with what the SQL tab shows at its node."""
+    """The scans of a query that has run, with the text of each scan's node in the SQL tab."""
     lab.sql(query)
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     store = lab.spark._jsparkSession.sharedState().statusStore()
@@ -208,7 +209,7 @@ def shown_scans(lab: Lab, query: str) -> list[dict[str, str]]:
 
 
 def start_session(folder: Path, **conf: str) -> SparkSession:
-    """A local session on an embedded Derby metastore below ``folder``, as spark-sql has it."""
+    """Starts a local session on an embedded Derby metastore below ``folder``, like spark-sql's."""
     remember_names()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -235,7 +236,7 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
         jars = (shim_jar(find_spark(os.environ)), _QUICK_FILES)
         settings["spark.jars"] = ",".join(f"local:{jar}" for jar in jars)
         settings["spark.hadoop.fs.file.impl"] = "org.apache.spark.sql.sieve.tests.QuickFiles"
-    # No other process writes to a metastore of a session's own.
+    # No other process writes to the metastore of one session.
     if quick and _METASTORE not in conf:
         store = "org.apache.spark.sql.sieve.tests.QuickMetastore"
         settings["spark.hadoop.hive.metastore.rawstore.impl"] = store

@@ -13,8 +13,8 @@ from pyhive import hive
 def thrift_session(port: int, **options: Any) -> Iterator[Any]:
     """A PyHive connection to this machine, closed by closing its socket.
 
-    Hive's answer to CloseSession may never come: the first session to register functions can fail
-    on a class that Spark does not ship, and all later sessions that do so wait for it.
+    Hive's answer to CloseSession may never come. The first session to register functions can fail
+    on a class that Spark does not ship, and all later sessions wait for it.
     """
     connection = hive.connect("localhost", port, **options)
     try:

@@ -1,4 +1,4 @@
-"""What the driver makes of an answer of the front end: flags, the files that they are of, parts."""
+"""Decodes an answer of the front end like the driver: flags, files and parts of files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sieve.arrays.dtypes import Flags
 
 
 def unzipped(text: str) -> bytes:
-    """The bytes behind a text of the wire."""
+    """The bytes of a compressed text in an answer."""
     packed = pa.BufferReader(base64.b64decode(text))
     with pa.CompressedInputStream(packed, "zstd") as stream:
         data: bytes = stream.read()
@@ -36,7 +36,7 @@ def numbers(text: str, columns: int) -> list[list[int]]:
 
 
 def files_of(dictionary: Mapping[str, Any]) -> list[tuple[tuple[str, int, int], int]]:
-    """Path, length and time of each file of a dictionary, and the number of its ranges."""
+    """Path, length and time of each file in a dictionary, and the number of its ranges."""
     rows, text = numbers(dictionary["rows"], 4), unzipped(dictionary["paths"])
     assert len(rows) == dictionary["files"]
     found = []
@@ -48,13 +48,13 @@ def files_of(dictionary: Mapping[str, Any]) -> list[tuple[tuple[str, int, int], 
 
 
 def paths_of(dictionary: Mapping[str, Any]) -> list[str]:
-    """The path of each file of a dictionary."""
+    """The path of each file in a dictionary."""
     return [path for (path, _, _), _ in files_of(dictionary)]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file of which some ranges are read: where it is cut, its footer, the ranges skipped."""
+    """A file that is read in part: its cuts, its footer, and the skipped ranges."""
 
     cuts: list[int]
     footer: int
@@ -62,7 +62,7 @@ class Part:
 
 
 def parts_of(answer: Mapping[str, Any]) -> dict[int, Part]:
-    """The files of an answer that are read in part, by their numbers."""
+    """The files of an answer that are read in part, by number."""
     parts = answer.get("parts")
     if parts is None:
         return {}
