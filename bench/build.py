@@ -219,7 +219,7 @@ def _measure(table: _Table, options: str) -> None:
         spark.sql(f"CREATE TABLE t USING parquet LOCATION '{path}'")
         spark.sql(QUERY).collect()
         query = min(timed(lambda: spark.sql(QUERY).collect()) for _ in range(2))
-        # This statement starts the front end.
+        # SHOW SIEVE INDEXES starts the front end.
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         before = memory.now()
         first = _create(spark, create_index)

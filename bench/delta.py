@@ -8,7 +8,7 @@ rows. The output shows beside the files read how many files of the table hold a 
 table, the output lists the queries that are slower with Sieve than with Delta alone, by more than
 the times of Delta alone differ.
 
-Then commits by order key run on the table, each with and without the index in turn; the table is
+Commits by order key then run on the table, each with and without the index in turn; the table is
 restored in between. REFRESH follows each commit on the indexed table. Times are medians. At the
 end, a query reads the version before the commits.
 """

@@ -32,7 +32,7 @@ ROUNDS = 5
 INDEXES = (
     (BY_DATE, "l_shipdate, l_receiptdate"),
     (BY_ORDER, "l_orderkey"),
-    # This column is deliberately hard: it has 50 values, and every file has all of them.
+    # The column l_quantity is deliberately hard: it has 50 values, and every file has all of them.
     (BY_ORDER, "l_quantity"),
     (LARGE, "l_orderkey"),
 )

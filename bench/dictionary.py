@@ -1,7 +1,7 @@
 """Memory of the driver's dictionary of files, without Spark: ``python -m bench dictionary``.
 
-A JVM without Spark reads the dictionary from the front end's format. Its size is the growth of the
-heap after a full collection. The output also has the bytes that the driver counts.
+A JVM without Spark reads the dictionary from the front end's format. The dictionary's size is the
+growth of the heap after a full collection. The output also has the bytes that the driver counts.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def main() -> None:
     spark = start_session(FOLDER, {})
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     with console.status("starting Python on both sides"):
-        # This statement warms up the session, so that the first column's seconds exclude one-time
+        # CREATE TABLE warms up the session, so that the first column's seconds exclude one-time
         # work.
         spark.sql("CREATE TABLE warm USING parquet AS SELECT id AS k FROM range(1000)")
         _told(spark, "warm", "warm", args.budget)

@@ -119,7 +119,7 @@ def _arrival(rows: pa.RecordBatch) -> npt.NDArray[np.float64]:
     shipped = rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.float64)
     lines = rows["l_orderkey"].to_numpy() * 8 + rows["l_linenumber"].to_numpy()
     late = _uniform(lines, 1) < LATE_SHARE
-    # This applies the inverse of the tail 1/d on [1, 730] to a uniform draw.
+    # The inverse of the tail 1/d on [1, 730] is applied to a uniform draw.
     draw = _uniform(lines, 2) * (1 - 1 / LATEST_DAYS)
     return shipped + _uniform(lines, 3) + np.where(late, 1 / (1 - draw), 0)
 

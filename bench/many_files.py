@@ -120,7 +120,7 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
         spark.sql(f"CREATE TABLE t ({columns}) USING parquet {by} LOCATION '{path}'")
         if partitioned:
             spark.sql("MSCK REPAIR TABLE t")
-        # This job starts the executors, without their Python workers, and the front end.
+        # The job starts the executors, without their Python workers, and the front end.
         spark.range(1000).repartition(4).count()
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         listing, bare = _plans(spark)

@@ -137,7 +137,7 @@ def _keys(run: Run) -> list[int]:
 def _cold(run: Run) -> tuple[float, float]:
     """Times the first indexed scan of a driver, which starts the front end, and the next scan."""
     side = Side("cold")
-    # These queries warm up the metastore, the listings and Spark itself, whose costs are not
+    # Some queries first warm up the metastore, the listings and Spark itself, whose costs are not
     # Sieve's.
     for key in range(5):
         side.plan(UNINDEXED, key)

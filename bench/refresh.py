@@ -2,8 +2,8 @@
 
 The table has 1,000 Parquet files of 20,000 rows (``--rows``) with one column of ascending 64-bit
 keys, 1 % of them at random positions. For each count of changed files, the benchmark replaces that
-many files and times REFRESH. This time includes the wait until the newest file is stable, which is
-also shown alone. Then the benchmark times REFRESH ... FULL of the same table.
+many files and times REFRESH, then REFRESH ... FULL of the same table. The time of REFRESH includes
+the wait until the newest file is stable, which is also shown alone.
 
 Commits per second are measured with 1, 4 and 8 writers. Each writer is a process that publishes
 versions of one index on a local file system as fast as it can. A commit includes all its steps:

@@ -108,9 +108,9 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # This closes only the socket, because Hive's answer to CloseSession may never come. The
-        # first session to register functions can fail on a class that Spark does not ship, and
-        # later sessions wait.
+        # Only the socket is closed, because Hive's answer to CloseSession may never come. The first
+        # session to register functions can fail on a class that Spark does not ship, and later
+        # sessions wait.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 

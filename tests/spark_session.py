@@ -35,7 +35,7 @@ FRUGAL = {
     "spark.ui.enabled": "false",
     # Spark's shells show nothing below warnings, but by default they format each message first.
     "spark.log.level": "WARN",
-    # This is the format of each plan in the UI.
+    # The explain mode sets the format of each plan in the UI.
     "spark.sql.ui.explainMode": "simple",
     # For each broadcast, Spark clears a buffer of one block (4 MB), and for each sort or
     # aggregation one of a page (32 MB). Tests have a few kB of data, so smaller buffers save a

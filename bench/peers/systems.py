@@ -177,7 +177,8 @@ def _add_files(spark: SparkSession, table: Dataset, folder: Path) -> None:
 def _add_iceberg_blooms(spark: SparkSession, table: Dataset, _folder: Path) -> None:
     properties = {f"write.parquet.bloom-filter-enabled.column.{key}": "true" for key in table.keys}
     properties |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "false"}
-    # By default a filter takes a megabyte, which suits larger files. This filter has 10 bits a key.
+    # By default a Bloom filter takes a megabyte, which suits larger files. Here a filter has 10
+    # bits a key.
     each = spark.table(table.name).count() // len(table.files)
     properties["write.parquet.bloom-filter-max-bytes"] = str(each * 10 // 8)
     told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())

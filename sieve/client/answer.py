@@ -1,7 +1,7 @@
 """An answer of a statement: a sequence of records that shows itself as a table.
 
 A terminal gets plain text. A notebook gets HTML (``_repr_html_``), which escapes every text and
-shows shares as bars. The HTML contains its own styles and loads nothing.
+shows shares as bars. The HTML has inline styles and loads nothing.
 """
 
 from __future__ import annotations

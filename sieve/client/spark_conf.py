@@ -67,7 +67,7 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
             # conf`.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # These settings were removed from the command line for merging, but Sieve appends nothing to
-    # them.
+    # Settings that were removed from the command line for merging are restored if Sieve appends
+    # nothing to them.
     result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
     return result

@@ -56,8 +56,8 @@ class DecimalCodec:
     """Codes of decimals: up to 18 digits the unscaled integer u, from 19 digits on 64 bits of u.
 
     Without a window the wide form resembles a floating-point number. If |u| < 2^57, |u| is its own
-    code. A longer |u| of L bits becomes exponent L - 56 over the 56 bits below its leading bit.
-    Then the sign is applied. With a window the code is the number of u's step; a value outside the
+    code. A longer |u| of L bits becomes exponent L - 56 over the 56 bits below its leading bit. The
+    sign is applied last. With a window the code is the number of u's step; a value outside the
     window gets the least or the greatest code.
     """
 

@@ -1,9 +1,9 @@
 """Split points: a small dictionary of prefixes by which an encoder distinguishes strings.
 
 A value belongs to the last point that is not greater than the value. Most values of a point begin
-with the same bytes, its *shared* bytes. A key code therefore consists of the number of the point
-and the bytes that follow the shared bytes. These bytes are written in the digits that the column
-uses, its *alphabet*.
+with the same bytes, the point's *shared* bytes. A key code therefore consists of the number of the
+point and the bytes that follow the shared bytes. The column's *alphabet* is the set of digits for
+the bytes after the shared bytes.
 
 Related work: Zhang et al., "Order-Preserving Key Compression for In-Memory Search Trees".
 """

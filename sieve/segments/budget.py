@@ -21,8 +21,9 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# This number defines the least price: a budget that saves fewer files a query is too large for the
-# column. A table of few files uses this share of its files instead.
+# A budget is too large for the column if it saves fewer files a query than this number, which
+# therefore defines the least price. A table of few files uses this share of the table's files
+# instead.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
 # Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
@@ -42,8 +43,8 @@ def prices_for(locations: int, budget_bytes: float) -> Numbers:
     """Falling prices at which to compute a curve of bytes; the right price lies between the ends.
 
     Each further byte saves less, and all bytes together save at most all locations. Hence the price
-    at the budget is at most about ``locations / budget``. The least price is for structures that
-    need less than the budget.
+    at the budget is at most about ``locations / budget``. A structure that needs less than the
+    budget gets the least price.
 
     Args:
         locations: number of locations of the table.

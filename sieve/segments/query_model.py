@@ -147,8 +147,8 @@ class QueryModel:
     def up_to(self, codes: Codes) -> Numbers:
         """Mean of three shares: the keys, the rows and the domain up to and including some codes.
 
-        The result rises with the codes. It estimates the share of all queries that ask for keys up
-        to these codes.
+        The result rises with the codes. The result estimates the share of all queries that ask for
+        keys up to a code.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares

@@ -114,7 +114,8 @@ class Stop:
 
     Attributes:
         price: cost per byte: the number of files that a byte must save in each query.
-        budget: maximum number of bytes.
+        little: a small number of bytes. A version of fewer bytes stops only at `CLOSE`, and queries
+            for absent keys count in full.
         little: a small number of bytes. Below it, a version stops only at `CLOSE`, and queries for
             absent keys count in full.
         probes: for each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.

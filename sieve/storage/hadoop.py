@@ -56,7 +56,8 @@ class HadoopFiles(ABC):
             try:
                 while left > 0:
                     size = min(left, CHUNK)
-                    # This is the only call on every class path that returns a byte array by value.
+                    # IOUtils.toByteArray is the only call on every class path that returns a byte
+                    # array by value.
                     chunks.append(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
                     left -= size
             finally:

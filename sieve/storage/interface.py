@@ -66,7 +66,7 @@ class Store(Reader, Protocol):
     def create(self, uri: str, data: bytes) -> bool:
         """Creates a file with this content if there is none: atomic and durable.
 
-        The file gets the group of its folder. Those who may enter the folder may read the file.
+        The file gets the group of its folder. Users who may enter the folder may read the file.
 
         Returns:
             True if this call created the file, False if it existed already.

@@ -155,7 +155,7 @@ class S3Store(HadoopFiles):
                     raise
             else:
                 return True
-            # Another put of this name is in progress. It may be an earlier put of this process.
+            # Another put of this name is in progress, possibly an earlier put of this process.
             time.sleep(pauses.pop(0) * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
 
     def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:

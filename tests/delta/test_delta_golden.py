@@ -16,7 +16,7 @@ from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
-# These statements show the table's format, and ranges of its files.
+# The corpus file `statements` shows the table's format, and ranges of its files.
 OTHERS = {"statements"}
 SCRIPTS = [
     pytest.param(path, id=path.stem)

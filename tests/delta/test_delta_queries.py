@@ -64,7 +64,9 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
     """Rows deleted by vectors are hidden, and a file is skipped whatever its vector.
 
-    Both ways in which Delta numbers the rows of a file give this result.
+    Rows deleted by vectors are hidden, and a file is skipped whatever its vector.
+
+    The result is the same for both ways in which Delta numbers the rows of a file.
     """
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
@@ -114,7 +116,10 @@ def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
 
 
 def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
-    """A column may be renamed, and another may take its old name. Their values are not mixed."""
+    """A column may be renamed, and another may take its old name.
+
+    Values of the two columns are not mixed.
+    """
     create(lab, columns="id BIGINT, other BIGINT, s STRUCT<a: BIGINT, b: STRING>", mapping=MAPPED)
     insert(lab, "id, 1000 - id, named_struct('a', id * 3, 'b', 'x')")
     lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")

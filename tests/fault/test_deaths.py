@@ -127,7 +127,8 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 def test_a_stopped_writer_plans_on_top_of_others(tmp_path: Path) -> None:
     """The writer loses the version number.
 
-    Its change is in the next version, beside the other's change.
+    The stopped writer loses the version number. Its change and the other writer's change are both
+    in the next version.
     """
     for number, (meanwhile, change) in enumerate(MEANWHILE):
         told = pause(tmp_path / str(number), meanwhile)

@@ -52,7 +52,10 @@ def step(request: pytest.FixtureRequest) -> Iterator[int]:
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_changes_are_announced(name: str, tmp_path: Path) -> None:
-    """A statement announces its first change that others see, and does not while it builds."""
+    """A statement announces its first visible change.
+
+    While the statement builds, it announces nothing.
+    """
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
     told: list[tuple[bool, str]] = []

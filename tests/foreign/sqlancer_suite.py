@@ -1,9 +1,10 @@
 """Runs SQLancer against a Thrift server whose tables have an index on every column.
 
-SQLancer makes small tables of random rows. It checks by TLP (ternary logic partitioning) that the
-rows for which a random predicate is true, false and unknown add up to the table. SQLancer connects
-to a proxy, which indexes the tables before their first query and runs each query with the index
-off, too. Both runs must give the same rows, so a TLP failure also occurs without an index.
+SQLancer makes small tables of random rows. SQLancer checks by TLP (ternary logic partitioning) that
+the rows for which a random predicate is true, false and unknown add up to the table. SQLancer
+connects to a proxy, which indexes the tables before their first query and runs each query with the
+index off, too. Runs with and without the index must give the same rows, so a TLP failure also
+occurs without an index.
 """
 
 from __future__ import annotations

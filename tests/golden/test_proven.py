@@ -37,7 +37,7 @@ def test_another_spark_is_not_proven(copied: Path, monkeypatch: pytest.MonkeyPat
 def test_a_file_of_every_mode_is_run_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """These files show that nothing is skipped when Sieve is switched off."""
+    """The files of `EVERY_MODE` show that nothing is skipped when Sieve is switched off."""
     monkeypatch.setattr(proven, "RECORD", tmp_path / "off.json")
     (tmp_path / "off.json").write_text("{}")
     for name in sorted(EVERY_MODE):

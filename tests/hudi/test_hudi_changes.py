@@ -97,7 +97,7 @@ def test_incremental_reads(lab: Lab, kind: str) -> None:
 def test_partial_updates(lab: Lab) -> None:
     """A MERGE logs only the assigned columns.
 
-    The other columns are found by their earlier values.
+    A MERGE logs only the assigned columns. Unassigned columns are found by their earlier values.
     """
     with (
         lab.database("hudi_partial"),
@@ -119,7 +119,7 @@ def test_partial_updates(lab: Lab) -> None:
                 query = f"SELECT id, amount, word FROM t WHERE {condition}"
                 assert lab.check(query, exactly=1).rows == row
             lab.check(f"SELECT * FROM t WHERE amount = {WAS}", exactly=int(stale))
-            # This row is in another slice than the unknown one.
+            # The row is in another slice than the unknown one.
             assert lab.check("SELECT * FROM t WHERE word = 'w251'", exactly=1 + stale).rows
             lab.sql("REFRESH SIEVE INDEX ON t")
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}

@@ -202,7 +202,10 @@ def test_what_was_hidden_may_show_again(lab: Lab, history: str, mode: str) -> No
 
 
 def test_rows_that_say_they_are_deleted(lab: Lab) -> None:
-    """Such rows take part in the order: a row that hides another may itself be hidden."""
+    """Rows marked as deleted take part in the order.
+
+    A row that hides another may itself be hidden.
+    """
     with lab.database("hudi_news_deleted"):
         lab.sql(
             "CREATE TABLE t (id BIGINT, amount BIGINT, ts BIGINT, _hoodie_is_deleted BOOLEAN, "
@@ -259,7 +262,7 @@ def test_all_is_read_for_a_map(lab: Lab) -> None:
 
 
 def test_much_is_read_whole(lab: Lab) -> None:
-    """Otherwise deleted keys would be found for long. The bytes of all log files decide."""
+    """A whole read removes deleted keys from the index. The bytes of all log files decide."""
     with lab.database("hudi_news_much"):
         indexed(lab, hoodie__parquet__bloom__filter__enabled="false")
         base = max(path.stat().st_size for path in tables.folder(lab).rglob("part=2/*.parquet"))

@@ -25,7 +25,7 @@ BRANCHES = 50
 _TOLD = 25
 
 _SETTINGS = INTERPRETED | {
-    # Staged files and tables have days before 1582. These values are the defaults of Spark 4.
+    # Staged files and tables have days before 1582. The rebase modes are the defaults of Spark 4.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",

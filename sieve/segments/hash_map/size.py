@@ -1,8 +1,8 @@
 """Estimates the bytes of a map segment before it is built, to fit fingerprints to a budget.
 
 A key takes about 1.13 cells of (fingerprint bits + value bits). Each fingerprint bit halves the
-number of files that a query for an absent key reads. Therefore the widest fingerprint that fits the
-budget is used.
+number of files that a query for an absent key reads, so the widest fingerprint that fits the budget
+is used.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def fingerprint_for(
 
 def _bits_each(mean: float) -> float:
     """Mean bits of a packed number, for many numbers with a given mean and no upper limit."""
-    # The numbers are distributed geometrically, like gaps between random places. This is the share
-    # of numbers that are 2^bits or more, which packing stores whole.
+    # The numbers are distributed geometrically, like gaps between random places. Packing stores as
+    # a whole the share of numbers that are 2^bits or more.
     again = mean / (1 + mean)
     return min(bits + 8 * EXCEPTION_BYTES * again ** (1 << bits) for bits in range(33))

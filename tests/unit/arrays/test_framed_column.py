@@ -37,7 +37,7 @@ def test_numbers_come_back_in_any_order(n: int, bits: list[int], seed: int) -> N
 ])  # fmt: skip
 @pytest.mark.parametrize("least", [LEAST, -5, 0, GREATEST - (1 << 56)])
 def test_a_frame_has_as_few_bytes_as_its_range(top: int, width: int, least: int) -> None:
-    """The width does not depend on the frame's least number. Each frame has its own width."""
+    """A frame's width does not depend on its least number. Each frame has its own width."""
     values = np.full(FRAME + 3, least, np.int64)
     values[5] += top
     column = FramedColumn.of(values)

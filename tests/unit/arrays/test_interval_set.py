@@ -39,7 +39,8 @@ def gaps(intervals: np.ndarray) -> list[int]:
 def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> None:
     """Merged intervals do not overlap.
 
-    They do not touch if `touching` is set, and none is empty.
+    Merged intervals do not overlap. With `touching`, merged intervals do not touch, and none is
+    empty.
     """
     made = merge(array(intervals), touching=touching)
     assert members(made) == members(array(intervals))

@@ -35,7 +35,7 @@ def test_numpy_values_are_converted_and_others_are_not_asked_about() -> None:
 
 
 def test_each_converter_of_numpy_values_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other converters stay, and the order of all converters stays."""
+    """Converters of other values stay, and the order of all converters stays."""
     before = list(protocol.INPUT_CONVERTER)
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", list(before))
     monkeypatch.setattr(attach, "launch_gateway", lambda: "gateway")

@@ -159,7 +159,9 @@ def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Wa
 def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
     warehouse: Warehouse,
 ) -> None:
-    """The other indexes are refreshed without an error.
+    """The remaining indexes are refreshed without an error.
+
+    A REFRESH of the dropped index reports the drop.
 
     A REFRESH of the dropped index reports the drop.
     """
@@ -247,7 +249,7 @@ def test_writes_during_a_refresh_are_reported_together(
 
 
 def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: Warehouse) -> None:
-    """The other indexes wait for a session that restores all of them."""
+    """An index that does not ask for it waits for a session that restores all indexes."""
     follow(warehouse, "b")
     followers = Followers()
     drop(warehouse, followers, Session(warehouse))

@@ -75,7 +75,7 @@ def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> Non
 
 
 def test_nothing_new_is_not_written(tmp_path: Path) -> None:
-    """Without new scans a driver does not write its file. Without any scan it has no file."""
+    """A driver without new scans does not write its file. A driver without any scan has no file."""
     driver = Scanned(tmp_path)
     driver.writer.save_news()
     assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,8 @@ from sieve.metadata.options import IndexOptions
 def test_only_probes_for_absent_keys_must_miss() -> None:
     """A key drawn anywhere in the domain may occur.
 
-    Then the probe says nothing about absent keys.
+    A key drawn anywhere in the domain may occur. A probe for a present key says nothing about
+    absent keys.
     """
     profile: Any = SimpleNamespace(
         payback=lambda _: SimpleNamespace(price=0.5),

@@ -38,8 +38,8 @@ FILES = run_ref(
     file_ref(0, [(0, 9), (40, 49)], []),
     file_ref(1, [(10, 19)], [(5, 9)]),
     file_ref(2, [(20, 39)], [(-9, 4)]),
-    # This range overlaps another file's range. No build makes such a file, but no key may be lost
-    # by it.
+    # The last file's range overlaps another file's range. No build makes such a file, but no key
+    # may be lost by it.
     file_ref(3, [(45, 60)], []),
 )
 

@@ -69,7 +69,10 @@ def test_a_query_keeps_its_keys(
 
 
 def test_a_query_keeps_its_keys_between_windows() -> None:
-    """Such keys are moved to the end of the window before. Keys of no query are dropped."""
+    """A query's keys between windows are moved to the end of the window before.
+
+    Keys of no query are dropped.
+    """
     sample = np.arange(0, 100_000, 10)
     asked = np.array([[30_000, 70_000]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.05, asked)
@@ -181,7 +184,9 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
 
 
 def test_what_a_query_asks_for_behind_the_first_window_is_kept() -> None:
-    """Such keys are moved to the end of the window.
+    """A query's keys after the first window are moved to the end of a window.
+
+    Keys before all windows have no place to move to.
 
     Keys before all windows have no place to move to.
     """

@@ -96,7 +96,7 @@ def test_sketches_of_tasks_become_one() -> None:
 
 
 def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here the buffer is full at ten pairs; the rest is packed at the end."""
+    """The test's buffer is full at ten pairs; the remaining pairs are packed at the end."""
     monkeypatch.setattr(hash_map_tasks, "_HELD", 10)
     packer = PairPacker(1)
     numbers = [

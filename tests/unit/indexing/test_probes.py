@@ -57,7 +57,8 @@ class Halves:
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
     """Each probe reads one location, but the bytes differ.
 
-    The same holds for locations with a match.
+    Each probe reads one location, but the bytes differ. Locations with a match are counted in both
+    units, too.
     """
     of = profile()
     probes = make_probes(of.sample)

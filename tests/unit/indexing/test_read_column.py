@@ -46,7 +46,7 @@ def test_distinct_keys_are_counted_in_any_order(order):
 
 
 def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
-    """Its row has -1 minus the number of its location, and does not count as anything else."""
+    """The record's row has -1 minus its location's number, and does not count as anything else."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
     )
@@ -77,7 +77,7 @@ def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list
 def test_large_locations_are_cut_more_finely():
     """A gap counts by the bytes that it saves.
 
-    Hence a large file gets more cuts of the same keys.
+    A gap counts by the bytes that it saves. A large file therefore gets more cuts of the same keys.
     """
     keys = np.concatenate([np.arange(100), np.arange(1_000, 1_100), np.arange(50_000, 50_100)])
     model = QueryModel.of_sample(keys)

@@ -97,7 +97,8 @@ def test_grown_files_are_kept_with_all_their_places() -> None:
 def test_grown_files_are_read_again_with_many_deltas() -> None:
     """Grown files are read again with the new files as one run.
 
-    This includes files that have a place in a delta.
+    Grown files are read again with the new files as one run. Grown files with a place in a delta
+    are read again, too.
     """
     base, known = version(100, *([1] * MOST_DELTAS))
     also = np.full((100 + MOST_DELTAS, 1), -1)
@@ -169,7 +170,9 @@ def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
 
 
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
-    """A version without keys has no run and needs no compaction either.
+    """A version without keys has no run, so it needs no compaction.
+
+    OPTIMIZE does not change such versions.
 
     OPTIMIZE changes neither.
     """

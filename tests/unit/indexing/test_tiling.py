@@ -97,7 +97,9 @@ def test_text_is_cut_at_equal_steps() -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
-    """Such text has separators of several bytes, or a special encoding.
+    """Lines depend on splits if separators have several bytes, or the encoding is special.
+
+    In such an encoding a line feed's byte occurs elsewhere, too.
 
     In such an encoding a line feed's byte occurs elsewhere, too.
     """

@@ -120,7 +120,10 @@ def proven(locations: Locations) -> dict[str, bool]:
 def test_files_that_stay_as_they_were_are_proven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Both listings agree on these files, and all their rows were read."""
+    """The listings before and after the reading agree on the files.
+
+    All rows of the files were read.
+    """
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [3, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -205,9 +208,9 @@ def test_text_whose_first_range_has_no_row_proves_nothing(
 def test_an_unsettled_file_is_not_even_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The build does not wait for the file either.
+    """The build does not wait for an unsettled file.
 
-    A file from the future comes last; the others are proven.
+    A file from the future comes last, and the other files are proven.
     """
 
     def no_sleep(seconds: float) -> None:
@@ -245,7 +248,7 @@ def test_a_reader_that_changed_meanwhile_is_refused(
 def test_csv_whose_values_hang_on_the_projection_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, handling: str
 ) -> None:
-    """These ways of treating stray quotes make a column depend on the query's other columns."""
+    """Some ways of treating stray quotes make a column depend on the query's other columns."""
     parts = {"format": "csv x", "option.unescapedquotehandling": handling}
     with pytest.raises(UnsupportedError, match="unescapedQuoteHandling"):
         build(monkeypatch, tmp_path, Listed([data_file("a")], **parts), [3])

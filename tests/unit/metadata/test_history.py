@@ -112,7 +112,8 @@ def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
 def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
     """The history is sorted newest first.
 
-    Each entry has its time, and whether VACUUM has kept its files.
+    The history is sorted newest first. Each version has its time, and whether VACUUM has kept its
+    files.
     """
     by = CreatedBy("0.1.0", "4.1.4")
     moved = replace(SAMPLE.table, table="renamed", location="file:/w/renamed")
@@ -134,7 +135,7 @@ def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
     base = made[-1][0]
     add(replace(base, runs=runs("a", "b").runs, locations=runs("a", "b").locations), "refreshed")
     add(replace(made[-1][0], runs=runs("c").runs, locations=runs("c").locations), "rebuilt")
-    # This commit of a Delta table changed no file.
+    # A commit of a Delta table that changed no file.
     add(replace(made[-1][0], commit=Commit("0b6c", 7)), "refreshed")
     add(next_version(made[-1][0], Drop(), VersionId("f" * 32), by), "dropped")
     folder = tmp_path / SAMPLE.index

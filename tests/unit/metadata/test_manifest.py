@@ -292,7 +292,10 @@ def test_the_bytes_of_a_manifest_are_those_of_earlier_releases() -> None:
 
 
 def test_measurements_of_earlier_formats_have_no_bytes() -> None:
-    """Such measurements are read, and a refresh that keeps them writes them without bytes."""
+    """Measurements of earlier formats have no bytes.
+
+    A refresh that keeps the measurements writes them without bytes.
+    """
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = 2
@@ -313,7 +316,8 @@ def test_measurements_of_earlier_formats_have_no_bytes() -> None:
 def test_an_index_that_follows_writes_has_an_option_more() -> None:
     """The option is in force and for the next refresh.
 
-    The other options are as earlier releases wrote them.
+    The option is in force and for the next refresh. All previous options are as earlier releases
+    wrote them.
     """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))
@@ -325,7 +329,8 @@ def test_an_index_that_follows_writes_has_an_option_more() -> None:
 def test_a_delta_table_has_a_commit_more() -> None:
     """Only manifests of Delta tables have this member.
 
-    It reads back unchanged, and other values are refused.
+    Only manifests of Delta tables have this member. The commit reads back unchanged, and other
+    values are refused.
     """
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))

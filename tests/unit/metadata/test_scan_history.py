@@ -58,7 +58,7 @@ def saved(root: str, at: int = NOW) -> SavedRecords:
 
 
 def test_a_driver_has_one_file(root: str) -> None:
-    """A driver has one file, the latest. Its number rises even if the clock stands still."""
+    """A driver has one file, the latest. The file's number rises even if the clock stands still."""
     assert saved(root) == SavedRecords((), 0)
     save(root, record(OTHER, 1))
     save(root, record(OTHER, 2))
@@ -70,7 +70,7 @@ def test_a_driver_has_one_file(root: str) -> None:
 
 
 def test_the_own_record_is_not_read(root: str) -> None:
-    """The driver has its own record in memory, so reading the record would count it twice."""
+    """Reading the driver's own record would count it twice, since the driver has it in memory."""
     save(root, record(OWN))
     save(root, record(OTHER))
     assert saved(root).records == (record(OTHER),)

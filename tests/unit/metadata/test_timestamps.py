@@ -18,7 +18,7 @@ from sieve.metadata.timestamps import iso, ms_since_epoch
     ],
 )
 def test_a_time_is_text_in_utc(ms: int, text: str) -> None:
-    """Such texts sort like their times."""
+    """Timestamps as text sort like the times."""
     assert iso(ms) == text
     assert ms_since_epoch(text) == ms
 

@@ -147,7 +147,7 @@ def test_an_index_follows_its_table(moved: bool) -> None:
 
     A Delta table's log stays the same.
 
-    A table that was only renamed has its files in the old place. A copy has its own files.
+    A table that was only renamed has its files in the old place. A copied table has its own files.
     """
     old, new = SAMPLE.table.location, "file:/w/renamed"
     base = replace(SAMPLE, roots=(old, "file:/elsewhere"), commit=Commit("0b6c", 7))

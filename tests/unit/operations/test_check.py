@@ -117,7 +117,8 @@ def test_a_row_that_queries_lose_is_named(
 def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
     """Changed, new and deleted files are not checked.
 
-    The other files are looked up whatever their numbers.
+    Changed, new and deleted files are not checked. Unchanged files are looked up whatever their
+    numbers.
     """
     table = Table("bigint", [*FILES, [[7]], [[8]]])
     made = index(tmp_path, table, INTERVALS)

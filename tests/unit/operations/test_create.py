@@ -118,7 +118,7 @@ class Undone:
 
 
 def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
-    """The other indexes of a failed CREATE are deleted. Replaced indexes get their names back."""
+    """All further indexes of a failed CREATE are deleted. Replaced indexes get their names back."""
 
     def begun(name: str) -> Any:
         folder = tmp_path / name

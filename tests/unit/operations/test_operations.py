@@ -191,7 +191,7 @@ def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_nothing_written_is_no_version(tmp_path: Path) -> None:
-    """The table is not listed either."""
+    """Without a write, the refresh does not list the table."""
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE, set())
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -234,7 +234,7 @@ def test_a_refresh_gives_way_to_one_of_a_later_commit(
 
 
 def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) -> None:
-    """Otherwise the old entries of changed files would stay beside the new ones."""
+    """Old entries of changed files must not stay beside the new entries."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"}, spelt="/elsewhere")
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -255,7 +255,7 @@ def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: l
 
 
 def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
-    """Grown slices keep their place and get one more. Of other changed slices all is read."""
+    """Grown slices keep their place and get one more. A slice with other changes is read whole."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
     table = Commits(now, {"a", "b"}, added=frozenset({1}))

@@ -47,7 +47,7 @@ def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> N
 
 
 def test_a_damaged_index_is_an_orphan(tmp_path: Path) -> None:
-    """Neither its table nor any other table can use the index."""
+    """No table can use a damaged index, not even its own table."""
     index(tmp_path, FIRST, None)
     assert reasons(tmp_path, {}) == ["its table is gone"]
     assert reasons(tmp_path, {FIRST: {}}) == ["it is damaged, and its table does not have it"]

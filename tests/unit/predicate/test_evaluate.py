@@ -192,7 +192,8 @@ def test_limits_make_parts_unknown():
 def test_exact_leaves_ask_for_just_their_values(tree, expected):
     """For integers, each op selects exactly the values that can make it TRUE.
 
-    This includes the ends of the domain.
+    For integers, each op selects exactly the values that can make it TRUE. The values include the
+    ends of the domain.
     """
     assert asks(tree, Encoder("bigint")) == expected
 

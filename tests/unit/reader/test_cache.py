@@ -73,7 +73,7 @@ def test_it_holds_what_was_used_last_within_its_bound(
 
 
 def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
-    """The large value does not evict smaller values either."""
+    """A value larger than the bound is returned and not cached, and evicts nothing."""
     cache = Cache(10)
     cache.get(1, lambda: Weight(10))
     assert cache.get(2, lambda: Weight(11)) == Weight(11)
@@ -200,7 +200,8 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
 ) -> None:
     """One reload starts, and callers get the old value meanwhile.
 
-    Then the new value has the age of its load.
+    One reload starts, and callers get the old value meanwhile. The new value has the age of its
+    load.
     """
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     seen: list[int | None] = []

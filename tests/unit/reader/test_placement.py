@@ -63,7 +63,7 @@ def test_it_says_what_the_list_says(*, ranges: bool) -> None:
 
 
 def test_positions_below_nowhere_are_damage() -> None:
-    """This holds for further runs, too. A list without files has no positions."""
+    """Positions below -1 are damage in every run. A list without files has no positions."""
     some = plain_locations(2)
     place(replace(some, slots=np.array([-1, 0]))).check(2, 1)
     with pytest.raises(CorruptError):

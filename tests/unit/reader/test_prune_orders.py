@@ -72,7 +72,9 @@ def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) ->
 
 
 def test_listed_files_bound_the_others(table: Table) -> None:
-    """This holds in both directions and with several orders each.
+    """Listed files bound others in both directions and with several orders each.
+
+    A file that is not listed bounds nothing.
 
     A file that is not listed bounds nothing.
     """
@@ -155,7 +157,8 @@ def test_formats_whose_counts_are_no_promise(
 def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
     """Log files hide rows of files 0 and 1.
 
-    File 2 bounds the others, and files 0 and 1 may come before it.
+    Log files hide rows of files 0 and 1. File 2 bounds the other files, and files 0 and 1 may come
+    before it.
     """
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])

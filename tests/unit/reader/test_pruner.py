@@ -130,7 +130,8 @@ def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
 ) -> None:
     """Only that index fails.
 
-    The other index serves, and scans that do not need the file are pruned.
+    Only the damaged index fails. The undamaged index serves, and scans that do not need the file
+    are pruned.
     """
     reason = "index-gone" if gone else "index-corrupt"
     assert table.kept(equals("x", 5)) == [0]
@@ -239,7 +240,8 @@ def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
 def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
     """A scan of an earlier instant that sees parts of slices needs many versions.
 
-    They are read in parallel.
+    A scan of an earlier instant that sees parts of slices needs many versions. Versions of the past
+    are read in parallel.
     """
     add_versions(table, range(2, 9))
     inside: list[str] = []
@@ -291,7 +293,8 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
 def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
     """The version must be for this table, and ready.
 
-    It must match the fingerprints of both reading sessions.
+    The version must be for this table, and ready. The version must match the fingerprints of both
+    reading sessions.
     """
     (version, _), mark = table.versions, table.versions[0].fingerprint
     here = dataclasses.asdict(version.table)
@@ -370,7 +373,10 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
 
 
 def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> None:
-    """Parts that name an indexed column are counted. The rest of the predicate still narrows."""
+    """Parts that name an indexed column are counted.
+
+    The predicate's remaining parts still narrow the scan.
+    """
     parts = [{"op": "unknown", "why": "a function", "names": [name]} for name in ("x", "x", "z")]
     answer = table.prune(both(equals("x", 25), *parts))
     assert answer["reasons"] == {"unsupported-predicate": 2}
@@ -380,7 +386,9 @@ def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> N
 
 
 def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -> None:
-    """The other versions serve scans that see parts of slices.
+    """If one version is broken, other versions serve scans that see parts of slices.
+
+    Without any version, the scan reports a reason.
 
     Without any version, the scan reports a reason.
     """
@@ -431,9 +439,9 @@ def test_each_group_of_versions_is_a_proof(
 def test_a_blocked_index_leaves_the_others_to_serve(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store of the blocked index does not answer other scans either.
+    """The store of the blocked index answers no scan.
 
-    It is the first index asked.
+    The blocked index is the first index asked.
     """
     monkeypatch.setattr(Bulkhead, "blocked", lambda _self, wanted, _timeout: set(wanted[:1]))
     answer = table.prune(both(equals("x", 25), equals("y", 25)))
@@ -444,7 +452,8 @@ def test_a_blocked_index_leaves_the_others_to_serve(
 def test_scans_in_vain_may_rest(table: Table) -> None:
     """The eighth similar scan in a row is told to pause.
 
-    Its indexes are idle until one is needed again.
+    The eighth similar scan in a row is told to pause. Indexes of a pausing scan are idle until a
+    scan needs one again.
     """
     left, everywhere = f"file:{table.root}/{LEFT}", {"op": "is not null", "col": ["x"]}
     assert table.prune(everywhere)["rest"] == 0
@@ -476,7 +485,7 @@ def test_a_filter_on_no_indexed_column_may_rest(table: Table) -> None:
 
 
 def test_an_index_in_trouble_is_asked_each_time(table: Table) -> None:
-    """Otherwise nobody would notice when the index has recovered."""
+    """If scans paused, nobody would notice when the index has recovered."""
     table.run_file(LEFT, 0).write_bytes(b"damaged")
     answer = table.prune(equals("x", 3), {"vain": 99})
     assert (answer["rest"], answer["reasons"]) == (None, {"index-corrupt": 1})

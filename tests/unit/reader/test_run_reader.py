@@ -110,7 +110,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: list[bytes]) -> None:
-    """The other segments of the file are not decoded. Short neighbours are decoded together."""
+    """Only one chunk of the file is decoded. Short neighbouring segments are decoded together."""
     rows = CHUNKED
     index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
     assert found(index, (41, 41)) == [4]

@@ -91,7 +91,7 @@ def test_rows_are_counted_class_by_class(
 
 
 def test_rows_that_may_be_missing_bound_nothing() -> None:
-    """Their locations are needed if they can hold one of the first rows."""
+    """Locations with possibly missing rows are needed if they can hold one of the first rows."""
     assert kept(10, unsure=[0]) == [0, 1, 2]
     assert kept(10, unsure=[0, 1]) == [0, 1, 2, 4]
     assert kept(4, descending=True, unsure=[3]) == [2, 3, 4]

@@ -129,7 +129,9 @@ def test_versions_of_the_past_are_read_once(tmp_path: Path) -> None:
 
 
 def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None:
-    """The other versions after the instant serve.
+    """All undamaged versions after the instant serve.
+
+    If instants cannot be determined, the newest version serves.
 
     If instants cannot be determined, the newest version serves.
     """
@@ -197,7 +199,9 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 
 
 def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
-    """Its files need not be read again.
+    """The files of an unchanged version need not be read again.
+
+    A version with the same number and another id is another version.
 
     A version with the same number and another id is another version.
     """
@@ -215,7 +219,8 @@ def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
 def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
     """The result needs no read.
 
-    It lists indexes by column, and only indexes that the scan may use.
+    The cached indexes are listed without a read, by column. Only indexes that the scan may use are
+    listed.
     """
     index = Index(tmp_path, 2)
     registrations = [None, index.registration]

@@ -108,7 +108,7 @@ def test_the_cone_closes_where_the_pace_of_change_changes():
     segments = list(cut_segments([chunk(range(20_000), locations)], error=10))
     assert segments[0].first == 0
     assert 10_000 < segments[0].last < 10_100
-    # The rest changes at every key, so each key has a block.
+    # In the second segment the location set changes at every key, so each key has a block.
     assert segments[1].width == 1
 
 

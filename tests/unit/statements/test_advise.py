@@ -165,7 +165,7 @@ def test_an_index_that_is_not_worth_keeping(
 
 
 def test_an_index_that_no_scan_asked_has_no_row(session: Session) -> None:
-    """This driver cannot judge such an index."""
+    """This driver cannot judge an index that none of its scans used."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", op="!=")
     assert advice(session) == []
@@ -198,7 +198,8 @@ def test_what_the_user_may_not_query_is_left_out(
 ) -> None:
     """Tables that are gone or hidden, and hidden columns, are omitted.
 
-    Their rows would reveal other users' queries.
+    Tables that are gone or hidden, and hidden columns, are omitted. Rows about hidden tables would
+    reveal other users' queries.
     """
     scanned(session, "hidden")
     scanned(session, "t")

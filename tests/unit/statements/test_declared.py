@@ -228,7 +228,10 @@ def test_a_write_builds_what_is_declared(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("by", ["statement", "write"])
 def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by: str) -> None:
-    """Another tool has restored the properties from before a DROP. These do not block the index."""
+    """Another tool has restored the properties from before a DROP.
+
+    The restored registration does not block the index.
+    """
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     before = warehouse.properties("t")
@@ -263,7 +266,10 @@ def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
 
 
 def test_refresh_answers_with_advice_for_what_it_cannot_build(warehouse: Warehouse) -> None:
-    """Each wrong name, or an unreadable declaration, has a row. The other indexes are built."""
+    """Each wrong name, or an unreadable declaration, has a row.
+
+    All valid declared indexes are built.
+    """
     declare(warehouse, "nope, id, nil")
     told = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     assert [row[:2] for row in told] == [("id_sieve", 1), ("nope_sieve", None), ("nil_sieve", None)]
@@ -292,7 +298,7 @@ def test_an_index_that_is_dropped_is_not_declared_any_more(warehouse: Warehouse)
 
 
 def test_a_drop_that_cannot_undeclare_drops_nothing(warehouse: Warehouse) -> None:
-    """Otherwise the next write would build the index again."""
+    """If DROP went on, the next write would build the index again."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
 

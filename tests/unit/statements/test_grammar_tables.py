@@ -1,6 +1,7 @@
 """Stored tables of the parser give the results of computed tables.
 
-They are only used if they fit.
+Stored tables of the parser give the results of computed tables. Stored tables are only used if they
+fit.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def test_stored_tables_parse_as_computed_ones() -> None:
 def test_tables_of_another_grammar_or_another_lark_are_not_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Other files are not loaded either."""
+    """Tables of another grammar, of another lark, or in another format are not loaded."""
     tables = encode_tables()
     assert from_tables(b"") is None
     assert from_tables(tables[:10]) is None

@@ -55,7 +55,7 @@ class StoreContract:
         assert [entry.name for entry in store.list(folder)] == ["1.json"]
 
     def test_create_does_not_make_folders(self, store: Store, folder: str) -> None:
-        """Hence a paused writer cannot restore the folder of a dropped index."""
+        """Create makes no folder, so a paused writer cannot restore a dropped index's folder."""
         with pytest.raises(GoneError):
             store.create(join(folder, "gone", "1.json"), b"x")
         assert not store.exists(join(folder, "gone"))

@@ -251,7 +251,7 @@ def test_the_scheme_picks_the_store() -> None:
 def test_a_new_folder_admits_nobody_before_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise another user could open the folder in between, and list its content later."""
+    """Another user must not be able to open the new folder before it has its permissions."""
     modes: list[int] = []
     make = os.mkdir
 

@@ -234,7 +234,7 @@ def test_what_was_appended_to_a_known_base_file_is_read_alone() -> None:
 
 
 def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_known() -> None:
-    """Otherwise a row that a log file has hidden might become visible again."""
+    """If some rows were unknown, a row that a log file has hidden might become visible again."""
     access = Slices()
     assert appended(access, ONE, all_rows=True)
     assert (access.read, access.appends) == ([1], [(7, 1)])

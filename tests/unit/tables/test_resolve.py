@@ -118,7 +118,7 @@ def resolved(format_name: str, **parts: str) -> Any:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "csv", "json", "delta", "hudi"])
 def test_a_table_of_files_is_opened(format_name: str) -> None:
-    """This holds for each format that can be indexed."""
+    """Tables of each format that can be indexed are opened."""
     driver = resolved(format_name, **{"hudi.hoodie.table.version": "9"})
     assert open_table(driver, None, Session(), ["orders"]).info.format_name == format_name  # type: ignore[arg-type]
 

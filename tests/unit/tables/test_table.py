@@ -44,7 +44,10 @@ def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: 
 
 
 def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
-    """Files have the order of the listing. Each file has its cuts, or none if it is read whole."""
+    """The listing's order decides the order of files.
+
+    Each file has its cuts, or none if it is read whole.
+    """
     asked: list[Any] = []
     found = catalog_table(
         tmp_path,
@@ -59,7 +62,7 @@ def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
 
 
 def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
-    """Hence only a full listing shows changes, and each file is read whole."""
+    """Only a full listing shows changes of plain files, and each file is read whole."""
     found = catalog_table(tmp_path, "orc", instant=lambda: -1)
     assert found.changes("2025-03-01T12:00:00.000Z") is None
     assert (found.instant_ms(), found.commit()) == (None, None)
@@ -226,7 +229,7 @@ def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> N
 def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none(
     tmp_path: Path,
 ) -> None:
-    """The properties show the outcome. If they cannot be read, the outcome is unknown."""
+    """The properties show the outcome. If the properties cannot be read, the outcome is unknown."""
     with pytest.raises(MetastoreFault):
         plain_table(tmp_path, failing("before")).register("v", OWN)
     assert registered(tmp_path) == []
