@@ -64,8 +64,6 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
     """Rows deleted by vectors are hidden, and a file is skipped whatever its vector.
 
-    Rows deleted by vectors are hidden, and a file is skipped whatever its vector.
-
     The result is the same for both ways in which Delta numbers the rows of a file.
     """
     create(lab, mapping=mapping, vectors=VECTORS)

@@ -194,7 +194,7 @@ def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> Non
 def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
     """An intact manifest of an unknown format is not used or overwritten.
 
-    An intact manifest of an unknown format is not used or overwritten, but reported as newer.
+    A manifest of a later release is reported as newer.
     """
     (path,) = root_of(small).glob("*/versions/1.json")
     record = json.loads(path.read_bytes())
@@ -236,8 +236,7 @@ def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
 def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(small: Lab) -> None:
     """The index is open, but its run is not read yet.
 
-    The index is open, but its run is not read yet. A scan that needs the run reads all files; other
-    scans are pruned.
+    A scan that needs the run reads all files; other scans are pruned.
     """
     elsewhere = "SELECT * FROM t WHERE id = 1000"
     small.check(elsewhere, exactly=0)

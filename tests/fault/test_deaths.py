@@ -127,8 +127,7 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 def test_a_stopped_writer_plans_on_top_of_others(tmp_path: Path) -> None:
     """The writer loses the version number.
 
-    The stopped writer loses the version number. Its change and the other writer's change are both
-    in the next version.
+    The next version has the changes of both writers.
     """
     for number, (meanwhile, change) in enumerate(MEANWHILE):
         told = pause(tmp_path / str(number), meanwhile)

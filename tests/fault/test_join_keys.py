@@ -156,8 +156,7 @@ def test_a_query_that_is_cancelled_while_keys_are_read_ends(lab: Lab, adaptive: 
 def test_a_scan_takes_the_answer_that_its_size_came_from(lab: Lab, jvm: int, table: str) -> None:
     """The table is broadcast because few files are left.
 
-    The table is broadcast because few files are left. Only the few files are read, although the
-    front end has died since.
+    Only the few files are read, although the front end has died since.
     """
     query = (
         f"SELECT a.s FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.id = 123 AND b.s > 'k99'"

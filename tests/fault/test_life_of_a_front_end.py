@@ -105,8 +105,6 @@ def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python)
 def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
     """Tables without an index start no front end.
 
-    Tables without an index start no front end.
-
     The first statement starts a front end, which ends with its driver. The front end is a separate
     process group, so Ctrl-C in the driver's terminal does not stop it. The front end is notified of
     changes to tables.

@@ -212,8 +212,7 @@ class Turns:
     def run(self, who: int, session: Session, statement: str) -> list[str]:
         """Runs one of the statements from its first turn on.
 
-        Runs one of the statements from its first turn on. The result is the statement's rows, or
-        its error's condition.
+        The result is the statement's rows, or its error's condition.
         """
         self._wait(who)
         try:
@@ -294,8 +293,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
     """Another refresh began earlier, ends earlier and names none of the runs.
 
-    Another refresh began earlier, ends earlier and names none of the runs. VACUUM then deletes the
-    runs.
+    VACUUM then deletes the runs.
     """
     warehouse, refresh = prepared(tmp_path, "refresh")
     planned, go = threading.Event(), threading.Event()
@@ -426,8 +424,7 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
 ) -> None:
     """The files of the new name are not those that were read.
 
-    The files of the new name are not those that were read. The refresh therefore fails without
-    leftovers.
+    The refresh therefore fails without leftovers.
     """
     warehouse, statement = prepared(tmp_path, "refresh in full")
     (index,) = warehouse.root.iterdir()

@@ -97,7 +97,7 @@ def test_incremental_reads(lab: Lab, kind: str) -> None:
 def test_partial_updates(lab: Lab) -> None:
     """A MERGE logs only the assigned columns.
 
-    A MERGE logs only the assigned columns. Unassigned columns are found by their earlier values.
+    Unassigned columns are found by their earlier values.
     """
     with (
         lab.database("hudi_partial"),

@@ -95,8 +95,7 @@ def test_what_is_read_is_what_neither_can_skip(lab: Lab, way: Way, kind: str) ->
 def test_with_and_without_the_metadata_table(lab: Lab) -> None:
     """The index is built and refreshed with either listing of files.
 
-    The index is built and refreshed with either listing of files. Slices have the same names in
-    both listings.
+    Slices have the same names in both listings.
     """
     with lab.database("hudi_metadata"):
         tables.create(lab, "mor", parts=True, hoodie__metadata__enable="")

@@ -66,7 +66,7 @@ def test_versions_know_their_commits(lab: Lab) -> None:
 def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
     """As of an earlier instant, Hudi also lists a slice's later log files.
 
-    As of an earlier instant, Hudi also lists a slice's later log files, under the same names.
+    Hence the slice has the same names at both instants.
     """
     with lab.database("hudi_later"):
         tables.create(lab, "mor", parts=True)

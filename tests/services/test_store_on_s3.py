@@ -126,7 +126,7 @@ def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
 def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     """The user asserts that nobody else writes.
 
-    The user asserts that nobody else writes. A single writer checks before each put, and warns.
+    A single writer checks before each put, and warns.
     """
     store, folder = elsewhere(jvm, conf, HEEDLESS, single_writer=True)
     with caplog.at_level(logging.WARNING):
@@ -158,8 +158,7 @@ def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status
 def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> None:
     """409 means that another put of the name is in progress.
 
-    409 means that another put of the name is in progress. A put that gets 409 had no effect, and is
-    repeated.
+    A put that gets 409 had no effect, and is repeated.
     """
     gate.faults += [Fault(".*/1.json", 409)] * 2
     assert store.create(join(folder, "1.json"), b"x") is True

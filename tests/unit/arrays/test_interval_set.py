@@ -39,8 +39,7 @@ def gaps(intervals: np.ndarray) -> list[int]:
 def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> None:
     """Merged intervals do not overlap.
 
-    Merged intervals do not overlap. With `touching`, merged intervals do not touch, and none is
-    empty.
+    With `touching`, merged intervals do not touch, and none is empty.
     """
     made = merge(array(intervals), touching=touching)
     assert members(made) == members(array(intervals))

@@ -33,8 +33,7 @@ def settings(**given: str) -> Settings:
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     """Allowed are the root of the database, that of the driver's start, and the list.
 
-    Allowed are the root of the database, that of the driver's start, and the list. The spelling of
-    a root's URI does not matter.
+    The spelling of a root's URI does not matter.
     """
     roots, given = Roots(DRIVER, path="file:/start"), settings(roots="file:/b,/c")
     roots.check(root, "d", given, session)

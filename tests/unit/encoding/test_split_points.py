@@ -42,8 +42,6 @@ def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
     """Values without the shared bytes are above all values with them.
 
     A value below the first point has the least code.
-
-    A value below the first point has the least code.
     """
     size = 6**24
     last = [LEAST + (number + 1) * size for number in range(3)]
@@ -71,8 +69,7 @@ def test_values_of_any_length_are_read_within_their_own_bytes():
 def test_points_in_common_words_are_told_apart():
     """The search orders points as values compare.
 
-    The search orders points as values compare. Some points share many bytes, end inside others, or
-    contain zeros.
+    Some points share many bytes, end inside others, or contain zeros.
     """
     starts = [b"", b"\0\0\0\0\0\0\0\0\1", b"\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\2", b"abcdefgh"]
     starts += [b"abcdefgh\0\0\0\0\0\0\0\0\1", b"abcdefgha", b"abcdefghb", b"abcdefghbcdefghij"]
@@ -97,8 +94,7 @@ def test_points_in_common_words_are_told_apart():
 def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
     """The span reaches from the least value's point to the greatest value's point.
 
-    A span reaches from the least value's point to the greatest value's point. A span may include
-    whole points between the two.
+    A span may include whole points between the two.
     """
     low, high = ENCODER.starting_with(wire(start))
     assert all(low <= code <= high for code in codes(ENCODER, among))

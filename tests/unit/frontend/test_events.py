@@ -162,8 +162,6 @@ def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
     """The remaining indexes are refreshed without an error.
 
     A REFRESH of the dropped index reports the drop.
-
-    A REFRESH of the dropped index reports the drop.
     """
 
     def dropped_meanwhile(call: str) -> None:

@@ -84,8 +84,7 @@ def lane_threads() -> int:
 def test_threads_that_are_held_up_are_relieved() -> None:
     """Other threads replace the blocked threads, up to a limit.
 
-    More threads replace the blocked threads, up to a limit. The replacing threads end when the
-    blocked threads are back.
+    The replacing threads end when the blocked threads are back.
     """
     go_on = threading.Event()
     handlers: dict[str, Any] = {"hang": lambda _: go_on.wait(60) and {}, "prune": lambda _: {}}

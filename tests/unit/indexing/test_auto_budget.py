@@ -19,8 +19,7 @@ from sieve.metadata.options import IndexOptions
 def test_only_probes_for_absent_keys_must_miss() -> None:
     """A key drawn anywhere in the domain may occur.
 
-    A key drawn anywhere in the domain may occur. A probe for a present key says nothing about
-    absent keys.
+    A probe for a present key says nothing about absent keys.
     """
     profile: Any = SimpleNamespace(
         payback=lambda _: SimpleNamespace(price=0.5),

@@ -261,8 +261,7 @@ def test_the_pairs_of_a_likely_map_are_collected_at_once(
 ) -> None:
     """The pairs are collected while the column is read for the fewest cuts.
 
-    The pairs are collected while the column is read for the fewest cuts. Pairs are not collected if
-    there will be no map.
+    Pairs are not collected if there will be no map.
     """
     attempts = Attempts([(MANY, 1.0)], trial=(FEW, 150.0), scattered=scattered)
     attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
@@ -286,8 +285,7 @@ def test_a_likely_map_that_is_not_made_costs_no_cuts(
 ) -> None:
     """If intervals of the fewest cuts cost less, a second reading collects more cuts.
 
-    If intervals of the fewest cuts cost less, a second reading collects more cuts. A second reading
-    collects eight times the usual number of cuts.
+    A second reading collects eight times the usual number of cuts.
     """
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())

@@ -134,8 +134,7 @@ def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
 def test_a_point_that_would_end_in_a_zero_byte_is_none(second: bytes, points: list[bytes]) -> None:
     """A value compares with a point as if zeros followed both.
 
-    A value compares with a point as if zeros followed both. A group whose point would end in zero
-    joins the group before.
+    A group whose point would end in zero joins the group before.
     """
     rows = [list(value.ljust(4, b"\0")) for value in (b"", second)]
     fronts: Any = SimpleNamespace(shared=np.array([1]), bytes=np.array(rows, np.uint8))

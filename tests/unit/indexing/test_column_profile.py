@@ -161,8 +161,7 @@ def test_more_cuts_are_read_once_and_within_the_budget(
 def test_a_map_finds_the_location_of_a_row() -> None:
     """A map is more likely to find the row in a large location.
 
-    A map is more likely to find the row in a large location. With exact codes the map finds at
-    least all locations of the key.
+    With exact codes the map finds at least all locations of the key.
     """
     assert profile([300, 100]).least_by_map(3.0) == 3.0
     assert profile([300, 100], exact=False).least_by_map(3.0) == (1.5**2 + 0.5**2) / 2

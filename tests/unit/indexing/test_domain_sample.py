@@ -187,8 +187,6 @@ def test_what_a_query_asks_for_behind_the_first_window_is_kept() -> None:
     """A query's keys after the first window are moved to the end of a window.
 
     Keys before all windows have no place to move to.
-
-    Keys before all windows have no place to move to.
     """
     asked = np.array([[-20, -10], [20, 30]], np.int64)
     sample = DomainSample(np.array([0, 100]), np.array([10, 110]), asked, 0.5)

@@ -74,8 +74,6 @@ def test_beside_a_map_intervals_are_written_at_the_price_that_pays(
     """Beside a map, intervals are written once, whatever bytes they take.
 
     Without a map, one task searches for the price.
-
-    Without a map, one task searches for the price.
     """
     written: list[str] = []
     for name in ("write_stretches", "write_whole", "write_until"):

@@ -57,8 +57,7 @@ class Halves:
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
     """Each probe reads one location, but the bytes differ.
 
-    Each probe reads one location, but the bytes differ. Locations with a match are counted in both
-    units, too.
+    Locations with a match are counted in both units, too.
     """
     of = profile()
     probes = make_probes(of.sample)

@@ -77,7 +77,7 @@ def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list
 def test_large_locations_are_cut_more_finely():
     """A gap counts by the bytes that it saves.
 
-    A gap counts by the bytes that it saves. A large file therefore gets more cuts of the same keys.
+    A large file therefore gets more cuts of the same keys.
     """
     keys = np.concatenate([np.arange(100), np.arange(1_000, 1_100), np.arange(50_000, 50_100)])
     model = QueryModel.of_sample(keys)

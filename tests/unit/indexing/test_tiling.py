@@ -100,8 +100,6 @@ def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_
     """Lines depend on splits if separators have several bytes, or the encoding is special.
 
     In such an encoding a line feed's byte occurs elsewhere, too.
-
-    In such an encoding a line feed's byte occurs elsewhere, too.
     """
     assert tiled(table("csv", **parts)).is_cut == is_cut
 

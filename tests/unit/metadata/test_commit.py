@@ -276,8 +276,7 @@ def test_known_refusal(index: str) -> None:
 def test_a_damaged_winner(index: str) -> None:
     """A damaged file under the number is reported.
 
-    A damaged file under the number is reported. A damaged file is neither skipped nor counted as
-    another writer's success.
+    A damaged file is neither skipped nor counted as another writer's success.
     """
     LocalStore().create(version_file(index, 1), b"{}")
     with pytest.raises(CorruptError):

@@ -316,8 +316,7 @@ def test_measurements_of_earlier_formats_have_no_bytes() -> None:
 def test_an_index_that_follows_writes_has_an_option_more() -> None:
     """The option is in force and for the next refresh.
 
-    The option is in force and for the next refresh. All previous options are as earlier releases
-    wrote them.
+    All previous options are as earlier releases wrote them.
     """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))
@@ -329,8 +328,7 @@ def test_an_index_that_follows_writes_has_an_option_more() -> None:
 def test_a_delta_table_has_a_commit_more() -> None:
     """Only manifests of Delta tables have this member.
 
-    Only manifests of Delta tables have this member. The commit reads back unchanged, and other
-    values are refused.
+    The commit reads back unchanged, and other values are refused.
     """
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))

@@ -117,8 +117,7 @@ def test_a_row_that_queries_lose_is_named(
 def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
     """Changed, new and deleted files are not checked.
 
-    Changed, new and deleted files are not checked. Unchanged files are looked up whatever their
-    numbers.
+    Unchanged files are looked up whatever their numbers.
     """
     table = Table("bigint", [*FILES, [[7]], [[8]]])
     made = index(tmp_path, table, INTERVALS)

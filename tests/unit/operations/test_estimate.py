@@ -97,8 +97,7 @@ def test_an_estimate_of_a_small_column_is_the_build(
 def test_what_a_build_tries_beside_intervals_is_estimated(tmp_path: Path, budget: str) -> None:
     """The estimate includes a map and more intervals.
 
-    The estimate includes a map and more intervals. The estimate describes the attempt that a build
-    would keep.
+    The estimate describes the attempt that a build would keep.
     """
     many, options = Table("bigint", scattered(24, 150), 16 * MB), IndexOptions(budget=budget)
     (found,) = estimated(many, options)
@@ -129,8 +128,7 @@ def test_more_intervals_are_tried_where_they_may_pay(
 ) -> None:
     """More intervals are not tried beside a better map.
 
-    More intervals are not tried beside a better map. No more intervals are tried if only a map's
-    size or time prevents the map.
+    No more intervals are tried if only a map's size or time prevents the map.
     """
     made: list[str] = []
     maker = estimate.run_maker

@@ -192,8 +192,7 @@ def test_limits_make_parts_unknown():
 def test_exact_leaves_ask_for_just_their_values(tree, expected):
     """For integers, each op selects exactly the values that can make it TRUE.
 
-    For integers, each op selects exactly the values that can make it TRUE. The values include the
-    ends of the domain.
+    The values include the ends of the domain.
     """
     assert asks(tree, Encoder("bigint")) == expected
 

@@ -200,8 +200,7 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
 ) -> None:
     """One reload starts, and callers get the old value meanwhile.
 
-    One reload starts, and callers get the old value meanwhile. The new value has the age of its
-    load.
+    The new value has the age of its load.
     """
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     seen: list[int | None] = []

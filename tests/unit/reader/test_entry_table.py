@@ -120,8 +120,7 @@ def test_locations_are_counted_from_the_segments():
 def test_ranges_are_matched_with_the_intervals_that_meet_them():
     """Ranges match at the ends, in between, over several intervals, and not at all.
 
-    Ranges match at the ends, in between, over several intervals, and not at all. The order of the
-    ranges does not matter.
+    The order of the ranges does not matter.
     """
     asked = merge(np.array([[0, 4], [10, 10], [20, 30]]))
     ranges = np.array([[21, 25], [-5, -1], [4, 10], [5, 9], [0, 99], [31, 40]])

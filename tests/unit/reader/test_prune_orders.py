@@ -75,8 +75,6 @@ def test_listed_files_bound_the_others(table: Table) -> None:
     """Listed files bound others in both directions and with several orders each.
 
     A file that is not listed bounds nothing.
-
-    A file that is not listed bounds nothing.
     """
     answer = asked(table, order(10))
     assert (kept(table, answer), answer["used"], answer["reasons"]) == ([0], ["x@1"], {})
@@ -157,8 +155,7 @@ def test_formats_whose_counts_are_no_promise(
 def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
     """Log files hide rows of files 0 and 1.
 
-    Log files hide rows of files 0 and 1. File 2 bounds the other files, and files 0 and 1 may come
-    before it.
+    File 2 bounds the other files, and files 0 and 1 may come before it.
     """
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])

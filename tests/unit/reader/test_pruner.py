@@ -240,8 +240,7 @@ def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
 def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
     """A scan of an earlier instant that sees parts of slices needs many versions.
 
-    A scan of an earlier instant that sees parts of slices needs many versions. Versions of the past
-    are read in parallel.
+    Versions of the past are read in parallel.
     """
     add_versions(table, range(2, 9))
     inside: list[str] = []
@@ -293,8 +292,7 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
 def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
     """The version must be for this table, and ready.
 
-    The version must be for this table, and ready. The version must match the fingerprints of both
-    reading sessions.
+    The version must match the fingerprints of both reading sessions.
     """
     (version, _), mark = table.versions, table.versions[0].fingerprint
     here = dataclasses.asdict(version.table)
@@ -389,8 +387,6 @@ def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -
     """If one version is broken, other versions serve scans that see parts of slices.
 
     Without any version, the scan reports a reason.
-
-    Without any version, the scan reports a reason.
     """
     add_versions(table, range(1, 4))
     broken = dataclasses.replace(
@@ -452,8 +448,7 @@ def test_a_blocked_index_leaves_the_others_to_serve(
 def test_scans_in_vain_may_rest(table: Table) -> None:
     """The eighth similar scan in a row is told to pause.
 
-    The eighth similar scan in a row is told to pause. Indexes of a pausing scan are idle until a
-    scan needs one again.
+    Indexes of a pausing scan are idle until a scan needs one again.
     """
     left, everywhere = f"file:{table.root}/{LEFT}", {"op": "is not null", "col": ["x"]}
     assert table.prune(everywhere)["rest"] == 0

@@ -132,8 +132,6 @@ def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None
     """All undamaged versions after the instant serve.
 
     If instants cannot be determined, the newest version serves.
-
-    If instants cannot be determined, the newest version serves.
     """
     other = Index(tmp_path / "other", 5)
     other.path(3).write_bytes(b"?")
@@ -200,8 +198,6 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 
 def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
     """The files of an unchanged version need not be read again.
-
-    A version with the same number and another id is another version.
 
     A version with the same number and another id is another version.
     """

@@ -109,8 +109,7 @@ def test_the_densities_of_all_codes_add_up_to_one():
 def test_the_density_of_each_stretch_is_its_share_over_its_length():
     """The density is half of each key's weight by keys, a sixth by rows, and half by codes.
 
-    The density is half of each key's weight by keys, a sixth by rows, and half by codes. The
-    density is also defined before and after the keys.
+    The density is also defined before and after the keys.
     """
     model = QueryModel.of_sample(codes(0, 10, 12, 112), codes(4, 3, 2, 1))
     by_codes = 0.5 / 113

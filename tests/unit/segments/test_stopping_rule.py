@@ -162,8 +162,7 @@ def expected(present: float, least: float = 1.0) -> list[Expected]:
 def test_a_map_is_made_where_it_pays() -> None:
     """A map pays for scattered keys.
 
-    A map pays for scattered keys. A map does not pay if intervals do as well, or if it costs more
-    than it saves.
+    A map does not pay if intervals do as well, or if it costs more than it saves.
     """
     options, wide = IndexOptions(), profile(5_000_000, 643)
     planned = auto_budget.plan_map(wide, options, expected(150), 5_000_000, 400_000)

@@ -198,8 +198,7 @@ def test_what_the_user_may_not_query_is_left_out(
 ) -> None:
     """Tables that are gone or hidden, and hidden columns, are omitted.
 
-    Tables that are gone or hidden, and hidden columns, are omitted. Rows about hidden tables would
-    reveal other users' queries.
+    Rows about hidden tables would reveal other users' queries.
     """
     scanned(session, "hidden")
     scanned(session, "t")

@@ -1,7 +1,6 @@
 """Stored tables of the parser give the results of computed tables.
 
-Stored tables of the parser give the results of computed tables. Stored tables are only used if they
-fit.
+Stored tables are only used if they fit.
 """
 
 from __future__ import annotations
