@@ -46,14 +46,14 @@ def _first_column(title: str) -> set[str]:
 
 
 def test_reasons_are_those_of_the_code() -> None:
-    """The table has exactly the reasons that a scan can have."""
+    """The documentation's table of reasons has exactly the reasons that a scan can have."""
     assert {str(reason) for reason in Reason} == _first_column("Reasons")
 
 
 def test_errors_are_those_of_the_code() -> None:
     """Each condition of Python or Scala is in exactly one table of its page.
 
-    The tables have no other conditions.
+    The tables of errors have no other conditions.
     """
     sources = [
         *SHIM.rglob("*.scala"),
@@ -110,7 +110,7 @@ def test_every_function_is_described() -> None:
 
 
 def test_counters_are_those_of_the_code() -> None:
-    """The table has each counter."""
+    """The documentation's table of counters has each counter of the code."""
     counters = _shim("Counters.scala").read_text(encoding="utf-8")
     status = (HOME / "udfs" / "status.py").read_text(encoding="utf-8")
     told = re.findall(r'"(\w+)" -> \w', counters) + re.findall(r'yield "(\w+)"', status)
@@ -118,7 +118,7 @@ def test_counters_are_those_of_the_code() -> None:
 
 
 def test_reasons_of_files_are_those_of_the_code() -> None:
-    """The table has each reason that `sieve_files` gives."""
+    """The documentation has each reason that `sieve_files` gives."""
     text = (HOME / "udfs" / "files.py").read_text(encoding="utf-8")
     code = text.partition("COLUMNS")[2]
     reasons = {r for r in re.findall(r'f?"([a-z][^"]* [^"]*)"', code) if "``" not in r}
@@ -137,7 +137,7 @@ def test_keywords_of_the_grammar_are_shown() -> None:
 
 
 def test_options_are_those_of_the_code() -> None:
-    """The table has each option with its values and default."""
+    """The documentation's table of options has each option with its values and default."""
     assert _first_column("Options") == set(OPTION_NAMES)
     table = _section("Options")
     for shape in SHAPES:
@@ -146,7 +146,7 @@ def test_options_are_those_of_the_code() -> None:
 
 
 def test_settings_are_those_of_the_code() -> None:
-    """The table has exactly the settings that Python or Scala reads."""
+    """The documentation's table of settings has exactly the settings that Python or Scala reads."""
     sources = [
         *SHIM.rglob("*.scala"),
         *(HOME / "sql_ext").rglob("*.py"),

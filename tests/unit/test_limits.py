@@ -52,6 +52,6 @@ MIB = 1 << 20
 def test_a_page_states_the_limits_of_the_code(
     page: str, words: str, stated: list[int], limits: list[int]
 ) -> None:
-    """The page states each limit in these words."""
+    """A documentation page states each limit in these words."""
     assert words in (DOCS / f"{page}.md").read_text()
     assert limits == stated

@@ -95,7 +95,7 @@ def _keep(tree):
 
 
 def test_the_example_of_the_read_path_is_true() -> None:
-    """The tree on the page skips the files of the page's bitmap."""
+    """The predicate tree of the read-path example skips the files of the example's bitmap."""
     example = READ_PATH.partition("## Example")[2].partition("## The wire")[0]
     tree, answer = map(json.loads, re.findall(r"```json(.*?)```", example, re.DOTALL))
     assert flags(answer["skip"], 3).tolist() == (~_keep(tree)).tolist()
@@ -109,7 +109,7 @@ MIGHT, CANNOT = ({"op": "=", "col": ["id"], "value": value} for value in (500, 6
 
 @pytest.mark.parametrize("op", ["and", "or"])
 def test_the_truth_tables_of_the_read_path_are_true(op: str) -> None:
-    """Each cell is the result of `evaluate` for two parts, at a file that has the first key."""
+    """Each cell of the truth tables is the result of `evaluate` for two parts, at one file."""
     table = READ_PATH.partition(f"| {op.upper()} | might |")[2].partition("\n\n")[0]
     parts = {"might": MIGHT, "cannot": CANNOT, "unknown": UNKNOWN}
     rows = re.findall(r"^\| \*\*(\w+)\*\* \| (\w+) \| (\w+) \| (\w+) \|$", table, re.MULTILINE)
@@ -133,14 +133,14 @@ def test_the_truth_tables_of_the_read_path_are_true(op: str) -> None:
     ],
 )
 def test_variations_of_the_example_are_true(tree, skipped: str) -> None:
-    """The page names the files that each variation skips."""
+    """The read-path page names the files that each variation of the example skips."""
     names = [name for name, kept in zip("abc", _keep(tree), strict=True) if not kept]
     assert (", ".join(names) or "none") == skipped
     assert f"| {skipped} |" in READ_PATH
 
 
 def test_the_bounds_of_the_read_path_are_true() -> None:
-    """The page names the codes for LIMIT 1, 2 and 10 over the files of the example."""
+    """The read-path page names the codes for LIMIT 1, 2 and 10 over the example's files."""
     spans = [(*span, at) for at, spans in enumerate(RANGES) for span in spans]
     low, high, location = np.array(spans).T
     apart, known = low < high, np.ones(len(spans), np.bool_)

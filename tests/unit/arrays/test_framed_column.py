@@ -46,7 +46,7 @@ def test_a_frame_has_as_few_bytes_as_its_range(top: int, width: int, least: int)
 
 
 def test_the_ends_of_all_integers() -> None:
-    """The differences between these numbers do not fit in an int64."""
+    """The differences between the ends of the 64-bit domain do not fit in an int64."""
     values = np.array([GREATEST, LEAST, 0, -1])
     assert FramedColumn.of(values).take(np.array([3, 2, 1, 0])).tolist() == values[::-1].tolist()
 
@@ -60,7 +60,7 @@ def test_columns_are_the_same_in_all_frames() -> None:
 
 
 def test_the_same_bytes_may_be_other_numbers() -> None:
-    """The columns have frames of one byte and of two bytes a number, in different orders."""
+    """Two columns of equal bytes have frames of one byte and of two bytes, in different orders."""
     data = np.ones(3 * FRAME, np.uint8)
     data[[0, 1, 2 * FRAME, 2 * FRAME + 1]] = 0
     one, two = (

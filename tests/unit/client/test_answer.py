@@ -86,7 +86,7 @@ def test_html_escapes_every_text() -> None:
 
 
 def test_html_loads_nothing() -> None:
-    """The page contains no address, no script and no file reference."""
+    """The HTML contains no address, no script and no file reference."""
     page = Answer(records.Scan, [scan()])._repr_html_()
     assert not re.search(r"https?:|src=|href=|url\(|<script", page)
 
@@ -110,7 +110,8 @@ def test_bars_show_shares() -> None:
 def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
     """The bar of an index to create shows its share of the bytes that scans read.
 
-    For an existing index, the whole is these bytes plus the bytes that the index saves.
+    For an existing index, the whole bar is the bytes that scans read plus the bytes that the index
+    saves.
     """
     advised = records.Advised(
         action, "shop", "t", "id", None, "= 2", 2.0, 1000, 600, "CREATE ...", None
@@ -164,7 +165,7 @@ def test_an_answer_is_a_sequence_of_records() -> None:
 
 
 def test_long_answers_are_cut_when_shown() -> None:
-    """The sequence has all rows, but the displayed table has a limited number."""
+    """An answer has all rows, but its displayed table has a limited number."""
     rows = [records.Dropped(f"i{number}") for number in range(MOST_ROWS + 1500)]
     answer = Answer(records.Dropped, rows)
     assert len(answer) == len(rows)
@@ -180,7 +181,10 @@ def test_an_empty_answer_shows_its_columns() -> None:
 
 @pytest.mark.parametrize(("rows", "told"), [(200, None), (201, "and 1 more rows")])
 def test_two_hundred_rows_are_shown(rows: int, told: str | None) -> None:
-    """CHECK has one row a file, so a notebook shows only 200 rows. The sequence has all rows."""
+    """CHECK has one row a file, so a notebook shows only 200 rows.
+
+    The answer object has all rows.
+    """
     answer = Answer(records.Scan, [scan(scan=k) for k in range(rows)])
     lines = repr(answer).splitlines()
     assert lines[201:] == ([] if told is None else [told])

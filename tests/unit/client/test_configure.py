@@ -63,7 +63,7 @@ def test_twice_is_once() -> None:
 
 
 def test_a_remote_session_is_told_where_sieve_is() -> None:
-    """The error says that a server of Spark Connect must load Sieve itself."""
+    """`configure` refuses a Spark Connect session: its server must load Sieve itself."""
     with pytest.raises(InvalidInputError, match="SIEVE_REMOTE_SESSION"):
         sieve.configure(FakeBuilder(spark_remote="sc://localhost"))
 

@@ -131,9 +131,9 @@ def test_a_number_of_0_is_sent() -> None:
 
 
 def test_a_picture_is_a_row_of_a_function() -> None:
-    """The SQL function gets the names unchanged.
+    """The function `inspect` passes names to SQL unchanged.
 
-    The answer is a PNG in a notebook, and text elsewhere.
+    The picture of `inspect` is a PNG in a notebook, and text elsewhere.
     """
     asked = []
 

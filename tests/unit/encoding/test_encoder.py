@@ -256,7 +256,7 @@ def test_the_prefix_of_a_run_is_what_its_ends_share():
     ],
 )
 def test_other_types_are_refused_by_name(spark_type):
-    """The error names the type and the types that can be indexed."""
+    """The error for another type names the types that can be indexed."""
     with pytest.raises(UnsupportedError) as refusal:
         Encoder.for_type(spark_type)
     assert refusal.value.condition == "SIEVE_UNSUPPORTED_TYPE"
@@ -341,7 +341,7 @@ def test_encoders_survive_json(encoder):
     ],
 )
 def test_damaged_encoders_are_corrupt(form):
-    """Any other form is reported as damage, not as a mistake of the user."""
+    """A malformed encoder in a manifest is reported as damage, not as a mistake of the user."""
     with pytest.raises(CorruptError):
         Encoder.from_json(form)
 

@@ -267,6 +267,6 @@ def test_split_points_may_reach_their_limits(points: list[Point], alphabet: byte
     ],
 )
 def test_other_split_points_are_refused(points: list[Point], alphabet: bytes, problem: str) -> None:
-    """The error says what is wrong with the points."""
+    """The error for invalid split points says what is wrong with the points."""
     with pytest.raises(InvalidInputError, match=problem):
         Splits(tuple(points), alphabet)

@@ -60,7 +60,7 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
     ],
 )
 def test_a_missing_right_is_told_by_type(java: Java) -> None:
-    """The refusal may lie at any depth below Spark's exception."""
+    """The Java exception for a missing permission may lie at any depth below Spark's exception."""
     report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message

@@ -103,7 +103,7 @@ def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> N
 def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None:
     """If only the second index fails, only that one is remembered.
 
-    The table already lists the first index.
+    The table's properties already list the first index.
     """
     followers = Followers()
     drop(warehouse, followers, Session(warehouse))
@@ -209,7 +209,7 @@ def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
 def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: Warehouse) -> None:
     """If the refresh fails, as for a writer without permission, SHOW says why.
 
-    The next refresh clears the failure.
+    The next refresh clears the failure that SHOW displays.
     """
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
@@ -262,7 +262,7 @@ def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: War
 def test_a_declaration_may_ask_for_the_building(warehouse: Warehouse) -> None:
     """An option of the declaration requests the build.
 
-    Without the option, the index waits for a session or for REFRESH.
+    Without this option, a declared index waits for a session or for REFRESH.
     """
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}

@@ -107,7 +107,7 @@ def test_threads_that_are_held_up_are_relieved() -> None:
 def test_threads_start_as_requests_take_them() -> None:
     """One thread is always idle, so that no request waits for a thread to start.
 
-    The number of threads is limited.
+    The number of threads of a lane is limited.
     """
     go_on = threading.Event()
     driver = Driver()

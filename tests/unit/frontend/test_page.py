@@ -128,7 +128,7 @@ def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
 def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
     """The state is idle, disabled, or the result of the last background refresh.
 
-    The refresh's message is not shown.
+    The page does not show the message of a failed refresh.
     """
     pages = Pages(warehouse)
 
@@ -146,7 +146,7 @@ def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
 
 
 def test_a_row_tells_what_a_key_reads() -> None:
-    """The row omits coverage if the file list was not read."""
+    """The page omits an index's coverage if the file list was not read."""
     shown = ShownIndex("shop.t", "v", SAMPLE.index, "disabled", SAMPLE)
     head, row = Text(page_html.page([shown], (), None, None, (), 1.0)).rows[:2]
     (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
@@ -156,7 +156,7 @@ def test_a_row_tells_what_a_key_reads() -> None:
 
 
 def test_a_row_tells_of_each_scan(warehouse: Warehouse) -> None:
-    """The query links to its page, and a number of one thousand has a comma."""
+    """A scan's row links to the page of its query, and a number of one thousand has a comma."""
     page = Text(Pages(warehouse).html((SCAN, SCAN | {"execution": None})))
     row, without = page.rows[-2:]
     assert row == [
@@ -261,7 +261,7 @@ def test_what_cannot_be_drawn_is_told(
 def test_an_index_that_cannot_be_read_has_a_row(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The row shows the reason: damage, another table's registration, or the page's time limit."""
+    """The row of an unreadable index shows the reason: damage, another table, or the time limit."""
     pages = Pages(warehouse)
     (folder,) = warehouse.root.iterdir()
 
@@ -281,7 +281,7 @@ def test_an_index_that_cannot_be_read_has_a_row(
 
 
 def test_a_registration_that_was_copied_is_of_no_index(warehouse: Warehouse) -> None:
-    """The version names the table that it belongs to, so the copied registration is ignored."""
+    """A version names its table, so a registration that was copied to another table is ignored."""
     pages = Pages(warehouse)
     has = registrations(warehouse.properties("t"))
     table = {"database": "shop", "table": "u", "registrations": has}

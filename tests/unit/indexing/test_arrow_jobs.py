@@ -69,7 +69,7 @@ def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_step_runs_by_partition_and_its_worker_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The worker is also spared if the task fails."""
+    """`spare_next_task` runs after every task, even after a failed task."""
     spared: list[str] = []
     monkeypatch.setattr(arrow_jobs, "spare_next_task", lambda: spared.append("spared"))
     frame = Frame({"n": pa.int64()}, [[{"n": 1}, {"n": 2}], [{"n": 3}]])

@@ -41,7 +41,10 @@ def test_keys_are_counted_by_their_smallest_hashes(
     tasks: Sequence[tuple[int, list[int]]],
     counted: tuple[int, int],
 ) -> None:
-    """The count covers all tasks; it is exact for unique keys, and approximate for others."""
+    """The number of keys covers all tasks.
+
+    It is exact for unique keys, and approximate for others.
+    """
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
     types = {"pairs": pa.int64(), "smallest": pa.binary()}

@@ -195,7 +195,7 @@ def test_a_small_column_is_weighed_by_one_task(
     jobs: str,
     figures: tuple[int, int, float],
 ) -> None:
-    """No shape loses a key, and the run has the expected bytes and reads."""
+    """No shape loses a key, and each run has the expected bytes and reads."""
     build = Build(tmp_path, column, options)
     check(build, options, jobs, *figures)
     # One task merges the sketches of all tasks' pairs.

@@ -191,7 +191,7 @@ def test_the_better_attempt_is_kept_alone(
 ) -> None:
     """Within a budget, the attempt that reads fewer files is better.
 
-    Without a budget, bytes must pay back.
+    Without a budget, the bytes of an attempt must pay back.
     """
     attempts = Attempts(script)
     built = attempts.build(monkeypatch, tmp_path, options)
@@ -222,7 +222,7 @@ def test_a_map_that_surely_pays_is_made_alone(
 ) -> None:
     """If the map costs more than a trial of intervals, intervals are made, too.
 
-    The cheaper run is kept.
+    The cheaper run of the two is kept.
     """
     attempts = Attempts(script, trial=trial)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())

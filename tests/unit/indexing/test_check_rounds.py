@@ -174,9 +174,9 @@ def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path
 
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
 def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
-    """Some keys are in the run, some belong to another location, some are missing.
+    """Some of the checked keys are in the run, some belong to another location, some are missing.
 
-    Two keys of one hash are lost alone.
+    The keys 7 and 60 are only missing from the maps.
     """
     keys = np.arange(100)
     hashed = hash_codes(keys).view(np.int64)
@@ -275,5 +275,5 @@ def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> N
 def test_what_two_ranges_share_may_be_one_code(
     one: tuple[int, int] | None, other: tuple[int, int] | None, common: tuple[int, int] | None
 ) -> None:
-    """Without this, no round would check the shared code."""
+    """Without this rule, no round would check a code that two ranges share."""
     assert _common(one, other) == common

@@ -137,7 +137,7 @@ def test_wide_decimals_in_a_narrow_range_are_told_apart():
 
 
 def test_negative_decimals_in_a_narrow_range_are_told_apart():
-    """The window lies around the negative values, not around their absolute values."""
+    """The window of negative decimals lies around the values, not around their absolute values."""
     ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
     assert share_told_apart(chosen("decimal(38,2)", ids), ids) == 1.0
 
@@ -179,7 +179,7 @@ def test_more_and_more_split_points_are_tried(
 ) -> None:
     """The number of points rises until values are distinguished, or no more points fit.
 
-    The sample's bytes limit it, too.
+    The bytes of the sample also limit the number of points.
     """
     asked: list[int] = []
     split = module.split
@@ -228,7 +228,7 @@ def test_split_points_take_a_thousandth_of_the_column(
 
 
 def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
-    """No bit is reserved for values between the sampled ones.
+    """If the sample is the whole column, no bit is reserved for values between the sampled values.
 
     If all values differ, each doubling of the rows takes a bit.
     """

@@ -72,7 +72,7 @@ def test_values_of_several_hosts_are_told_apart_behind_what_each_shares(count: i
 
 
 def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
-    """The two remaining hosts share a prefix of two bytes."""
+    """The two hosts without a point of their own share a prefix of two bytes."""
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
     assert made(HOSTS, 2, 20) == Splits((Point(first, 36), Point(b"h01", 2)), b"/0123456789q")

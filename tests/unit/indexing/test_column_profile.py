@@ -36,7 +36,7 @@ def profile(
 
 
 def test_a_profile_counts_its_locations_and_its_bytes() -> None:
-    """The bytes are those of the table on disk, and those of the column uncompressed."""
+    """A profile counts the table's bytes on disk, and the column's uncompressed bytes."""
     found = profile([300, 100])
     assert (found.n_files, found.table_bytes, found.location_bytes) == (2, 400, 200.0)
     assert found.column_bytes == 8_000_000
@@ -105,7 +105,7 @@ def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
 
 @pytest.mark.parametrize(("share", "allowed"), [(1.0, 320 << 10), (0.5, 160 << 10)])
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
-    """The width of the column does not matter.
+    """For a likely map, the width of the column does not matter.
 
     A second reading for more cuts is like a first reading.
     """
@@ -123,7 +123,7 @@ def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: in
 def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
     """Intervals get a twentieth of a given budget.
 
-    Of a small budget they get 32 KB, but at most half.
+    Of a small budget, intervals get 32 KB, but at most half.
     """
     options = IndexOptions(budget=budget)
     assert profile().intervals_budget(options, "auto") == int(budget[:-2]) << 10
@@ -169,7 +169,7 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 
 
 def test_bytes_that_hardly_count() -> None:
-    """The limit is a hundredth of the column, or 8 KB for a small column.
+    """Negligible bytes are a hundredth of the column, or 8 KB for a small column.
 
     A part of the domain gets its share.
     """
@@ -181,6 +181,6 @@ def test_bytes_that_hardly_count() -> None:
 
 
 def test_the_smallest_windows_have_a_byte_for_intervals() -> None:
-    """The byte is there however small the windows' share of the column is."""
+    """Intervals get at least one byte, however small the windows' share of the column is."""
     found = profile([10 << 30], share=1e-6)
     assert (found.budget(AUTO), found.intervals_budget(AUTO, "auto")) == (1073, 1)

@@ -23,7 +23,7 @@ from sieve.indexing.cut_tasks import _distinct
     ],
 )
 def test_codes_in_any_order_are_counted_in_theirs(codes: list[int]) -> None:
-    """The rows arrive ascending, descending, with a few late ones, or all equal."""
+    """The keys arrive ascending, descending, with a few late keys, or all equal."""
     found, counts = _distinct(np.array(codes, np.int64))
     expected, times = np.unique(codes, return_counts=True)
     assert (found.tolist(), counts.tolist()) == (expected.tolist(), times.tolist())

@@ -28,7 +28,7 @@ def zoom_of(
 
 @given(keys, st.floats(0.01, 0.6), st.lists(codes, max_size=100))
 def test_order_and_membership_survive(sample: np.ndarray, share: float, others: list[int]) -> None:
-    """The mapped codes ascend and differ like the original codes, and none is invented."""
+    """Mapping to windows keeps the order and the difference of codes, and invents no code."""
     domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
     inside = domain_sample.within(everything)
@@ -173,7 +173,7 @@ def test_the_model_of_windows_knows_its_shares() -> None:
 
 
 def test_a_window_begins_at_the_least_code_of_its_share() -> None:
-    """The share is reached at this code and not at the code before, however wide the domain is."""
+    """A window reaches its share at its first code and not at the code before, in any domain."""
     for sample in (np.arange(0, 10**6, 7), np.array([LEAST, -5, 0, 1 << 40, GREATEST])):
         query_model = QueryModel.of_sample(sample)
         share = np.array([0.01, 0.3, 0.5, 0.77, 0.99])

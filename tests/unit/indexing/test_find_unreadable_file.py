@@ -49,7 +49,7 @@ def read(message: str, cancelled: Exception | None = None) -> None:
 
 @pytest.mark.parametrize("bad", range(5))
 def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int) -> None:
-    """Each reading has half of the files of the reading before."""
+    """The search reads half of the files of the reading before, again and again."""
     reads = Reads(monkeypatch, bad=[bad])
     with pytest.raises(UnavailableError, match=rf"part-{bad} of table d\.t cannot be read"):
         read("a footer is damaged")
@@ -84,7 +84,10 @@ def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_fails_where_its_reader_does(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
 ) -> None:
-    """All rows of the file are read and not written. An unrelated error is raised."""
+    """The reader reads all rows of the suspected file and writes nothing.
+
+    An unrelated error is raised.
+    """
     steps: list[Any] = []
 
     class Rows:

@@ -38,7 +38,7 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
 def test_intervals_are_tried_where_several_tasks_share_them(
     monkeypatch: pytest.MonkeyPatch, cuts: int, tried: bool
 ) -> None:
-    """The trial uses the least price.
+    """A trial of intervals uses the least price.
 
     For the intervals of one task, a trial costs as much as writing.
     """
@@ -62,7 +62,7 @@ def test_intervals_are_tried_where_several_tasks_share_them(
     [(1, 1.0, 1), (500_000, 1.0, 1), (500_001, 1.0, 2), (500_001, 0.25, 5)],
 )
 def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
-    """The number of cuts is that of the whole column, of which the windows hold a share."""
+    """The number of cuts is estimated for the whole column from the windows' share."""
     profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
     assert fit_budget.run_files(cuts, profile) == files
 

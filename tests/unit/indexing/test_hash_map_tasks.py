@@ -58,7 +58,7 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """The count is exact while the sketch holds all hashes, and a few per cent off beyond that.
+    """The sketch counts exactly while it holds all hashes, and is a few per cent off beyond that.
 
     Four or more copies of a sketch's hashes are too few hashes for a full sketch.
     """
@@ -77,7 +77,7 @@ def test_distinct_hashes_are_counted() -> None:
 
 
 def test_sketches_of_tasks_become_one() -> None:
-    """The result equals that of one task with all pairs, in any batches.
+    """The merged sketch equals that of one task with all pairs, in any batches.
 
     Without pairs the sketch is empty.
     """
@@ -113,7 +113,7 @@ def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("seed", range(8))
 def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
-    """The keys fit although the sketch's estimate may be a little too high or too low."""
+    """Unique keys fit a map although the sketch's estimate may be a little too high or too low."""
     hashes = hash_codes(np.arange(20_000) + 20_000 * seed)
     (smallest,) = packed(hashes, np.arange(20_000) % LOCATIONS, 1).column("smallest").to_pylist()
     keys = distinct(20_000, smallest)
@@ -166,9 +166,9 @@ def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> No
 
 
 def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
-    """The margin is three per cent, since the size is an estimate.
+    """A map's budget has a margin of three per cent, since the size is an estimate.
 
-    The map has the bits that its bytes pay for.
+    A map of unique keys has the fingerprint bits that its bytes pay for.
     """
     least = estimate_bytes(1000, LOCATIONS, 0)
     assert fit_maps(1000, 1000, LOCATIONS, round(least / 0.97) + 1) == (1, 0)
@@ -184,7 +184,7 @@ def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
     ("n", "maps"), [(1, 1), (1 << 19, 1), ((1 << 19) + 1, 2), (1 << 20, 2), ((1 << 20) + 1, 3)]
 )
 def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
-    """With this limit a task makes a map in bounded memory, most of it in a core's cache."""
+    """The limit bounds the memory of a map's task, most of which fits in a core's cache."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
 
 
@@ -202,13 +202,13 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
     ],
 )
 def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits: int) -> None:
-    """The bits let an absent key read one location, and cost less than the reads without them."""
+    """Fingerprint bits let an absent key read one location, and cost less than the saved reads."""
     keys = min(pairs, 1000)
     assert fit_maps(pairs, keys, LOCATIONS, 1 << 30, worth) == (1, bits)
 
 
 def test_fingerprints_that_pay_back_keep_the_budget() -> None:
-    """The budget allows only a few bits."""
+    """A small budget allows only a few fingerprint bits."""
     least = estimate_bytes(1000, LOCATIONS, 1, 1000, 4000)
     assert fit_maps(4000, 1000, LOCATIONS, round(least / 0.97) + 1, 1e6) == (1, 1)
 

@@ -89,7 +89,7 @@ def test_reads_without_bytes_count_locations() -> None:
 
 
 def test_a_stop_knows_the_least_bytes() -> None:
-    """The least of each kind of query is in locations of mean size, like its trials."""
+    """The least reads of each kind of query are in locations of mean size, like those of trials."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -142,7 +142,7 @@ def test_a_map_saves_what_intervals_read_in_vain() -> None:
 
 
 def test_a_map_tells_values_of_one_code_apart() -> None:
-    """The least for a code is then not the least for a value, which may be in a single file."""
+    """If values share a code, a single value may be in fewer files than the code."""
     assert may_pay(3.0, 3.0, of="string")
     assert not may_pay(1.0, 1.0, of="string")
 

@@ -86,7 +86,7 @@ def test_a_column_of_which_nothing_is_drawn(counted: int | None, rows: int) -> N
 
 
 def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The share is drawn by the format's count of rows, or by bytes at twenty bytes a row."""
+    """The sampled share depends on the format's count of rows, or on twenty bytes a row."""
     monkeypatch.setattr(column_sample, "WANTED", 100)
     drawn: list[tuple[float, int]] = []
     sample = Frame.sample
@@ -156,7 +156,7 @@ OWNERS = [0, 1, 2, 3, 4, 5, 5, 6]
 def read(
     counted: Sequence[int] | None, may_be_empty: Sequence[int] = (), shape: str = "sieve"
 ) -> tuple[list[dict[str, Any]], Seen, Cluster]:
-    """The cuts and counts of the rows defined above."""
+    """Reads the rows that this file defines; returns their cuts and counts."""
     frame = values(pa.float64(), *ROWS)
     encoder = Encoder("double")
     codes = encoder.encode(pa.array([1.0, 2.0, 3.0, 5.0, 7.0, 7.5, 8.0])).codes
@@ -213,7 +213,7 @@ def test_every_kind_of_row_is_counted() -> None:
 def test_what_was_not_read_wholly_has_no_cuts(
     counted: list[int] | None, may_be_empty: Sequence[int], partial: list[int], cuts: int, keys: int
 ) -> None:
-    """The location has a damaged record, or a number of rows that its format does not expect."""
+    """A location is incomplete if it has a damaged record or an unexpected number of rows."""
     found, seen, _ = read(counted, may_be_empty)
     assert np.flatnonzero(seen.partial).tolist() == partial
     left = sorted({0, 1, 3, 5, 6} - set(partial))

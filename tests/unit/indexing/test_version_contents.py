@@ -122,7 +122,7 @@ def test_files_that_stay_as_they_were_are_proven(
 ) -> None:
     """The listings before and after the reading agree on the files.
 
-    All rows of the files were read.
+    The build has read all rows of the unchanged files.
     """
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [3, 4])
@@ -154,7 +154,7 @@ def test_a_file_that_changed_while_it_was_read_proves_nothing(
 def test_a_file_that_went_during_the_build_is_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The next refresh reads the file.
+    """The next refresh reads a file that vanished during the build.
 
     A rename of the table may bring the file back with its old time.
     """
@@ -168,7 +168,7 @@ def test_a_file_that_went_during_the_build_is_unknown(
 def test_a_file_that_came_during_the_build_is_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The build did not read the file, so the version does not list it."""
+    """The build did not read a file that appeared meanwhile, so the version does not list it."""
     before = [data_file("a")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, [*before, data_file("b")]), [3])
     assert proven(locations) == {"a": True}
@@ -197,7 +197,7 @@ def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_text_whose_first_range_has_no_row_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The header may end in a later range, where a scan of that range would take it for a row."""
+    """A header may end in a later range, where a scan of that range would take it for a row."""
     table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
     table.info.format_name = "csv"
     _, locations = build(monkeypatch, tmp_path, table, [0, 5, 5, 1, 0, 6])
@@ -264,7 +264,7 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
 
 
 def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
-    """The file is in both runs.
+    """A file with appended rows is in both runs.
 
     A file that was read in part, or read again, has the counts of one reading.
     """

@@ -142,7 +142,7 @@ def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> 
 
 
 def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None:
-    """The days span all logs.
+    """The number of days spans all logs.
 
     A shorter time counts as a day, so that an hour's queries are not multiplied by 24.
     """
@@ -169,7 +169,7 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
 def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
     """The logs have broken lines, damaged events and hostile constants.
 
-    Some have plans of paths, some are truncated.
+    Some logs have plans of paths, some are truncated.
     """
     write(
         tmp_path / "app",

@@ -93,9 +93,9 @@ def test_other_leaves_are_no_scans() -> None:
 
 
 def test_what_cannot_be_read_of_a_scan_is_told() -> None:
-    """The filters have unbalanced constants, or the schema is truncated.
+    """Some filters have unbalanced constants, and some schemas are truncated.
 
-    The scan itself still counts.
+    A scan with unreadable filters still counts.
     """
     one = the_one(scan("[EqualTo(name,:( )]"))
     assert (one.table, one.uses, one.unread) == (("shop", "orders"), {}, (Unread.FILTER,))

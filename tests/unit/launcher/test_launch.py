@@ -43,7 +43,7 @@ def _conf(command: list[str]) -> dict[str, str]:
 def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
     """SPARK_HOME has precedence.
 
-    The version and the Scala version come from the names of its jars.
+    The versions of Spark and Scala come from the names of Spark's jars.
     """
     spark = find_spark({"SPARK_HOME": str(spark_home)})
     assert (spark.path, spark.version, spark.scala, spark.line) == (
@@ -148,7 +148,7 @@ def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_p
 
 @pytest.mark.usefixtures("shim")
 def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
-    """The bundle matches the installed Spark, and the user's packages stay beside it."""
+    """Hudi's bundle matches the installed Spark, and the user's packages stay beside it."""
     command = launch.submit_command(
         inspect(spark_home), {}, ["--packages", "a:b:1"], launch.SPARK_SQL_CLASS, hudi=True
     )
@@ -189,7 +189,7 @@ def test_a_bundle_of_hudi_is_on_the_class_path(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_delta_comes_with_its_package(spark_home: Path) -> None:
-    """The package matches the installed Spark, unless the user names a package."""
+    """Delta's package matches the installed Spark, unless the user names a package."""
     command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, delta=True)
     conf = _conf(command)
     assert conf["spark.sql.extensions"] == f"{launch.EXTENSIONS},{launch.DELTA_EXTENSION}"
@@ -204,7 +204,7 @@ def test_delta_comes_with_its_package(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
-    """The server is a class of a jar that Spark 3.5 does not ship."""
+    """The Spark Connect server is a class of a jar that Spark 3.5 does not ship."""
     spark = inspect(spark_home)
     with pytest.raises(UnsupportedError, match=r"4\.1.*no spark-connect jar"):
         launch.submit_command(spark, {}, [], launch.CONNECT_SERVER_CLASS)
@@ -313,7 +313,7 @@ def test_a_server_is_started_found_and_stopped(port: int) -> None:
 
 
 def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
-    """The error quotes the last cause in the log, and names the log."""
+    """The error for a server that ends quotes the last cause in its log, and names the log."""
     command = [sys.executable, "-c", "print('Caused by: no luck'); raise SystemExit(1)"]
     with pytest.raises(UnavailableError, match=r"no luck.*metastore-\d+\.log"):
         servers.start("metastore", port, command, os.environ, "localhost")
@@ -334,7 +334,7 @@ def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
 
 
 def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
-    """The error says that the port is in use; the other server is not reported as started."""
+    """If the port is in use, the error says so, and the other server is not reported as started."""
     with (
         socket.create_server(("localhost", port)),
         pytest.raises(ConflictError, match=str(port)),
@@ -379,9 +379,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> 
 
 
 def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Path) -> None:
-    """The archive is in XDG_CACHE_HOME, else below the home.
+    """The class archive is in XDG_CACHE_HOME, else below the user's home.
 
-    Another Java or another Spark has another file.
+    Another Java or another Spark has another archive.
     """
     spark = inspect(spark_home)
     named = class_archive.archive_file(spark, "/a/java", {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
@@ -397,7 +397,7 @@ def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Pat
 
 @pytest.mark.usefixtures("shim")
 def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) -> None:
-    """The option is added beside Sieve's logging and the user's options."""
+    """The option for the class archive is added beside Sieve's logging and the user's options."""
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     spark = inspect(spark_home)
     given = ["--driver-java-options", "-Da=b"]
@@ -420,7 +420,7 @@ def test_an_archive_is_made_by_a_session_of_its_own(
 ) -> None:
     """A new archive replaces the old one, which that session does not map.
 
-    The session's folder is not the user's.
+    The session that makes the archive has its own folder.
     """
     ran: list[list[str]] = []
 
@@ -445,7 +445,7 @@ def test_an_archive_is_made_by_a_session_of_its_own(
 @pytest.mark.usefixtures("shim", "cache")
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_java_that_writes_no_archive_is_told(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the likely obstacle, and quotes the end of the session's output."""
+    """If Java writes no archive, the error names the likely obstacle, and quotes Java's output."""
     done = subprocess.CompletedProcess([], code, "", "x" * 600 + "the end")
     monkeypatch.setattr(cli.subprocess, "run", lambda *_, **__: done)
     told = CliRunner().invoke(cli.main, ["archive"])

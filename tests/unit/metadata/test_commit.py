@@ -206,7 +206,7 @@ def test_reply_lost_before_the_effect(index: str) -> None:
 def test_repeat_meets_its_own_success(index: str) -> None:
     """If the first create takes effect late, the repeated create finds the file.
 
-    The file's id proves that it is ours.
+    The id in the file proves that the first create has succeeded.
     """
     mine = plan(None)
 

@@ -45,7 +45,7 @@ def end(directory: str, error: Exception | None) -> None:
 def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ...]) -> None:
     """An index that lacks one of the two marks is damaged, not dropped.
 
-    The statement's own error is reported.
+    The error of the statement itself is reported.
     """
     names = {*marks, "runs/1/part"}
     directory = written(tmp_path / "i", *names)
@@ -69,7 +69,7 @@ def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | No
 def test_a_store_that_does_not_answer_tells_of_no_drop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
-    """The statement ends with its own result."""
+    """If the store does not answer, the statement ends with its own result."""
     directory = written(tmp_path / "i", "runs/1/part")
 
     def silent(*_: object) -> None:
@@ -134,7 +134,7 @@ def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: obj
 
 
 def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    """The index belongs to this table and was never registered. Nothing else is deleted."""
+    """Only unregistered indexes of this table are deleted. Nothing else is deleted."""
     other = replace(SAMPLE.table, table="other")
     dead = begun(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [

@@ -123,7 +123,7 @@ def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
 def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
     """A part that is truncated or has a flipped bit is corrupt.
 
-    Without the part, the list is missing.
+    If a part is deleted, the list counts as missing.
     """
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     path = tmp_path / "locations" / version.locations.parts[number].name
@@ -244,7 +244,7 @@ def in_folder(folder: Path) -> dict[Path, int]:
 def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
     """Ten changed files of 100,000 take less than a hundredth of the list.
 
-    The bytes include run and manifest.
+    The bytes of a refresh include run and manifest.
     """
     names = [hashlib.md5(b"%d" % k).hexdigest() for k in range(N)]
     paths = tuple(

@@ -51,21 +51,21 @@ def test_versions_have_the_times_of_their_files(tmp_path: Path) -> None:
 
 
 def test_without_its_first_version_an_index_is_gone(tmp_path: Path) -> None:
-    """The message names the file that is missing."""
+    """The error for a missing first version names the missing file."""
     folder = versions(tmp_path, 2, 3)
     with pytest.raises(GoneError, match=rf"{folder}/versions/1\.json is not there"):
         published(LocalStore(), folder)
 
 
 def test_a_gap_is_damage(tmp_path: Path) -> None:
-    """The message names the folder."""
+    """The error for a gap in the versions names the folder."""
     folder = versions(tmp_path, 1, 3)
     with pytest.raises(CorruptError, match=rf"the versions in {folder}/versions have gaps"):
         published(LocalStore(), folder)
 
 
 def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
-    """The result is a number, and 0 without a mark or a folder of marks.
+    """The newest vacuumed version is 0 without a mark or a folder of marks.
 
     Other names are ignored.
     """
@@ -86,7 +86,7 @@ def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> Non
 def test_a_version_ages_from_the_next_one_on(versions: int, hours: float, expired: int) -> None:
     """Of three versions, the first was replaced a bit over two hours ago.
 
-    The second was replaced a bit over one hour ago.
+    The second version was replaced a bit over one hour ago.
     """
     times = [0, 3_600_000, 7_200_000]
     assert Retention(versions, hours).expired(times, 10_800_001) == expired

@@ -314,9 +314,9 @@ def test_measurements_of_earlier_formats_have_no_bytes() -> None:
 
 
 def test_an_index_that_follows_writes_has_an_option_more() -> None:
-    """The option is in force and for the next refresh.
+    """The refresh mode is in the current options and in the next options.
 
-    All previous options are as earlier releases wrote them.
+    Options other than the refresh mode have the bytes of earlier releases.
     """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))
@@ -326,9 +326,9 @@ def test_an_index_that_follows_writes_has_an_option_more() -> None:
 
 
 def test_a_delta_table_has_a_commit_more() -> None:
-    """Only manifests of Delta tables have this member.
+    """Only manifests of Delta tables have the member for a commit.
 
-    The commit reads back unchanged, and other values are refused.
+    The commit of a manifest reads back unchanged, and other values are refused.
     """
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
@@ -354,6 +354,6 @@ def test_a_delta_table_has_a_commit_more() -> None:
 def test_damage_is_told_with_its_place(
     change: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
-    """The error names the members that lead to the damage."""
+    """The error for a damaged manifest names the members that lead to the damage."""
     with pytest.raises(CorruptError, match=problem):
         parse_manifest(edited(change))

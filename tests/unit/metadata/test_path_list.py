@@ -42,7 +42,7 @@ def test_it_is_the_list_of_its_strings(one: list[str], two: list[str]) -> None:
 
 
 def test_it_is_iterated_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pieces may have any size."""
+    """A path list is iterated in pieces of any size."""
     monkeypatch.setattr(path_list, "_AT_ONCE", 2)
     for n in range(6):
         names = [str(k) for k in range(n)]

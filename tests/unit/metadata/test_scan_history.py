@@ -152,7 +152,7 @@ def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
 
 
 def test_a_file_that_goes_while_it_is_read_is_no_damage(root: str) -> None:
-    """The file's driver has replaced it."""
+    """The driver of a history file may replace the file during a read."""
     save(root, record(OTHER))
 
     class Late(LocalStore):
@@ -163,7 +163,7 @@ def test_a_file_that_goes_while_it_is_read_is_no_damage(root: str) -> None:
 
 
 def test_another_users_file_cannot_be_deleted(root: str) -> None:
-    """The driver's own record is still saved."""
+    """If another user's file cannot be deleted, the driver's own record is still saved."""
     save(root, record(OTHER))
 
     class Denied(LocalStore):

@@ -51,7 +51,7 @@ RENAMED = replace(WAS, table="renamed", location="file:/w/renamed")
 def follow(
     tmp_path: Path, now: TableIdentity, *there: TableIdentity, state: str = "ready"
 ) -> tuple[str | None, TableIdentity, tuple[str, ...]]:
-    """The result of following; then the table and the roots of the newest version."""
+    """Lets an index follow its table; returns the result, the version's table, and its roots."""
     versions = tmp_path / SAMPLE.index / "versions"
     versions.mkdir(parents=True)
     version = replace(SAMPLE, state=state, roots=("file:/w/orders", "file:/else"))  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ def test_an_index_follows_its_table(
         # The property was copied to another table, or the table was replaced.
         (replace(RENAMED, create_time_ms=WAS.create_time_ms + 1), ()),
         (replace(RENAMED, database="other"), ()),
-        # The index's own table still exists, so this table is a copy from the same second.
+        # The index's own table still exists, so the other table is a copy from the same second.
         (RENAMED, (WAS,)),
     ],
 )

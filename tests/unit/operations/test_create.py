@@ -19,9 +19,9 @@ CREATE = "CREATE SIEVE INDEX ON t (id)"
 
 
 def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None:
-    """All versions are complete at this point.
+    """All versions are complete when the registration fails.
 
-    The same statement succeeds once the metastore answers.
+    A second CREATE succeeds once the metastore answers.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1, 2], [3]])
@@ -81,7 +81,7 @@ def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    """The store is not called at all."""
+    """For an invalid CREATE, the store is not called at all."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     calls: list[str] = []
@@ -91,7 +91,7 @@ def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Pat
 
 
 def test_names_are_taken_in_any_case() -> None:
-    """Another index, or one of the same statement, already has the name."""
+    """The name is taken by another index, or by one of the same statement."""
     refuse_taken(["a", "b"], ["c"], "shop.t")
     with pytest.raises(InvalidInputError, match=r"table shop\.t has an index B already"):
         refuse_taken(["a", "B"], ["c", "b"], "shop.t")
@@ -137,9 +137,9 @@ def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
 
 
 def test_what_is_left_of_a_replaced_index_is_told(tmp_path: Path) -> None:
-    """The new index is in use.
+    """After a replacement, the new index is in use.
 
-    If the store cannot delete the old one, the statement still succeeds.
+    If the store cannot delete the old index, the statement still succeeds.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])

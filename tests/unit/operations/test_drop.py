@@ -39,7 +39,7 @@ def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredInde
 def test_the_files_of_an_index_that_is_damaged_or_half_dropped_go(
     tmp_path: Path, kind: type[HalfDropped | Failed]
 ) -> None:
-    """The files are deleted if they belong to the table."""
+    """The files of a damaged or half dropped index are deleted if they belong to the table."""
     assert end_index(found(tmp_path, kind), FIRST, HERE)
     assert list(tmp_path.iterdir()) == []
 
@@ -48,13 +48,13 @@ def test_the_files_of_an_index_that_is_damaged_or_half_dropped_go(
 def test_the_files_of_another_index_stay(
     tmp_path: Path, kind: type[Failed | Gone], table: Any
 ) -> None:
-    """The folder has a damaged index of another table, or belongs to another index."""
+    """The kept folder has a damaged index of another table, or belongs to another index."""
     assert not end_index(found(tmp_path, kind), table, HERE)
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
 
 
 def test_a_damaged_index_out_of_reach_stays(tmp_path: Path) -> None:
-    """The drop has opened no store for the index."""
+    """A drop opens no store for an index outside of the allowed roots."""
     index(tmp_path, FIRST, None)
     lost = Failed("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), "problem", None)
     assert not end_index(lost, FIRST, HERE)
@@ -103,7 +103,7 @@ def test_a_drop_ends_the_index_then_its_registration_then_its_files(tmp_path: Pa
 def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
     tmp_path: Path, kind: type[UnavailableError]
 ) -> None:
-    """The error is of the same kind and says that DROP can be repeated. The files still exist."""
+    """The error of the metastore says that DROP can be repeated. The index's files still exist."""
     calls: list[str] = []
     one = ready(tmp_path)
     with pytest.raises(
@@ -121,7 +121,7 @@ def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
 
 
 def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
-    """If an index does not answer, even its registration stays."""
+    """If the store of an index does not answer, even the registration stays."""
     calls: list[str] = []
     dropped(Table(calls), found(tmp_path, Gone), calls)
     assert calls == ["changing", "unregister v"]

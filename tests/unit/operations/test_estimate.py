@@ -159,9 +159,9 @@ def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
 def test_a_query_reads_what_its_keys_and_its_files_leave(
     op: str, value: int, files: Sequence[int]
 ) -> None:
-    """The partition filter leaves some files.
+    """The partition filter of the query leaves some files.
 
-    The estimate counts those of them with a match, and their bytes.
+    The estimate counts the remaining files with a match, and their bytes.
     """
     (found,) = estimated(
         COLUMN, IndexOptions("intervals", "20KB"), asked=asking(COLUMN, op, value, files)

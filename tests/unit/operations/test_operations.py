@@ -183,7 +183,7 @@ def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
-    """The folder of the partition was written to, and is empty."""
+    """The folder of a dropped partition was written to, and is empty."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE[:4], {"c"})
     assert refreshed(table, found) == {file.path for file in BEFORE[:4]}
@@ -200,7 +200,7 @@ def test_nothing_written_is_no_version(tmp_path: Path) -> None:
 
 
 def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
-    """The full listing finds slices in any folder."""
+    """A full listing finds slices in any folder."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, None)
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -219,7 +219,7 @@ def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
 def test_a_refresh_gives_way_to_one_of_a_later_commit(
     tmp_path: Path, theirs: Commit, *, stays: bool
 ) -> None:
-    """The numbers of the table's commits decide, whatever the clocks of the writers say."""
+    """The table's commit numbers decide which version is later, not the writers' clocks."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
@@ -287,7 +287,7 @@ def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> No
 
 
 def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -> None:
-    """The refresh starts again and reads everything."""
+    """If appended files cannot be read alone, the refresh starts again and reads whole slices."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), broken=True)
@@ -296,7 +296,7 @@ def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -
 
 
 def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver would take long to look into the files of each slice."""
+    """Looking into the files of many grown slices would take the driver long."""
     monkeypatch.setattr("sieve.operations.refresh.MOST_ASKED", 1)
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", "a/2", mtime=5), *BEFORE[2:]]
@@ -306,7 +306,7 @@ def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> None:
-    """Every query reads the slice, and the next refresh reads all of it."""
+    """A slice that was read in part is read by every query, and by the next refresh."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), empty=True)
@@ -315,7 +315,7 @@ def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> No
 
 
 def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
-    """The slice has no length, and it counts among the slices that were not listed."""
+    """A slice that proves nothing has no length, and counts as one that was not listed."""
     ones = np.ones(2, np.int64)
     paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
     states = np.array([FileState.UNPROVEN, FileState.READ], np.int8)

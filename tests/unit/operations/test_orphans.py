@@ -41,7 +41,7 @@ def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
 
 
 def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> None:
-    """The store may have given a wrong answer a moment ago."""
+    """The store may have given a wrong answer when the index seemed damaged."""
     with pytest.raises(UnavailableError, match="now can be"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
@@ -72,7 +72,7 @@ def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
 def test_an_index_gives_way_to_a_usable_one_of_its_name(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
-    """The index stays while the registered index of its name cannot be used."""
+    """An unregistered index stays while the registered index of its name cannot be used."""
     index(tmp_path, FIRST)
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
@@ -102,7 +102,7 @@ class Clocked(LocalStore):
 def test_an_orphan_has_an_age(
     tmp_path: Path, registered: bool, floor_ms: int, age_ms: int, why: list[str]
 ) -> None:
-    """The age is measured by the clock of the store."""
+    """The age of an orphan is measured by the clock of the store."""
     index(tmp_path, FIRST)
     folder = tmp_path / SAMPLE.index
     if not registered:
@@ -126,7 +126,10 @@ def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Pat
 
 
 def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -> None:
-    """The registration of the table does not matter. A version of a newer release may be in use."""
+    """A dropped index is an orphan even if its table registers it.
+
+    A version of a newer release may be in use.
+    """
     index(tmp_path, FIRST)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"
     path.write_bytes(render_manifest(replace(SAMPLE, state="dropped")))
@@ -136,7 +139,7 @@ def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -
 
 
 def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
-    """The table will register the other index again."""
+    """If one index of a name is dropped, the table will register the other index again."""
     index(tmp_path, FIRST)
     index(tmp_path, FIRST, uuid=OTHER)
     version = replace(SAMPLE, index=OTHER, state="dropped")

@@ -119,7 +119,7 @@ def test_a_refresh_that_is_always_overtaken_gives_up(tmp_path: Path) -> None:
 
 
 def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -> None:
-    """The refresh may have read another table's rows."""
+    """After a rename, the refresh may have read another table's rows."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def renamed(_: int, made: Manifest) -> Manifest:
@@ -132,7 +132,7 @@ def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -
 
 
 def test_an_index_that_vanished_is_not_made_anew(tmp_path: Path) -> None:
-    """Another driver has dropped the index."""
+    """Another driver has dropped the index during the refresh."""
     found, base = version(tmp_path, BEFORE, [6])
     plan = refresh._on_top(base, base, found, SimpleNamespace())  # type: ignore[arg-type]
     with pytest.raises(UnavailableError, match="vanished meanwhile"):
@@ -187,7 +187,7 @@ def test_a_version_of_an_earlier_format_may_gain_ranges(
 
 @pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
 def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: str) -> None:
-    """The reader, the type or the options differ, or the file list cannot be read."""
+    """A version is invalid if reader, type or options differ, or its list is unreadable."""
     found, base = version(tmp_path, BEFORE, [6])
     table: Any = Commits(BEFORE, set())
     column = Column(("v",), "int" if change == "type" else "bigint")
@@ -214,7 +214,7 @@ def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: st
 def test_what_an_unchanged_table_is_read_for(
     tmp_path: Path, mode: RefreshMode, runs: list[int], read: int
 ) -> None:
-    """The refresh merges several runs into one, or rebuilds everything."""
+    """A refresh of an unchanged table merges several runs into one, or rebuilds everything."""
     found, base = version(tmp_path, BEFORE, runs)
     table = Commits(BEFORE, set())
     environment: Any = SimpleNamespace(

@@ -152,7 +152,7 @@ def test_limits_make_parts_unknown():
     assert kept(both(compare("=", 1), deep), x=Listed([0], [1])) == [1]
     many = both(compare("=", 1), *[compare("=", 0)] * MAX_NODES)
     assert "the predicate has too many parts" in evaluate(parse(many), {}, 1).why
-    # The columns of the part are known, so that a scan can report the unused index.
+    # The columns of an unparsed part are known, so that a scan can report the unused index.
     deeply = parse(deep)
     while not isinstance(deeply, Unknown):
         (deeply,) = deeply.args
@@ -450,7 +450,7 @@ def test_the_columns_of_a_part_that_is_not_read_are_told(part, names):
 
 @pytest.mark.parametrize("names", ["x", [1], ["x", None], {"x": 1}])
 def test_names_that_are_no_texts_are_malformed(names):
-    """The names belong to a part that the driver could not translate."""
+    """The names of an untranslated part must be texts."""
     with pytest.raises(InvalidInputError, match="names of unknown"):
         parse({"op": "unknown", "why": "a function", "names": names})
     with pytest.raises(InvalidInputError, match="why of unknown"):
@@ -458,7 +458,7 @@ def test_names_that_are_no_texts_are_malformed(names):
 
 
 def test_the_why_of_an_unknown_part_is_cut():
-    """The text is shown to users, so its length is limited."""
+    """The reason of an unknown part is shown to users, so its length is limited."""
     assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
     assert parse({"op": "unknown"}) == Unknown("not understood", ())
 

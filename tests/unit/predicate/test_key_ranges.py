@@ -43,7 +43,7 @@ def test_a_union_of_points_asks_for_the_hashes_of_all() -> None:
 
 
 def test_an_intersection_asks_for_hashes_that_either_side_knows() -> None:
-    """The result has the common hashes if both sides have hashes."""
+    """An intersection has the common hashes if both sides have hashes."""
     assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
     assert hashes_of(intersect(POINTS, asked((5, 7), hashes=[50, 70]))) == [50]

@@ -94,7 +94,7 @@ def test_askers_that_come_together_share_one_load() -> None:
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(cache.get, "a", load) for _ in range(8)]
         assert started.wait(30)
-        # The load does not delay another key.
+        # A load of one key does not delay another key.
         assert cache.get("b", lambda: Weight(4)) == Weight(4)
         go.set()
         values = [one.result(30) for one in asked]
@@ -161,7 +161,7 @@ def test_a_reload_does_not_keep_its_process_alive() -> None:
 def test_a_value_is_loaded_again_once_it_is_older_than_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The age counts from the load, whatever the number of uses."""
+    """The age of a cached value counts from its load, whatever the number of uses."""
     now, later = [1000.0], list[str]()
     monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: now[0])
     cache = Cache[str, Weight](100)
@@ -200,7 +200,7 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
 ) -> None:
     """One reload starts, and callers get the old value meanwhile.
 
-    The new value has the age of its load.
+    The age of the new value counts from its load.
     """
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     seen: list[int | None] = []

@@ -78,7 +78,7 @@ def test_points_far_apart_do_not_read_what_lies_between(run):
 def test_long_slices_and_short_ones_agree():
     """Blocks of hundreds of locations use another algorithm than short blocks.
 
-    The result is the same.
+    Both algorithms give the same result.
     """
     wide = segment(0, 2, 1, range(300), (300,), range(301, 900))
     run = assemble([wide, segment(10, 10, 1, (950,))])
@@ -136,7 +136,7 @@ def test_overlapping_segments_are_corrupt():
 
 
 def test_memory_is_told():
-    """The size covers each array, so that a cache can be bounded by bytes."""
+    """The size of a chunk covers each array, so that a cache can be bounded by bytes."""
     run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
     assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes
 

@@ -96,7 +96,7 @@ def test_entries_of_no_location_are_left_out() -> None:
 
 
 def test_there_may_be_no_entries() -> None:
-    """The rows are all NULL, or there are no rows."""
+    """There are no entries if the rows are all NULL, or if there are no rows."""
     found = made([], [0, 0])
     assert steps_of(found) == []
     assert found.least.tolist() == [GREATEST, GREATEST]

@@ -199,7 +199,10 @@ def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() ->
 
 
 def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_path: Path) -> None:
-    """The driver then keeps its list. The most recent numbering is used, and its name finds it."""
+    """If the numbering stays, the driver keeps its list of files.
+
+    The most recent numbering is used.
+    """
     one, two, three = (
         opened(tmp_path, name, cut([0, 1], {0: [at]}))
         for name, at in zip("123", (5, 6, 7), strict=True)
@@ -299,7 +302,7 @@ def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> N
 
 
 def test_a_file_that_is_listed_twice_has_one_number(tmp_path: Path) -> None:
-    """The number is that of the file's last location, whichever of the two a scan finds."""
+    """A file that is listed twice has the number of its last location."""
     listed = plain_locations(3)
     paths = (listed.paths[0], listed.paths[1], listed.paths[0])
     twice = replace(listed, paths=paths, slots=np.full(3, -1))

@@ -29,7 +29,7 @@ def check(positions: list[int], source: int) -> Gather:
 
 @given(st.lists(st.integers(NOWHERE, 9), max_size=40), st.sampled_from([1, 3, 256]))
 def test_any_positions(positions: list[int], worth: int) -> None:
-    """The positions are stored in either form."""
+    """Positions are stored as stretches or as an index."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_WORTH", worth)
         check(positions, 10)
@@ -56,7 +56,7 @@ def test_stretches_are_for_long_ones() -> None:
 
 
 def test_positions_past_32_bits_stay_whole() -> None:
-    """The positions are the greatest that fits in 32 bits, and the next one."""
+    """The tested positions are the greatest that fits in 32 bits, and the next one."""
     for last, each in ((2**31 - 1, 4), (2**31, 8)):
         made = gather(np.array([0, last], np.int64))
         assert made.nbytes == 2 * each

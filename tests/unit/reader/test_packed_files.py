@@ -59,7 +59,7 @@ def test_files_come_back(files: list[Any], first: int) -> None:
 
 
 def test_files_are_the_same_in_all_columns() -> None:
-    """The order of the files must also be the same."""
+    """Equal packed files have equal columns, and the same order."""
     file: Any = ("file:/t/a", 5, 6, [3], 1)
     one = made([file]).packed()
     assert one.same(made([file]).packed())

@@ -74,7 +74,7 @@ def test_positions_below_nowhere_are_damage() -> None:
 
 
 def test_what_is_held_is_counted() -> None:
-    """The cache counts the bytes. Eight flags take a byte."""
+    """The cache counts the bytes of a placement. Eight flags take a byte."""
     for n, size in ((0, 0), (8, 1), (9, 2)):
         bits = Bits.of(np.ones(n, np.bool_))
         assert (bits.packed.nbytes, bits.flags().tolist()) == (size, [True] * n)

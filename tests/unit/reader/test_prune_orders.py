@@ -63,7 +63,7 @@ def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
 
 
 def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) -> None:
-    """Before that, an order skips nothing, and there is no reason to report."""
+    """Until a scan knows its file numbers, an order skips nothing and no reason is reported."""
     answer = table.prune(ALL, {"orders": [order()]})
     assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
@@ -92,7 +92,7 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 def test_a_filter_beside_an_order(table: Table) -> None:
     """Only rows that certainly satisfy the filter bound other rows.
 
-    The filter also skips files alone.
+    A filter beside an order also skips files alone.
     """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}
@@ -168,7 +168,7 @@ def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
 
 
 def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
-    """The extents of file 5 come from its first run."""
+    """File 5 is in two runs, and its extents come from the first run."""
     also = np.full((N, 1), -1)
     also[5] = 0
     times = np.array([0, 0, 0, 0, 0, 7, 0, 0])
@@ -193,7 +193,7 @@ def test_a_list_of_slices_that_cannot_be_read(
 
 
 def test_a_damaged_index_bounds_nothing(table: Table) -> None:
-    """The scan reports a reason, like a filter that needs the index."""
+    """If an order needs a damaged index, the scan reports a reason, like a filter does."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])
     answer = asked(table, order())

@@ -36,7 +36,7 @@ def skipped(answer: Mapping[str, Any]) -> list[bool]:
 
 
 def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
-    """The dictionary has no cuts."""
+    """The dictionary has the number of ranges of each file, but no cuts."""
     told = table.ask("dictionary", dictionary=table.prune(equals("x", 5))["dictionary"])
     assert [ranges for _, ranges in files_of(told)] == [1, 3, 2, 2]
     assert told.keys() == {"files", "rows", "paths"}

@@ -46,7 +46,7 @@ def wait_for_rereads() -> None:
 def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
     """The scan reads one of four run files, and the list of locations.
 
-    The list numbers the table's files.
+    The list of locations numbers the table's files.
     """
     assert table.kept(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
@@ -119,7 +119,7 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
 
 @pytest.mark.parametrize("size", ["lots", "-1", "1.5g", "12 parsecs", ""])
 def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
-    """The default size replaces the invalid size."""
+    """An invalid cache size is replaced by the default size."""
     assert table.kept(equals("x", 1), cache_bytes=size) == [0]
     assert table.pruner.cache.max_bytes == DEFAULTS.cache_bytes
 
@@ -128,9 +128,7 @@ def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
 def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
     table: Table, gone: bool
 ) -> None:
-    """Only that index fails.
-
-    Only the damaged index fails. The undamaged index serves, and scans that do not need the file
+    """Only the damaged index fails. The undamaged index serves, and scans that do not need the file
     are pruned.
     """
     reason = "index-gone" if gone else "index-corrupt"
@@ -155,7 +153,7 @@ def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
 
 
 def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> None:
-    """The file is tried once each time the version is read, not by each scan.
+    """A failed file is tried again each time the version is read, not by each scan.
 
     A scan never waits.
     """
@@ -358,7 +356,7 @@ def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
 
 
 def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
-    """The registration may be for any column, and the other indexes serve."""
+    """An unreadable registration may be for any column, and the other indexes serve."""
     first = table.prune(equals("x", 25))
     asked = table.ask
     table.ask = lambda kind, **body: asked(  # type: ignore[method-assign]

@@ -67,12 +67,12 @@ def name(number: int) -> str:
 
 
 def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
-    """The segments may be in any file, and the file is read once."""
+    """For a point, the one file that can hold it is read once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
     assert store.read_names == [name(14 % FILES)]
-    # The keys belong to another segment of that file, and to no file.
+    # One key is in another segment of the read file, and one key is in no file.
     assert found(index, (805, 805)) == [8]
     assert found(index, (50, 50)) == []
     assert store.read_names == [name(14 % FILES)]
@@ -122,7 +122,7 @@ def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: l
 def test_queries_answered_together_decode_each_chunk_once(
     tmp_path: Path, decoded: list[bytes]
 ) -> None:
-    """The size of the cache does not matter, and a decoded chunk may be larger than the cache."""
+    """Each chunk is decoded once for any cache size, even if a decoded chunk exceeds the cache."""
     rows, store = CHUNKED, CountingStore()
     run = write_run(tmp_path, [rows[:12], rows[12:]], BIGINT, FILES * EACH)
     index = opened(tmp_path, run, store, bound=0)
@@ -267,7 +267,7 @@ def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
 
 
 def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None:
-    """The map would set flags that do not exist."""
+    """A map of more locations than the run would set flags that do not exist."""
     signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
     rows = [map_row(signed.tolist(), [0, 1, 2], 3)]
     run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT, 2)
@@ -299,7 +299,7 @@ def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> No
 
 
 def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None:
-    """The error lasts until a retry.
+    """The error of a failed file lasts until a retry.
 
     A failed retry changes nothing, and a successful retry repairs the file.
     """
@@ -322,7 +322,7 @@ def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None
 
 
 def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
-    """The error differs from that of damage, the first time and when it is repeated."""
+    """The error for a missing file differs from that for damage, even when it is repeated."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     (tmp_path / "runs" / RUN / name(0)).unlink()
     for _ in range(2):
@@ -453,7 +453,7 @@ def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
 
 
 def test_other_files_are_corrupt() -> None:
-    """The files are not Parquet, lack the column, or are empty."""
+    """Corrupt run files are not Parquet, lack the column, or are empty."""
     data, file = told([segment(0, 9, 0)])
     sink = io.BytesIO()
     pq.write_table(pa.table({"payload": [1, 2]}), sink)

@@ -89,7 +89,7 @@ class Index:
         ("2025-05-02T12:00:00.000Z", [2], [*range(2, 9), 9]),
         ("2025-05-08T00:00:00.000Z", [8], [8, 9]),
         ("2025-05-08T23:59:59.999Z", [8], [8, 9]),
-        # The newest version is not later than these instants.
+        # The newest version is not later than the queried instants.
         ("2025-05-09T00:00:00.000Z", [9], [9]),
         ("2025-06-01T00:00:00.000Z", [9], [9]),
     ],
@@ -107,7 +107,7 @@ def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
 def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
     """The oldest remaining version serves earlier instants.
 
-    If only one version remains, it is the newest.
+    If VACUUM leaves only one version, that is the newest.
     """
     index = Index(tmp_path, 5, vacuumed=3)
     assert index.used("2025-05-02T00:00:00.000Z") == [4]
@@ -144,7 +144,7 @@ def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None
 
 
 def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
-    """The version is for another table, or for a reader with other settings."""
+    """A scan ignores a version for another table, or for a reader with other settings."""
     index = Index(tmp_path, 3)
     assert index.used(None, fingerprints=["0" * 63 + "1"]) == []
     changed = replace(index.manifest, fingerprint="a" * 64, version=4, parent=index.manifest.id)
@@ -213,9 +213,7 @@ def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
 
 
 def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
-    """The result needs no read.
-
-    The cached indexes are listed without a read, by column. Only indexes that the scan may use are
+    """The cached indexes are listed without a read, by column. Only indexes that the scan may use are
     listed.
     """
     index = Index(tmp_path, 2)
@@ -256,7 +254,7 @@ def damaged(index: Index) -> None:
 def test_an_index_that_cannot_be_read_is_a_reason(
     tmp_path: Path, break_it: Callable[[Index], None], reason: Reason, detail: str
 ) -> None:
-    """The scan succeeds, and EXPLAIN says what is wrong."""
+    """With an unreadable index, the scan succeeds, and EXPLAIN says what is wrong."""
     index = Index(tmp_path, 1)
     break_it(index)
     found = index.cache.newest(index.registration, LASTING)
@@ -266,7 +264,7 @@ def test_an_index_that_cannot_be_read_is_a_reason(
 
 
 def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
-    """The scan reports this reason like that of any other error."""
+    """If the store does not answer, the scan reports a reason as for any other error."""
 
     class Down(LocalStore):
         """A store that answers nothing."""
@@ -292,5 +290,5 @@ def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_of_error_has_its_reason(kind: type[SieveError], reason: Reason) -> None:
-    """The reason tells what a user should do about the error."""
+    """The reason for an error tells what a user should do about it."""
     assert reason_of(kind("SIEVE_X", "x")) is reason

@@ -149,7 +149,7 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
 
 
 def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -> None:
-    """The range reaches from the least to the greatest key of all runs.
+    """The range of every key reaches from the least to the greatest key of all runs.
 
     A range with one key less needs all runs.
     """

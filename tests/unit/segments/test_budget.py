@@ -129,7 +129,7 @@ def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts
 
 
 def test_what_never_fits_is_tried_at_seven_higher_prices() -> None:
-    """Only the last attempt stays."""
+    """If no attempt fits, only the last attempt stays."""
     tried: list[float] = []
     discarded: list[float] = []
 

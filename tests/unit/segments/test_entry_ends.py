@@ -36,7 +36,7 @@ def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
 
 
 def test_a_block_has_a_key_of_each_of_its_locations():
-    """The key may be anywhere in the block, which is the only cell of the entry."""
+    """The key of a block's entry may be anywhere in the block, which is the entry's only cell."""
     blocks = CSR(np.array([0, 2, 3]), np.array([1, 4, 1], np.int32), np.ones(3, np.int64))
     ends = decode_ends(encode_segment(Segment(10, 25, 8, blocks)))
     assert (ends.low.tolist(), ends.first_by.tolist()) == ([10, 10, 18], [17, 17, 25])
@@ -49,7 +49,7 @@ def test_a_block_has_a_key_of_each_of_its_locations():
 
 @pytest.mark.parametrize("payload", [b"", b"\x01", bytes([9, 1]), bytes([2, 2]), bytes([2, 1])])
 def test_ends_of_nonsense_are_refused(payload):
-    """The errors are those of `decode`."""
+    """`decode_ends` raises the same errors as `decode`."""
     for read in (decode, decode_ends):
         with pytest.raises(SieveError):
             read(payload)

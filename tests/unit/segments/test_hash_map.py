@@ -146,7 +146,7 @@ def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits
 
 
 def test_a_fingerprint_has_up_to_24_bits():
-    """The number of bits may also be 0."""
+    """A fingerprint may have 0 to 24 bits."""
     for bits in (0, 24):
         segment = decode_map(build_map(np.array([1, 5], np.uint64), np.array([0, 3]), 5, bits))
         assert np.flatnonzero(segment.locations_of(np.array([5], np.uint64))).tolist() == [3]
@@ -260,7 +260,7 @@ def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
 
 @pytest.mark.parametrize("by", [1, -1, 1 << 31, -(1 << 31)])
 def test_another_checksum_is_damage(by):
-    """The checksum is greater or less than the right one."""
+    """Damaged payloads have a checksum that is greater or less than the right checksum."""
     payload = build_map(*sample(), 10, 6)
     stored = int.from_bytes(payload[-CHECK_BYTES:], "little")
     other = (stored + by) % (1 << 32)

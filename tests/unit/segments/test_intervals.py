@@ -63,7 +63,7 @@ def test_no_more_intervals_than_allowed():
 
 
 def test_of_many_gaps_the_widest_are_kept():
-    """The position of the gaps does not matter."""
+    """The widest gaps are kept wherever they lie."""
     gaps = np.random.default_rng(5).permutation(np.arange(1, 301))
     keys = np.append(0, np.cumsum(gaps))
     even = QueryModel.of_sample(np.arange(keys[-1] + 1))
@@ -118,7 +118,7 @@ def test_intervals_are_clipped_at_borders():
 
 
 def test_borders_may_lie_at_the_ends_of_the_codes():
-    """The greatest code may have its own stretch."""
+    """A border may be the greatest code, which then has its own stretch."""
     stretch, pieces = split_at(made((LEAST, GREATEST, 0, 2, 2)), np.array([LEAST + 1, GREATEST]))
     assert stretch.tolist() == [0, 1, 2]
     assert rows_of(pieces)[0][:2] == (LEAST, LEAST)
@@ -138,7 +138,7 @@ def test_pieces_of_one_location_are_united():
 
 
 def test_nothing_is_united_from_nothing():
-    """The list of intervals may be empty."""
+    """An empty list of intervals can be merged, too."""
     none = concatenated([])
     assert len(united(none)) == 0
     assert len(split_at(none, np.array([3]))[1]) == 0

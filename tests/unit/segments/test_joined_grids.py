@@ -45,7 +45,7 @@ def test_gaps_as_wide_as_there_are() -> None:
 
 @pytest.mark.parametrize(("second", "fits"), [(3, True), (2, False)])
 def test_a_grid_of_too_many_cells_is_none(second: int, fits: bool) -> None:
-    """The limit is 2^64 cells.
+    """A grid must have fewer than 2^64 cells.
 
     The grids have 2^64 - 4 codes, a gap, and the codes from `second` on.
     """

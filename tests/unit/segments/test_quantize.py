@@ -122,7 +122,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 
 def test_an_entry_costs_what_the_middle_segment_says() -> None:
-    """The cost is a little less than the mean entry of the segment."""
+    """One more entry costs a little less than the mean entry of the middle segment."""
     planned = plan(*column(random_files(10, 50)), "intervals")
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings
@@ -141,7 +141,7 @@ def test_an_entry_costs_what_the_middle_segment_says() -> None:
     ],
 )
 def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
-    """A given number of entries cannot make more borders."""
+    """There are at most twice as many blocks as entries, because each entry has two borders."""
     head = struct.pack("<BBqqIIIBB", SHAPE_RUNS, 1, 10, 19, 2, 7, 2, 0, 0)
     with pytest.raises(CorruptError, match=problem):
         decode(head + bytes([0]) + struct.pack("<I", n))

@@ -51,7 +51,7 @@ def found(segments, code):
 def test_bytes_buy_precision(shape):
     """A lower price gives more bytes and fewer files without a match.
 
-    The true files are always found.
+    Every plan finds all files with a match.
     """
     files = random_files()
     prepared = plan(*column(files), shape)
@@ -73,7 +73,7 @@ def test_bytes_buy_precision(shape):
 def test_auto_is_no_worse_than_either_shape():
     """The shape auto costs no more than either shape.
 
-    The cost is files without a match plus price times bytes.
+    A plan's cost is its files without a match plus price times bytes.
     """
     rng = np.random.default_rng(1)
     tenants = [np.repeat(rng.choice(500, 20, replace=False), 10) << 32 for _ in range(50)]
@@ -292,7 +292,7 @@ def test_a_stretch_without_intervals_takes_no_bytes():
 def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
     """One cell per code of the whole domain is one cell too many.
 
-    One code less gives 2^64 - 1 cells.
+    A domain with one code less gives 2^64 - 1 cells.
     """
     grid = Grid.of(LEAST, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert (grid and grid.cells) == cells

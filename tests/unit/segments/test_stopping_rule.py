@@ -56,7 +56,10 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
 
 
 def test_near_the_least_is_enough_for_each_kind() -> None:
-    """Ranges with many files do not hide other kinds. For an absent key one file is enough."""
+    """Ranges with many files do not hide other kinds.
+
+    For an absent key, a read of one file counts as near the least.
+    """
     assert served({"absent": 0.2, "range": 0.5}) == {"absent": 1.0, "range": 0.5}
     assert near({"present": NEAR, "absent": NEAR, "range": 2 * NEAR}, LEAST)
     assert not near({"present": 1.2, "absent": 0.0, "range": 2.0}, LEAST)
@@ -203,7 +206,7 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
 def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
     """The limits are a map's bytes and seconds.
 
-    The seconds are compared with a build without a map.
+    A map's seconds are compared with a build without a map.
     """
     assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
     assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
@@ -211,7 +214,7 @@ def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
 
 
 def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
-    """No second reading follows near the least.
+    """No second reading follows if reads are near the least.
 
     None follows either if all allowed cuts were read, or their bytes were used.
     """

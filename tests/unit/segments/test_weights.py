@@ -161,7 +161,7 @@ def test_a_trial_counts_bytes(shape: str) -> None:
 def test_a_tight_budget_reads_fewer_bytes_with_weights(shape: str) -> None:
     """The budget is spent on the few large files.
 
-    The small files are read without a match instead.
+    Under a tight budget, small files are read without a match instead.
     """
     files = scattered(60, 400, 20)
     sizes, probes = sizes_of(60), points(files)

@@ -188,7 +188,7 @@ def test_rows_are_in_order(session: Session) -> None:
 
 
 def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
-    """The columns have been dropped since the scans."""
+    """Columns that have been dropped since the scans are omitted."""
     scanned(session, "t", column="gone")
     assert advice(session) == []
 
@@ -263,7 +263,7 @@ def test_what_other_drivers_have_kept_counts(
 def test_a_history_that_cannot_be_read_is_done_without(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The statement then uses the driver's own scans."""
+    """Without a readable history, the statement uses the driver's own scans."""
     session.settings = parse_settings({"spark.sieve.history": "true"})
     folder = kept_by_another(session, "u")
     scanned(session, "t")

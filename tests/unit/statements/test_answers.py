@@ -67,7 +67,7 @@ def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.Mo
 
 
 def test_advice_says_what_is_not_well(warehouse: Warehouse) -> None:
-    """The causes are a disabled index, a name used for something else, and a lost registration."""
+    """Advice covers a disabled index, a name used for something else, and a lost registration."""
     other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
     ((_, change, advice),) = answers(warehouse, CREATE, other)
     assert change == "unchanged"

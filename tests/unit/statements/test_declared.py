@@ -191,7 +191,7 @@ def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
 
 
 def test_refresh_builds_what_is_declared(warehouse: Warehouse) -> None:
-    """The next refresh finds the index and does not build it again."""
+    """A second REFRESH finds the declared index and does not build it again."""
     declare(warehouse, "id", "error = 1")
     ((name, version, files, *_),) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     assert (name, version, files) == ("id_sieve", 1, 4)
@@ -336,7 +336,7 @@ def test_an_index_that_is_dropped_while_a_write_is_caught_up_with_stays_dropped(
 def test_one_index_that_cannot_be_refreshed_keeps_none_from_being_built(
     warehouse: Warehouse,
 ) -> None:
-    """The state of that index shows the failure, and the other index serves."""
+    """The state of a failed index shows the failure, and the other index serves."""
     Session(warehouse).sql("CREATE SIEVE INDEX mine ON t (id)")
     (index,) = warehouse.root.iterdir()
     (index / "versions" / "1.json").write_text("damaged")

@@ -79,14 +79,14 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def test_a_function_gives_the_rows_of_its_statement(
     warehouse: Warehouse, name: str, arguments: dict[str, Any], sql: str
 ) -> None:
-    """The columns are also those of the statement."""
+    """A function's columns are also those of its statement."""
     at = statement(warehouse)
     assert rows(at, name, **arguments) == list(Session(warehouse).sql(sql)) != []
     assert at.asked == []
 
 
 def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
-    """The error names the only valid detail."""
+    """The error for another detail names the only valid detail."""
     with pytest.raises(InvalidInputError, match=r"takes 'extended' as its third .* not 'all'"):
         rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
 
@@ -130,7 +130,10 @@ def test_a_picture_is_shown_to_whom_may_query_the_column(warehouse: Warehouse) -
 def test_what_cannot_be_drawn_is_told(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index has no key, or matplotlib is missing. The error says what to do."""
+    """The index has no key, or matplotlib is missing.
+
+    The error for a missing picture says what to do.
+    """
     warehouse.create_table("empty", [[]])
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX v ON empty (id)")
@@ -163,7 +166,7 @@ def test_the_files_of_a_scan_are_those_that_the_driver_plans(warehouse: Warehous
 
 
 def test_the_counters_of_the_driver_and_the_size_of_the_cache(warehouse: Warehouse) -> None:
-    """The bound is 0 if the cache has no bound."""
+    """The reported bound is 0 if the cache has no bound."""
     counters = [["scans", None, 5], ["unused", "gone", 1]]
     driver = SimpleNamespace(counters=lambda: json.dumps(counters))
     at = statement(warehouse, driver=driver, cache=FileCache(1 << 20))

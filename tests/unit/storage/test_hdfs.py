@@ -35,11 +35,14 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
 def test_an_owner_that_may_not_be_set_stays(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
-    """Local file systems report the refusal as a failed command. Another failure is an error."""
+    """Local file systems report the refusal as a failed command.
+
+    Any other failure to set the owner is an error.
+    """
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,
         getClass=lambda: SimpleNamespace(
-            # The name is a new object each time, as in py4j.
+            # The class name is a new object each time, as in py4j.
             getName=lambda: "".join(failure), getSuperclass=lambda: None
         ),
     )  # fmt: skip

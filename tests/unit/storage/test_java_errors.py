@@ -83,7 +83,7 @@ sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] file:/r is not to be seen
 
 
 def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> None:
-    """The line counts only in Spark's and PySpark's exceptions for Python errors, at any depth."""
+    """A worker's condition is read from exceptions for Python errors only, at any depth."""
     python = Java("org.apache.spark.api.python.PythonException", TRACEBACK)
     job = Java("org.apache.spark.SparkException", "Job aborted due to " + TRACEBACK, cause=python)
     assert worker_conditions(spark_error(job)) == {"SIEVE_ROOT_NOT_SHARED"}
@@ -95,7 +95,7 @@ def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> Non
 def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
     """An anonymous class in the class counts as the class.
 
-    Another class with the same beginning does not.
+    A class whose name merely begins alike does not count.
     """
     reader = "org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1"
     failed = Java("java.io.IOException", stack=("java.io.File", reader))
@@ -114,7 +114,7 @@ def test_nothing_is_decided_by_the_text_of_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["Aaa", "PythonException", "PythonExceptionX", "Zzz"])
 def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None:
-    """Another error may quote such a line."""
+    """An error that is not a worker's may quote a line with a condition."""
     kind = type(name, (Exception,), {})
     error = kind("Traceback\nsieve.errors.ConflictError: [SIEVE_INDEX_DROPPED] dropped")
     found = {"SIEVE_INDEX_DROPPED"} if name == "PythonException" else set()

@@ -144,7 +144,7 @@ def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
 def test_restrict_takes_owner_and_group(tmp_path: Path, owner: str) -> None:
     """The index gets the table's owner and group if the user may set them.
 
-    The id of daemon is 1.
+    The test uses daemon, whose id is 1.
     """
     (tmp_path / "d").mkdir()
     like = Permissions(owner, "daemon", 0o750)
@@ -267,7 +267,7 @@ def test_a_new_folder_admits_nobody_before_it_has_its_permissions(
 def test_a_file_that_cannot_be_written_leaves_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file has no name either, as when the disk is full."""
+    """A file that cannot be written, as on a full disk, leaves neither a draft nor a name."""
     monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
     with pytest.raises(UnavailableError, match=f"cannot create file:{tmp_path}/f: No space left"):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -391,7 +391,7 @@ def test_each_failure_of_the_system_has_its_error(
     kind: type[Exception],
     told: str,
 ) -> None:
-    """The kinds are a missing file, a denied call, and a temporary failure."""
+    """Failures of the system are a missing file, a denied call, or a temporary failure."""
     monkeypatch.setattr(os, "scandir", failing(number))
     with pytest.raises(kind, match=told) as caught:
         LocalStore().list(f"file:{tmp_path}/f")
@@ -437,7 +437,7 @@ def test_a_draft_that_is_gone_has_no_link(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_file_is_its_owners_alone_until_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The restriction holds from the creation of the file."""
+    """A new file is accessible to its owner alone from its creation."""
     modes: list[int] = []
     real = os.open
 

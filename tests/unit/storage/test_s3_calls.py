@@ -187,7 +187,7 @@ def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
 def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> None:
     """The pauses are 0.5 to 1.5 times 0.1, 0.4 and 1.6 seconds.
 
-    After that the outcome is unknown.
+    After three collisions the outcome is unknown.
     """
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [409, 409, 409, 0]
@@ -210,7 +210,7 @@ def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: in
 
 
 def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
-    """The retry finds the object of the first attempt, which names its writer."""
+    """After a lost reply, the retry finds the first attempt's object, which names its writer."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [-1]
     assert bucket.store().create(FILE, b"x")
@@ -296,7 +296,7 @@ def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str
 def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The object may be this writer's."""
+    """If an object's writer cannot be read, the object may be this writer's."""
     s3._lacks["s3a://bucket"] = ""
     bucket.objects[FILE] = b"x", b"another"
 

@@ -120,7 +120,7 @@ def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary:
     ],
 )
 def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> None:
-    """The error says what the table is and what would help."""
+    """The error for an unsupported table says what the table is and what would help."""
     refused = refuse_kind("shop.t", kind)
     assert refused.condition == "SIEVE_UNSUPPORTED_TABLE"
     assert refused.message.startswith("shop.t is ")

@@ -148,7 +148,7 @@ def test_partitions_of_later_commits_changed(at: int | None) -> None:
     ],
 )  # fmt: skip
 def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
-    """All slices are then listed."""
+    """If the timeline is incomplete, all slices are listed."""
     assert changed_partitions(timeline, AT) is None
 
 
@@ -243,7 +243,7 @@ def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_k
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
 def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
-    """The slice was rewritten, or has not changed."""
+    """A slice without an earlier state was rewritten, or has not changed."""
     assert not appended(Slices(), state, all_rows=True)
 
 
@@ -266,7 +266,7 @@ def test_log_files_that_change_other_rows_are_read_with_all_of_the_slice(access:
 
 
 def test_a_slice_at_the_limit_of_log_bytes_is_read_alone() -> None:
-    """The limit is a quarter of the base file."""
+    """Log files up to a quarter of the base file are read alone."""
     assert appended(Slices(bytes_logged=25))
 
 

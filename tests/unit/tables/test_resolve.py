@@ -43,7 +43,7 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
             cause = SimpleNamespace(getCondition=lambda: condition, getCause=lambda: None)
             error._origin = cause  # type: ignore[attr-defined]
             raise error
-        # The word is a new object each time, as in py4j.
+        # The kind is a new string object each time, as in py4j.
         return SimpleNamespace(kind=lambda: "".join(kind))
 
     def names(_session: object, database: str) -> str:
@@ -132,7 +132,7 @@ def test_a_table_of_files_is_opened(format_name: str) -> None:
     ],
 )
 def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
-    """The error has the name as typed."""
+    """The error for another layout has the table's name as typed."""
     with pytest.raises(UnsupportedError, match=rf"shop\.orders {told}"):
         open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
 

@@ -49,7 +49,7 @@ def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
 
 
 def test_two_seconds_are_enough_and_need_no_wait() -> None:
-    """The file's time is a whole second, exactly two seconds ago."""
+    """A file whose time is a whole second is stable after exactly two seconds."""
     disk = Clocked()
     snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
     assert snapshot.stable == (True, True)
@@ -91,7 +91,7 @@ def test_what_changes_during_the_wait_stays_unsettled() -> None:
 
 
 def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
-    """The writer's clock was ahead, so that file stays unsettled.
+    """A file from a clock that was ahead stays unsettled.
 
     A young file beside it is waited for.
     """

@@ -31,7 +31,10 @@ def info(folder: Path) -> TableInfo:
 
 
 def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
-    """An index may outlive its column. The name that a user types is then the key."""
+    """An index may outlive its column.
+
+    If the column is gone, the name that a user types is the key.
+    """
     table = info(tmp_path)
     assert table.key_of(("ID",)) == table.key_of(["id"]) == ("id",)
     assert table.key_of(["Gone"]) == ("Gone",)

@@ -58,7 +58,7 @@ def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
 
 
 def test_lists_have_their_number_of_values() -> None:
-    """The driver only reports the number of values in an IN list."""
+    """The driver's record only has the number of values in an IN list."""
     assert tree_uses({"op": "in", "col": ["id"], "values": 7}) == {("id",): ColumnUse(Kind.IN, 7)}
     assert tree_uses({"op": "not in", "col": ["id"], "values": 7})[("id",)].kind is Kind.UNEQUAL
 
@@ -113,7 +113,7 @@ def test_scans_and_the_work_of_indexes() -> None:
 
 
 def test_days_are_at_least_one() -> None:
-    """The record covers an hour, or has no scan."""
+    """A record of an hour, and one without a scan, count as one day."""
     assert parsed(DAY // 24, row("orders", ID)).days == 1.0
     assert parsed(5 * DAY).days == 1.0
 

@@ -54,7 +54,7 @@ def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
 
 
 def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
-    """The bound is a share of the bytes that all scans of the table read."""
+    """A suggestion must save a hundredth of the bytes that all scans of the table read."""
     work = Workload()
     work.add(ORDERS, {}, 9850, 10)
     work.add(ORDERS, {DAY: RANGE}, 150, 10)
@@ -91,7 +91,7 @@ def test_kinds_are_counted_by_scans_the_most_first() -> None:
 
 
 def test_ties_are_in_the_order_of_names() -> None:
-    """The answer does not depend on the order of the scans."""
+    """The ranking does not depend on the order of the scans."""
     work = Workload()
     work.add(ORDERS, {NOTE: EQUALS}, 100, 10)
     work.add(ORDERS, {ID: EQUALS}, 100, 10)
