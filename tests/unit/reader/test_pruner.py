@@ -128,8 +128,9 @@ def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
 def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
     table: Table, gone: bool
 ) -> None:
-    """Only the damaged index fails. The undamaged index serves, and scans that do not need the file
-    are pruned.
+    """Only the damaged index fails.
+
+    The undamaged index serves, and scans that do not need the file are pruned.
     """
     reason = "index-gone" if gone else "index-corrupt"
     assert table.kept(equals("x", 5)) == [0]

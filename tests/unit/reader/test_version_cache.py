@@ -213,8 +213,9 @@ def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
 
 
 def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
-    """The cached indexes are listed without a read, by column. Only indexes that the scan may use are
-    listed.
+    """The cached indexes are listed without a read, by column.
+
+    Only indexes that the scan may use are listed.
     """
     index = Index(tmp_path, 2)
     registrations = [None, index.registration]
