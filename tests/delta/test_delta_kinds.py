@@ -101,7 +101,7 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
         twice = merge.replace("USING s", "USING (SELECT * FROM s UNION ALL SELECT * FROM s) s")
         with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW_MATCHING"):
             lab.sql(twice)
-        # The command also needs the rows without a match.
+        # WHEN NOT MATCHED BY SOURCE also needs the rows without a match.
         assert _skipped_by(lab, f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE") == 0
     assert sorted(lab.sql("SELECT * FROM t")) == [(42, "m"), (77, "m")]
 

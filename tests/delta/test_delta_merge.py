@@ -36,7 +36,7 @@ ODD_ROWS = (
     "(1000, 'k1000', -0.0D, 2, 'zero'), (1001, '', double('infinity'), 0, 'inf')"
 )
 SOURCES = {
-    # The table has four of the ids and lacks two.
+    # The source has four ids of the table and two new ids.
     "s": "SELECT id, concat('k', id) k, CAST(id AS DOUBLE) / 2 d, CAST(id % 3 AS INT) p, 'm' v "
     "FROM VALUES (3L), (42L), (43L), (77L), (500L), (501L) s(id)",
     "nulls": "SELECT * FROM VALUES (NULL, 'n1'), (44L, 'n2'), (NULL, 'n3') s(id, v)",
@@ -161,7 +161,7 @@ def skipped(lab: Lab) -> int:
 def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
     """Rows, counts and the change feed equal those of the twin.
 
-    Each kind of table runs a third of the MERGEs.
+    Each kind of table runs a third of all MERGEs.
     """
     kind, first = KINDS[name], [*KINDS].index(name)
     make(lab, kind)
@@ -177,8 +177,8 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
             log.info("%s: %d files skipped: %s", name, now, " ".join(statement.split()))
             assert found == merge(lab, statement, "twin"), statement
             assert_same_rows(lab, statement)
-            # After every second MERGE without a REFRESH, the next MERGE meets files that the index
-            # does not contain.
+            # REFRESH follows every second MERGE, so other MERGEs meet files that the index does not
+            # contain.
             if number % 2:
                 lab.sql("REFRESH SIEVE INDEX ON t")
         if kind.properties.get("delta.enableChangeDataFeed"):
@@ -191,7 +191,7 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rewriting", "vectors", "one-plan"])
 def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
-    """The error is the same as without an index, and the table stays the same."""
+    """A MERGE with rows that match twice fails as without an index, and changes nothing."""
     kind = KINDS[name]
     make(lab, kind)
     before = lab.sql("SELECT count(*), sum(id) FROM t")
@@ -283,7 +283,7 @@ def plan_of_matches(store: Any, after: int) -> str:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_the_scan_for_matches_reads_the_columns_that_it_needs(lab: Lab, adaptive: str) -> None:
-    """The scan reads exactly the columns of the condition, as without an index."""
+    """The scan for matches reads exactly the columns of the condition, as without an index."""
     make(lab, KINDS["vectors"])
     store = lab.spark._jsparkSession.sharedState().statusStore()
     statement = "MERGE INTO {t} t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'x'"

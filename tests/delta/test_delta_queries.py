@@ -85,7 +85,10 @@ def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index:
 
 
 def test_restore_brings_rows_back(lab: Lab) -> None:
-    """An earlier vector, or none, is in force again. The index contains these rows all the time."""
+    """RESTORE puts an earlier deletion vector, or none, in force again.
+
+    The index contains the restored rows all the time.
+    """
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("DELETE FROM t WHERE id = 42")
@@ -97,7 +100,7 @@ def test_restore_brings_rows_back(lab: Lab) -> None:
 
 
 def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
-    """The index version of that time contains the files that a later commit removed."""
+    """An earlier index version contains the files that a later commit removed."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -185,7 +188,7 @@ def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
         facts = lab.facts()
         assert re.search(GONE, f"[SIEVE_UNKNOWN_COLUMN] {facts['problem']}")
         assert "REFRESH" not in facts["reader"]
-        # The index on the other column was refreshed for the schema without the first column.
+        # The index on `v` was refreshed for the schema without the dropped column.
         lab.check("SELECT v FROM t WHERE v = 'v42'", exactly=1)
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX v_sieve ON t")} == {"ok"}
     (row,) = lab.sql("CREATE SIEVE INDEX IF NOT EXISTS ON t (id)")

@@ -1,6 +1,6 @@
 """Predicates in all forms on one file, which is read if it holds a row, and else skipped.
 
-The forms are those of Delta's own tests of skipping by statistics (``DataSkippingDeltaTests``).
+The forms of predicates are those of Delta's own tests of skipping (``DataSkippingDeltaTests``).
 """
 
 from __future__ import annotations

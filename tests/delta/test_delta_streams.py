@@ -41,7 +41,7 @@ def test_a_source_is_read_as_without_an_index(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_refresh_follows_each_batch_of_a_sink(lab: Lab, tmp_path: Path) -> None:
-    """The session that starts the stream has spark.sieve.refresh.auto."""
+    """A session with spark.sieve.refresh.auto starts the stream."""
     lab.sql("INSERT INTO u VALUES (500, 'a')")
     source = lab.spark.readStream.table("u")
     with lab.setting("spark.sieve.refresh.auto", "true"):

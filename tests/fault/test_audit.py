@@ -105,7 +105,10 @@ def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) ->
 
 
 def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) -> None:
-    """The subquery needs none of the rows. The audit still detects that the index denies them."""
+    """A subquery of the tested query needs none of the rows.
+
+    The audit still detects that the index denies rows.
+    """
     query = f"{QUERY} AND r < (SELECT min(r) FROM t)"
     assert forged.run(query).rows == {}
     with forged.setting(SAMPLE, "1.0"), pytest.raises(Exception, match="SIEVE_AUDIT_FAILED"):
@@ -120,7 +123,10 @@ def test_a_share_of_nothing_audits_nothing(forged: Lab) -> None:
 
 
 def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
-    """A skipped file is deleted. The query alone gives its rows, but its audit fails."""
+    """A skipped file is deleted.
+
+    A query over a deleted skipped file gives its rows, but its audit fails.
+    """
     query = "SELECT id FROM u WHERE id = 5"
     ((uri,),) = table.sql("SELECT DISTINCT _metadata.file_path FROM u WHERE id = 35")
     path = Path("/" + uri.removeprefix("file:").lstrip("/"))

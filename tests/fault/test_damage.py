@@ -26,7 +26,7 @@ ROWS = {"(5,)": 1}
 def small(lab: Lab) -> Iterator[Lab]:
     """An indexed table of four files of several ranges, and a second table.
 
-    No scan has used them yet.
+    No scan has used the two tables yet.
     """
     with lab.settings(CUT | INTERPRETED), lab.database("damage"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
@@ -161,7 +161,7 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
 
 
 def test_a_damaged_index_goes_with_its_table_and_no_other_does(small: Lab) -> None:
-    """The readable content decides which table the index belongs to, not the name or the folder."""
+    """A damaged index's readable content decides about its table, not its name or folder."""
     (own,) = root_of(small).iterdir()
     small.sql("CREATE TABLE u USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     small.sql("CREATE SIEVE INDEX ON u (id)")
@@ -220,7 +220,7 @@ def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> N
 
 
 def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
-    """The driver has the index in memory.
+    """The driver has the index in memory when its files vanish.
 
     What the driver has read stays valid after the files vanish.
     """
@@ -234,7 +234,7 @@ def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
 
 
 def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(small: Lab) -> None:
-    """The index is open, but its run is not read yet.
+    """The driver has opened the index, but has not read its run yet.
 
     A scan that needs the run reads all files; other scans are pruned.
     """
@@ -249,7 +249,7 @@ def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(smal
 
 
 def test_a_cache_without_room_costs_speed_only(small: Lab) -> None:
-    """Each scan reads the index files that it needs."""
+    """With a cache without room, each scan reads the index files that it needs."""
     with small.setting("spark.sieve.cache.bytes", "0"):
         small.check(QUERY, exactly=1)
         small.check(QUERY, exactly=1)

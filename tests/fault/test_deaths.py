@@ -125,7 +125,7 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 
 
 def test_a_stopped_writer_plans_on_top_of_others(tmp_path: Path) -> None:
-    """The writer loses the version number.
+    """The stopped writer loses the version number.
 
     The next version has the changes of both writers.
     """

@@ -79,10 +79,10 @@ def test_changes_are_announced(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path) -> None:
-    """After the error the statement works or reports the error.
+    """After a fault, the statement works or reports the error.
 
-    No row is lost, no version is partial. The same statement then succeeds, and leftovers can be
-    cleaned up.
+    No row is lost, and no version is partial. After the error, the same statement succeeds, and
+    leftovers can be cleaned up.
     """
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     for number in itertools.count(1, step):

@@ -31,7 +31,10 @@ def executors(jvm: int) -> list[int]:
 
 @pytest.mark.soak
 def test_a_build_survives_its_executors_or_fails_whole(tmp_path: Path) -> None:
-    """The build succeeds, or reports the error. The index answers right, and has no extra file."""
+    """The build succeeds, or reports the error.
+
+    A finished index gives right answers, and has no extra file.
+    """
     ended = 0
     with driver(tmp_path / "driver", **CLUSTER) as it:
         it.sql("CREATE DATABASE d")

@@ -40,7 +40,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def test_create_is_undone(warehouse: Warehouse) -> None:
-    """All files are read until REFRESH finds the table's index again. VACUUM keeps the index."""
+    """Scans read all files until REFRESH finds the table's index again. VACUUM keeps the index."""
     assert after(warehouse, CREATE).files == 4
     age(warehouse)
     Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
@@ -49,7 +49,7 @@ def test_create_is_undone(warehouse: Warehouse) -> None:
 
 
 def test_drop_is_undone(warehouse: Warehouse) -> None:
-    """The name refers to no index.
+    """The restored property refers to no index.
 
     No statement restores the dropped index, and CREATE makes a new one.
     """
@@ -65,7 +65,7 @@ def test_drop_is_undone(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("name", ["", "id_sieve "])
 def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
-    """The old registration has the new index's name, which REFRESH gives back."""
+    """The restored registration has the new index's name. REFRESH gives the name back."""
     Session(warehouse).sql(CREATE)
     assert after(warehouse, DROP, CREATE).files == 4
     age(warehouse)
@@ -87,7 +87,7 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
 
 
 def test_a_drop_that_died_and_a_create_are_undone(warehouse: Warehouse) -> None:
-    """The restored registration leads to a tombstone, and the later index stays."""
+    """A restored registration leads to a tombstone, and the later index stays."""
     Session(warehouse).sql(CREATE)
     before = warehouse.properties("t")
 

@@ -80,7 +80,7 @@ def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
 def test_a_create_whose_front_end_is_killed_makes_nothing(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """The statement fails with a reason and registers nothing, and a second attempt works."""
+    """A CREATE whose front end is killed fails and registers nothing. A second attempt works."""
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: list(root.glob("*/intent.json")) and folders(root) > before, "it has begun")
@@ -100,7 +100,7 @@ def test_a_create_whose_front_end_is_killed_makes_nothing(
 def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """After a visible change, the statement does not claim that nothing changed."""
+    """After a visible change, a failed DROP does not claim that nothing changed."""
     (index,) = folders(root)
     tombstone = root / index / "versions" / "2.json"
     front_end = the_front_end(jvm)
@@ -200,7 +200,7 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
             for _ in range(3):
                 assert lab.run(POINT).files == 10
         with lab.setting("spark.sieve.prune.timeout", "1h"):
-            # The scan would wait for ever.
+            # A scan that asked would wait for ever.
             answer = lab.run(POINT)
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
     finally:
@@ -250,7 +250,7 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
 
 
 def planned(lab: Lab) -> DataFrame:
-    """The query is planned and not run, after the time that an answer takes."""
+    """Plans the query without running it, and waits for the time that an answer takes."""
     frame = lab.spark.sql(POINT)
     frame._jdf.queryExecution().executedPlan()
     time.sleep(1)
@@ -259,7 +259,7 @@ def planned(lab: Lab) -> DataFrame:
 
 @pytest.mark.usefixtures("table")
 def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
-    """The answer from planning serves the query, whatever the front end does later."""
+    """The answer from the planning phase serves the query, whatever the front end does later."""
     lab.check(POINT, exactly=1)
     with lab.setting("spark.sieve.strict", "true"):
         frame = planned(lab)

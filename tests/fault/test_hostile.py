@@ -116,7 +116,7 @@ def test_a_hostile_property(name: str, tmp_path: Path) -> None:
 
 
 def test_a_property_of_a_hundred_megabytes() -> None:
-    """The property is no registration, and is not parsed."""
+    """A property of a hundred megabytes is no registration, and is not parsed."""
     assert parse_registration('{"format":1,"more":"' + "x" * 100_000_000 + '"}') is None
 
 
@@ -165,7 +165,7 @@ MANIFESTS = {
 def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
     """An attacker with write access below the root has sealed it.
 
-    The manifest is refused, or proves nothing.
+    A hostile manifest is refused, or proves nothing.
     """
     warehouse, _ = prepared(tmp_path / "here", "disable")
     (path,) = warehouse.root.glob("*/versions/1.json")

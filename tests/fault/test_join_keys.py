@@ -24,7 +24,7 @@ ROWS = [(123, 3), (703, 3)]
 def dimension(lab: Lab, table: str) -> str:
     """Every twentieth key of `fault.t` from 3 on.
 
-    The keys are in files, since keys are read from files.
+    The dimension is stored in files, since keys are read from files.
     """
     lab.sql(
         "CREATE TABLE d USING parquet AS "
@@ -83,7 +83,7 @@ def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: 
 def test_a_build_side_that_fails_fails_with_the_error_of_spark(
     lab: Lab, mode: str, adaptive: str
 ) -> None:
-    """The condition is the same as without Sieve, whichever job of the query fails first."""
+    """The error condition is the same as without Sieve, whichever job of the query fails first."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
     for enabled in ("false", "true"):
@@ -132,7 +132,7 @@ def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(lab: Lab, ada
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_query_that_is_cancelled_while_keys_are_read_ends(lab: Lab, adaptive: str) -> None:
-    """The query does not continue without the keys."""
+    """A cancelled query does not continue without the keys."""
     context, group = lab.spark.sparkContext, f"cancelled {adaptive}"
     running = context.statusTracker().getJobIdsForGroup
 
@@ -154,7 +154,7 @@ def test_a_query_that_is_cancelled_while_keys_are_read_ends(lab: Lab, adaptive: 
 
 
 def test_a_scan_takes_the_answer_that_its_size_came_from(lab: Lab, jvm: int, table: str) -> None:
-    """The table is broadcast because few files are left.
+    """The scanned table is broadcast because few files are left.
 
     Only the few files are read, although the front end has died since.
     """

@@ -72,7 +72,10 @@ def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: P
 def test_gone_when_an_index_is_half_dropped(
     user: Driver, server: CutMetastore, index: Path
 ) -> None:
-    """DROP reports what is left to do. The index is out of use, and a second DROP finishes it."""
+    """DROP reports what is left to do.
+
+    A half dropped index is out of use, and a second DROP finishes the job.
+    """
     server.before = lambda _: (index / "versions" / "2.json").exists()
     with pytest.raises(DriverError, match=r"(?i)metastore.*DROP SIEVE INDEX again"):
         user.sql("DROP SIEVE INDEX ON shop.t (id)")
@@ -88,10 +91,10 @@ def test_gone_when_an_index_is_half_dropped(
 def test_gone_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, shown: list[str]
 ) -> None:
-    """The outcome of a write without a reply is unknown, so CREATE points to SHOW.
+    """The outcome of a registration without a reply is unknown, so CREATE points to SHOW.
 
-    If the write took effect, the index is whole. If not, there is no index, and a second CREATE
-    makes it.
+    If the write took effect, the index is whole. If the write had no effect, there is no index, and
+    a second CREATE makes it.
     """
     setattr(server, moment, is_registration)
     with pytest.raises(DriverError, match=r"SIEVE_REGISTRATION_UNKNOWN.*SHOW SIEVE INDEXES"):
@@ -112,7 +115,7 @@ def test_gone_at_the_registration(
 def test_a_line_that_is_cut_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, times: int
 ) -> None:
-    """The server survives: the client repeats the request, or CREATE asks for the outcome.
+    """If only the connection is cut, the client repeats the call, or CREATE asks for the outcome.
 
     An applied write is not applied twice, a lost write is missing, and nothing is left over.
     """

@@ -185,7 +185,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
 def test_an_index_that_lost_its_first_version_is_not_taken_for_a_dropped_one(
     name: str, tmp_path: Path
 ) -> None:
-    """Another tool may have deleted the folder's oldest files, so the remaining files stay."""
+    """A lost first version may be another tool's work, so the remaining files stay."""
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
     (index,) = warehouse.root.iterdir()
@@ -262,7 +262,7 @@ def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
 def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     """There are 252 orders of two commits' five phases.
 
-    Each result equals that of a sequence of both.
+    Each order gives the result of running both refreshes one after the other.
     """
     warehouse, _ = prepared(tmp_path, "disable")
     orders = [
@@ -274,7 +274,8 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     both = 0
     for order in orders[::step]:
         told = sorted(int(version) for (version,) in in_order(warehouse, order))
-        # The second version follows the first, or the table was seen as late as by the first.
+        # The second refresh makes the next version, or saw the same state of the table as the
+        # first.
         assert told in ([newest + 1, newest + 2], [newest + 1, newest + 1]), order
         newest = told[1]
         both += told[0] < told[1]
@@ -353,7 +354,7 @@ def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
             go.set()
             other.join(60)
             assert parts(warehouse) == [40, 6]
-            # The replaced part only expires a moment later.
+            # A replaced part of the list only expires a moment later.
             time.sleep(0.05)
             assert Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")[0][1] == 2
 

@@ -51,7 +51,7 @@ def reads(it: Driver, files: int) -> None:
 
 
 def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> None:
-    """The driver also follows DISABLE and DROP, within the registry's time.
+    """One driver follows another's DISABLE and DROP, too, within the registry's time.
 
     A registration that another tool restores costs one warning, and the next CREATE repairs it.
     """
@@ -120,7 +120,7 @@ def test_a_driver_advises_by_what_others_have_scanned(
 
 @pytest.mark.usefixtures("one")
 def test_the_metastore_goes_away_under_a_create(server: CutMetastore, two: Driver) -> None:
-    """The statement reports the failure and leaves no file, and its driver continues."""
+    """CREATE reports the failure and leaves no file, and its driver continues."""
     two.sql("CREATE SIEVE INDEX IF NOT EXISTS ON store.t (id) OPTIONS (error = 1)")
     root = Path(server.conf["spark.sql.warehouse.dir"], "store.db", ".sieve")
     before = {path.name for path in root.iterdir()}

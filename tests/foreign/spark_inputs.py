@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = "sql-tests/inputs/"
-# Only the suite's own Scala and Python sources define these functions.
+# Some functions are only defined in the Scala and Python sources of Spark's test suite.
 _OWN_FUNCTIONS = ("udf/", "udaf/", "udtf/")
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | --[^\n]* | /\*.*?\*/ | ; | . """,

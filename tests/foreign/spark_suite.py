@@ -28,7 +28,8 @@ JARS = ROOT / "build" / "foreign"
 LEAST_ASKED, LEAST_SKIPPED = 1_000, 300
 _QUERY = re.compile(r"\s*(\(\s*)*(select|with|from|values|table|map|reduce)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\binsert\b", re.IGNORECASE)
-# The answers of these queries depend on time, on chance, or on which files are read in which order.
+# The answers of uncertain queries depend on time, on chance, or on which files are read in which
+# order.
 UNCERTAIN = re.compile(
     r"\b(rand|randn|uuid|shuffle|current_\w+|now|unix_timestamp|localtimestamp|tablesample|first|"
     r"last|any_value|first_value|last_value|collect_\w+|array_agg|listagg|string_agg|"

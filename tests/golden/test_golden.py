@@ -78,7 +78,8 @@ def test_same_rows_in_every_mode(script: Script, mode: str, request: pytest.Fixt
     """A statement gives the rows of its ``.out`` file, and reads at most the allowed files."""
     regenerate = mode == "off" and request.config.getoption("regenerate")
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
-    # The statements of such a file report on all scans before, so all must run.
+    # Statements of the files of `EVERY_MODE` report on all scans before, so all statements must
+    # run.
     every = 1 if script.name in EVERY_MODE else request.config.getoption("every")
     results = answers(connect(), mode, script, every)
     if regenerate:

@@ -69,7 +69,7 @@ def test_change_data(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_incremental_reads(lab: Lab, kind: str) -> None:
-    """The reads use the function, options of a reader and settings of the session."""
+    """Incremental reads use the table function, reader options, and settings of the session."""
     with changed(lab, kind) as database:
         options = {
             "hoodie.datasource.query.type": "incremental",
@@ -119,7 +119,7 @@ def test_partial_updates(lab: Lab) -> None:
                 query = f"SELECT id, amount, word FROM t WHERE {condition}"
                 assert lab.check(query, exactly=1).rows == row
             lab.check(f"SELECT * FROM t WHERE amount = {WAS}", exactly=int(stale))
-            # The row is in another slice than the unknown one.
+            # The found row is in another slice than the unindexed slice.
             assert lab.check("SELECT * FROM t WHERE word = 'w251'", exactly=1 + stale).rows
             lab.sql("REFRESH SIEVE INDEX ON t")
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
@@ -128,9 +128,11 @@ def test_partial_updates(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
 def test_an_update_of_a_lower_ordering_value(lab: Lab, kind: str, mode: str) -> None:
-    """The update holds by commit time. By event time it changes nothing, and is in no slice.
+    """By commit time, an update with a lower ordering value holds.
 
-    If the update was logged, both values are found until the slice is read whole.
+    By event time, such an update changes nothing.
+
+    If an update was logged, the old and the new value are found until the slice is read whole.
     """
     with lab.database("hudi_ordering"):
         tables.create(lab, kind, parts=True, hoodie__record__merge__mode=mode)

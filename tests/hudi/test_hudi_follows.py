@@ -72,7 +72,7 @@ def test_statements_are_followed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
-    """The writer saves to the table's folder, and uses saveAsTable and insertInto."""
+    """The DataFrame writer saves to the table's folder, and uses saveAsTable and insertInto."""
     with followed(lab, "hudi_saved", kind):
         options = {
             "hoodie.table.name": "t",

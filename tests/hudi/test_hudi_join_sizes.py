@@ -23,7 +23,7 @@ def _joins(lab: Lab, query: str) -> tuple[set[str], int]:
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("parts", [False, True])
 def test_a_table_of_which_one_slice_is_read_is_broadcast(lab: Lab, kind: str, parts: bool) -> None:
-    """The size decides, even if another slice has log files, and with a partition predicate."""
+    """The size of the remaining slice decides about a broadcast, even beside log files."""
     with lab.database("hudi_sizes"):
         tables.create(lab, kind, parts=parts)
         tables.fill_sorted(lab, 0, 400)
@@ -42,7 +42,7 @@ def test_a_table_of_which_one_slice_is_read_is_broadcast(lab: Lab, kind: str, pa
                 assert _joins(lab, JOIN.format("= 5")) == ({"SortMergeJoin"}, whole)
             lab.check(JOIN.format("= 5"), at_most=9)
             if parts:
-                # The partition has two of the eight slices, and one of the two is read.
+                # The queried partition has two of the eight slices, and one of the two is read.
                 of_partition = JOIN.format("BETWEEN 300 AND 320 AND a.PART = 3")
                 kinds, left = _joins(lab, of_partition)
                 assert (kinds, left < whole / 6) == ({"BroadcastHashJoin"}, True)
@@ -50,9 +50,9 @@ def test_a_table_of_which_one_slice_is_read_is_broadcast(lab: Lab, kind: str, pa
 
 
 def test_partitions_that_hudi_has_listed_before_make_no_size_smaller(lab: Lab) -> None:
-    """Two of four partitions are listed for one query, or one for another.
+    """One query lists two of four partitions, and another query lists one.
 
-    The remaining slices are in two.
+    The slices that the index leaves are in two partitions.
     """
     with lab.database("hudi_sizes_listed"):
         tables.create(lab, "cow", parts=True)

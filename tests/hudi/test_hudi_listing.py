@@ -149,7 +149,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
 def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
     """The result of a refresh equals that of a full listing.
 
-    The refresh makes a full listing if necessary.
+    A refresh makes a full listing if necessary.
     """
     with lab.database("hudi_listed"):
         indexed(lab, kind)
@@ -170,7 +170,7 @@ def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
 
 
 def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
-    """The only folder is the whole table."""
+    """The only folder of a table without partitions is the whole table."""
     with lab.database("hudi_flat"):
         tables.create(lab, "cow")
         tables.fill(lab, 0, 100)
@@ -180,7 +180,7 @@ def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
 
 
 def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
-    """The timeline no longer has the version's commit."""
+    """The version's commit is archived, so the timeline no longer has it."""
     with lab.database("hudi_archived"):
         indexed(
             lab, "cow", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3",

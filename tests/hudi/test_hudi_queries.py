@@ -60,7 +60,7 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
         assert len(lab.check("SELECT * FROM t WHERE amount = 6000", **places).rows) == 4
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 123", exactly=0)
-        # If the update was logged, the hidden value is found until the slice is read whole.
+        # In a merge-on-read table, the hidden value is found until the slice is read whole.
         lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=int(kind == "mor"))
         states = lab.sql("CHECK SIEVE INDEX ON t")
         assert {row[2] for row in states} == {"ok"}
@@ -68,13 +68,13 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
 
 
 def test_a_refresh_reads_changed_slices_alone(lab: Lab) -> None:
-    """The valid part of the version stays, and the new run only has the changed slice."""
+    """A refresh keeps the valid part of the version, and the new run only has the changed slice."""
     with lab.database("hudi_refresh"):
         filled(lab, "mor", True)
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")
         lab.sql("REFRESH SIEVE INDEX amount_sieve ON t")
         facts = dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED amount_sieve ON t"))
-        # The slice has the logged row and the row that it hides.
+        # The changed slice has the logged row and the row that it hides.
         assert (facts["runs"], facts["freshness"], facts["rows"]) == ("2", "current", "801")
         newest = lab.sql("SHOW SIEVE VERSIONS amount_sieve ON t")[0]
         assert newest[1:3] == (2, "refreshed")

@@ -38,7 +38,7 @@ def test_a_table_of_an_older_version(lab: Lab) -> None:
 
 
 def test_a_table_without_a_commit(lab: Lab) -> None:
-    """The table has no slices, and Hudi presents it as another relation."""
+    """A table without a commit has no slices, and Hudi presents it as another relation."""
     with lab.database("hudi_empty"):
         tables.create(lab, "cow", parts=True)
         refused(lab, "Hudi table without a commit.*insert rows first")
@@ -106,7 +106,7 @@ def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
 def test_extensions_in_the_other_order_and_a_driver_without_hudi(tmp_path: Path) -> None:
     """Either extension may be named first.
 
-    Without Hudi, CREATE and queries report that it is missing.
+    In a driver without Hudi, CREATE and queries report that Hudi is missing.
     """
     conf = bundle.conf((bundle.HUDI_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:

@@ -75,7 +75,7 @@ def test_clustering(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_cleaning(lab: Lab, kind: str) -> None:
-    """The next refresh forgets cleaned slices, which do no harm before the refresh."""
+    """After cleaning, the next refresh forgets cleaned slices, which do no harm before."""
     with lab.database("hudi_cleaning"):
         indexed(lab, kind)
         for value in (5001, 5002, 5003):

@@ -50,7 +50,10 @@ def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
 
 
 def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
-    """After an unknown reader setting queries read all slices. A writer setting has no effect."""
+    """After an unknown reader setting queries read all slices.
+
+    An unknown writer setting has no effect on skipping.
+    """
     with lab.database("hudi_settings"):
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -81,7 +84,7 @@ def evolving(lab: Lab) -> Iterator[None]:
 def test_a_column_dropped_and_added_again_is_another(lab: Lab) -> None:
     """Names, types and positions may be equal although values are not.
 
-    Only ids show the difference.
+    Only column ids distinguish the old column from the new one.
     """
 
     def exchange() -> None:

@@ -40,10 +40,10 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
         for instant, value in zip(later, (5001, 5002, 5003), strict=True):
             found = lab.check(at(instant, f"amount = {value}"), exactly=1)
             assert found.rows == {repr((250, value)): 1}
-            # The slice is read for a value that it contains but does not show at this instant.
+            # A slice is read for a value that it contains but does not show at the instant.
             assert not lab.check(at(instant, f"amount = {was}"), at_most=1).rows
         lab.check(at(later[0], "amount = 100 * 7919 % 1000"), exactly=1)
-        # The hidden logged value is found until the slice is read whole.
+        # A hidden logged value is found until the slice is read whole.
         lab.check("SELECT * FROM t WHERE amount = 5002", exactly=int(kind == "mor"))
 
 
@@ -84,7 +84,7 @@ def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
 def test_updates_of_many_slices_leave_earlier_instants_pruned(lab: Lab) -> None:
     """All slices get three log files, then a compaction.
 
-    Each instant reads only the needed slices.
+    A query of each instant reads only the needed slices.
     """
     with lab.database("hudi_travel_all"):
         tables.create(lab, "mor", parts=True)
@@ -127,7 +127,7 @@ def deleted(lab: Lab) -> None:
 def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
     lab: Lab, step: Callable[[Lab], None]
 ) -> None:
-    """The version that knew the slice at that time finds rows that were hidden later."""
+    """Rows that were hidden later are found by the index version of the queried time."""
     with lab.database("hudi_travel_merged"):
         followed(lab, "mor", 5001, 5002)
         _, second, *_ = tables.instants(lab)
@@ -140,9 +140,9 @@ def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
 
 
 def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
-    """Each instant reads only the needed slices, after log files, deletes and partial records.
+    """A query of any instant reads only the needed slices, even after deletes and partial records.
 
-    After a rollback, the effect of its log files on earlier log files is unknown.
+    After a rollback, the effect of the commit's log files on earlier ones is unknown.
     """
     if bundle.VERSION.startswith("1.0."):
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -211,9 +211,9 @@ def test_columns_added_since(lab: Lab) -> None:
 
 
 def test_instants_that_are_not_there(lab: Lab) -> None:
-    """The instant is in the future, before the table, cleaned, or nonsense.
+    """Some queried instants are in the future, before the table, cleaned, or nonsense.
 
-    The index changes no answer.
+    An index changes no answer about such instants.
     """
 
     def told(instant: str) -> str:

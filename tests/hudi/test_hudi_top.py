@@ -39,7 +39,7 @@ def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
 def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
     """There are two slices in each of four partitions.
 
-    The groups' values may be those of the files.
+    The values of a group may be those of its files.
     """
     with lab.database("hudi_top_groups"):
         tables.create(lab, "cow", parts=True)
@@ -71,7 +71,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
         lab.check(LAST, exactly=2)
         lab.sql("REFRESH SIEVE INDEX ON t")
         lab.check(FIRST, exactly=2)
-        # The remaining rows of the first slice come after the bound.
+        # Rows that remain in the first slice come after the bound.
         lab.check(LAST, exactly=1)
         tables.compact(lab)
         lab.sql("REFRESH TABLE t")
@@ -80,7 +80,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
 
 
 def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
-    """The counts of the slice are sums, and its least key may be in the appended records."""
+    """A slice that was refreshed by its logs has summed counts, so it gives no bound."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")

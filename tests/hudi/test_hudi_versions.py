@@ -54,7 +54,7 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 
 
 def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
-    """The index was created later and read merged slices, so it knows no hidden rows.
+    """One index was created later and read merged slices, so it knows no hidden rows.
 
     The other index does.
     """
@@ -108,12 +108,13 @@ def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
         lab.sql("REFRESH TABLE t")
         lab.sql("REFRESH SIEVE INDEX ON t")
         right(lab, [first, second, last])
-        # The new slices had log files when they were read, and this one is shown first.
+        # The new slices had log files when they were read; the instant `third` shows their first
+        # log file.
         assert lab.check(at(third, "amount = 6002"), exactly=4).rows
 
 
 def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
-    """The list may have existed or not when the version was opened."""
+    """The broken version's list may or may not have existed when the version was opened."""
     with lab.database("hudi_broken"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000)

@@ -74,7 +74,7 @@ def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: s
         writers = [pool.submit(updates, session, k) for k, session in enumerate(sessions)]
         while not all(writer.done() for writer in writers):
             lab.sql("REFRESH SIEVE INDEX ON t")
-            # Both queries of this session, with and without the index, then use one listing.
+            # After REFRESH TABLE, the queries with and without the index use one listing.
             lab.sql("REFRESH TABLE t")
             lab.check(changed)
         outcomes = {k: v for writer in writers for k, v in writer.result().items()}
@@ -131,7 +131,7 @@ def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
-    """The commit's files exist beside the others.
+    """The files of a commit in flight exist beside the others.
 
     REFRESH ignores these files until the commit is complete.
     """
@@ -142,8 +142,7 @@ def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
         lab.sql("CREATE SIEVE INDEX ON t (amount)")
         lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 250")
         completed = max(timeline(lab).glob("*_*commit"))
-        # The state equals that before the last file of the commit, and that after the death of its
-        # writer.
+        # A commit without its last file is in flight, and stays so if its writer dies.
         aside = completed.rename(timeline(lab).parent / "aside")
         lab.sql("REFRESH TABLE t")
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
@@ -154,5 +153,5 @@ def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
         assert lab.check(new, exactly=1).rows
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.check(new, exactly=1).rows
-        # The hidden value is found until the slice is read whole.
+        # In a merge-on-read table, a hidden value is found until the slice is read whole.
         assert not lab.check(old, exactly=int(kind == "mor")).rows

@@ -137,7 +137,7 @@ def write_file(
 def put_back(path: Path, number: int) -> None:
     """Sets a file's time an hour back, so that an index relies on it.
 
-    Some times have no fraction.
+    Some file times have no fraction of a second.
     """
     at = (time.time_ns() // 1_000_000_000 - _HOUR_S + number) * 1_000_000_000
     at += (number % 2) * 5_000_000

@@ -124,7 +124,7 @@ def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
 def test_queries_of_foreign_files_find_the_same_rows_with_and_without_the_index(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """The tables are the same each time; ``make soak-oracle`` draws others."""
+    """The random tables are the same each time; ``make soak-oracle`` draws others."""
     assert run(lab, tmp_path, "j", PAIRS, PAIRS_PER_TABLE).pairs >= PAIRS
 
 

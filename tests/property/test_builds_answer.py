@@ -239,9 +239,9 @@ FAMILIES = ("boolean", "bigint", "double", "decimal(38,3)", "string")
     ],
 )
 def test_odd_columns_lose_nothing(kind, shape):
-    """The columns have one value, one file, no file, only NULLs or NaNs, or both ends.
+    """Odd columns have one value, one file, no file, only NULLs or NaNs, or both ends.
 
-    Some columns have equal files.
+    Some odd columns have equal files.
     """
     for files in odd_columns(kind).values():
         arrays = [kind.column(file) for file in files]

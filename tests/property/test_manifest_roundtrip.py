@@ -50,7 +50,7 @@ options = st.one_of(
         st.sampled_from(["1%", "0.25%", "64MB", "7B"]),
         st.integers(1, 1_000_000),
     ),
-    # Only this budget stores a price.
+    # Only the budget `auto` stores a price, which is its payback.
     st.builds(IndexOptions, st.sampled_from(SHAPES), payback=st.integers(1, 1_000_000)),
 )
 manifests = st.builds(

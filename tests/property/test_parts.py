@@ -76,7 +76,7 @@ def told(by: Locations) -> Counter[Row]:
 
 @given(lists, lists)
 def test_what_differs_makes_the_one_the_other(before: list[Row], now: list[Row]) -> None:
-    """The difference contains only changed and removed rows."""
+    """The difference of two lists contains only changed and removed rows."""
     part = diff(listed(before), listed(now))
     assert told(merge([listed(before), part])) == Counter(now)
     paths = Counter(row[0] for row in [*before, *now])

@@ -36,8 +36,8 @@ def _make_star(lab: Lab, rng: random.Random) -> None:
 
     Keys include NULL and NaN.
 
-    The keys rise from file to file or are random. The table may have partitions, and files that
-    came after its indexes.
+    Keys of the fact table rise from file to file or are random. The fact table may have partitions,
+    and files that came after its indexes.
     """
     keys = (
         "IF(id % 41 = 0, NULL, {0}) AS k, CAST(pmod(xxhash64({0}), 900) AS INT) AS i, "

@@ -16,7 +16,8 @@ from spark_session import INTERPRETED, RANGES, Lab, files_read
 
 from sieve.metadata.options import SHAPES
 
-# Half of the predicates are the negations of the other half. The second Spark version runs a tenth.
+# Half of the predicates are the negations of the other half. The tests on the second Spark version
+# run a tenth of the predicates.
 PAIRS = 200 if pyspark.__version__.startswith("3.") else 2000
 PAIRS_PER_TABLE = 100
 SOAK_PAIRS = 100_000
@@ -164,5 +165,5 @@ def test_random_predicates_find_the_same_rows_with_and_without_the_index(
 
 @pytest.mark.soak
 def test_very_many_random_predicates(lab: Lab, tmp_path: Path) -> None:
-    """The run is long enough to meet rare combinations."""
+    """The soak is long enough to meet rare combinations."""
     assert run(lab, tmp_path, SOAK_PAIRS, SOAK_PAIRS_PER_TABLE).pairs == SOAK_PAIRS

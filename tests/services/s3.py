@@ -98,7 +98,7 @@ def jars() -> str:
 def started(folder: Path) -> Iterator[Gate]:
     """Starts a new server with the three buckets, and stops it afterwards.
 
-    The folder has its log.
+    The server writes its log to the folder.
     """
     programs = sorted(FOLDER.glob("moto-*/bin/moto_server"))
     if not programs:

@@ -103,7 +103,7 @@ def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> No
     [(HEEDLESS, "its server ignores If-None-Match"), (ANCIENT, "it knows no conditions")],
 )
 def test_a_bucket_that_decides_nothing(jvm: Any, conf: Any, bucket: str, why: str) -> None:
-    """The error names a remedy for several writers.
+    """The error for a bucket that ignores conditions names a remedy for several writers.
 
     Nothing is left in the bucket, and reads work.
     """
@@ -124,7 +124,7 @@ def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
 
 
 def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
-    """The user asserts that nobody else writes.
+    """A user may assert that nobody else writes to the bucket.
 
     A single writer checks before each put, and warns.
     """
@@ -146,7 +146,7 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
 def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status: int) -> None:
     """A put that took effect and is sent again gets 412.
 
-    The writer's name in the object shows that it is ours.
+    The writer's name in the object shows who has put it.
     """
     gate.faults.append(Fault(".*/1.json", status, takes_effect=True))
     assert store.create(join(folder, "1.json"), b"x") is True
