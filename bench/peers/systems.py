@@ -1,8 +1,8 @@
 """The systems on Spark 4.1: Sieve and its peers, each with the set-up that its own pages advise.
 
-A system that can use the table's original files uses these. Other systems get a copy that is
-rewritten to the same number of files. The copy is sorted or clustered by the queried columns, or
-keeps the order of the original if the system only adds something to the files.
+A system uses the table's original files if it can. Other systems get a copy that is rewritten to
+the same number of files. The copy is sorted or clustered by the queried columns, or keeps the order
+of the original if the system only adds something to the files.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ ATOMIC_RENAME = frozenset({"hdfs"})
 
 _COMMAND_FAILED = "org.apache.hadoop.util.Shell$ExitCodeException"
 _TAKEN = "org.apache.hadoop.fs.FileAlreadyExistsException"
-# The name node answers so if it rejected the request without any effect.
+# Exceptions by which a name node reports that a rejected request had no effect.
 _NO_EFFECT = frozenset(
     {
         "org.apache.hadoop.hdfs.server.namenode.SafeModeException",

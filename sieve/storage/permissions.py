@@ -49,8 +49,8 @@ def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
     """The widest mode for a file of ``owner`` and ``group`` that adds no reader to ``like``.
 
     The owner of the file created its content and always has full access. If owner or group differ
-    from those of ``like``, the file's owner or group members belong to another class here. Such a
-    class gets only the bits that both classes have in ``like``.
+    from those of ``like``, the file's owner or group members belong to another class here. Members
+    of another class get only the bits that both classes have in ``like``.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7
     if owner != like.owner:

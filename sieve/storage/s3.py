@@ -88,9 +88,9 @@ class S3Store(HadoopFiles):
         fs.createFile(path).build().close()
 
     def permissions(self, uri: str) -> Permissions:
-        """Represents the bucket as a group.
+        """Represents the bucket as a group, whose members are the users that its policy admits.
 
-        S3A does not report the users that a bucket policy admits.
+        S3A does not report these users.
         """
         fs, path = self.open(uri)
         with failures("read the permissions of", uri):

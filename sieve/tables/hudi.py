@@ -136,8 +136,8 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
 def _archived_since(access: Any, time_ms: int) -> bool:
     """Whether commits have been archived since a given time.
 
-    Hudi archives commits by their requested time. Hence a slow commit may be archived while an
-    earlier commit is still in the active timeline.
+    Hudi archives commits by their requested time. Because of this order, a slow commit may be
+    archived while an earlier commit is still in the active timeline.
     """
     folder = access.path(str(access.history().client().getArchivePath().toString()))
     files = folder.getFileSystem(access.hadoopConf())

@@ -2,8 +2,9 @@
 
 A file is stable if it is so old that a later change must change its modification time. A file that
 was written within the resolution of file times is racy: the file can change again with the same
-time. The rule is git's for "racily clean" entries. The coarsest file systems have a resolution of
-two seconds. A file system that shows fractions of a second has a resolution below a second.
+time. The definition of racy files is git's rule for "racily clean" entries. The coarsest file
+systems have a resolution of two seconds. A file system that shows fractions of a second has a
+resolution below a second.
 """
 
 from __future__ import annotations

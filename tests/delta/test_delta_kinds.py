@@ -141,7 +141,10 @@ def test_optimize_reads_all_files(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order(tmp_path: Path) -> None:
-    """Delta's extension may be named first. Scans still use vectors, and commands skip files."""
+    """Delta's extension may be named first.
+
+    With Delta first, scans still use deletion vectors, and commands skip files.
+    """
     conf = delta_jars.conf((delta_jars.DELTA_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:
         one.sql(

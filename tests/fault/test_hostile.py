@@ -163,7 +163,7 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
-    """An attacker with write access below the root has sealed it.
+    """An attacker with write access below the root has sealed the manifest.
 
     A hostile manifest is refused, or proves nothing.
     """

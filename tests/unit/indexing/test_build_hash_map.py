@@ -85,7 +85,7 @@ def test_collected_pairs_are_not_read_again(
 ) -> None:
     """The reading step persists collected pairs.
 
-    Other pairs are persisted from the first map on.
+    Pairs that were not collected are persisted from the first map on.
     """
     fake_frames.use(monkeypatch)
     step = hash_map_tasks.pack_hashes(Encoder("bigint"), None, 1, None)

@@ -159,7 +159,7 @@ def test_what_has_no_run_is_kept_too() -> None:
 
 
 def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
-    """A settled file must be read; one more or one less unsettled file is a change."""
+    """A file must be read once it is settled. One more or one less unsettled file is a change."""
     _, known = version(3)
     known.states[2], known.lengths[2] = FileState.RACY, 0
     assert is_current(known, table(range(3), young=[2]))

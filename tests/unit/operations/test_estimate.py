@@ -178,7 +178,10 @@ def test_a_query_reads_what_its_keys_and_its_files_leave(
 def test_windows_stand_for_a_large_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions
 ) -> None:
-    """Bytes and time of the windows are a share of the whole. A query has its own windows."""
+    """Bytes and time of the windows are a share of the whole.
+
+    An estimated query has its own windows.
+    """
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
     monkeypatch.setattr(fit_budget, "CUTS_PER_TASK", 1000)
     table = Table("bigint", scattered(40, 100), MB)

@@ -118,7 +118,7 @@ def opened(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
 def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    """Each state has its word.
+    """Each state of an index has its word in statements.
 
     An operation that needs a version gets one, or an error with the reason.
     """

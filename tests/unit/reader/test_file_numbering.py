@@ -284,7 +284,7 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
     """The shared numbering takes no memory of its own.
 
-    If one version has one more cut, both lists are numbered.
+    If two lists differ by one cut, they are numbered together.
     """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))

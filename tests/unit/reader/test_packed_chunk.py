@@ -39,7 +39,7 @@ def test_it_finds_what_the_entries_hold(
 ) -> None:
     """Segments have several grids, with and without gaps between them.
 
-    Intervals are of any kind.
+    The intervals of look-ups are of any kind.
     """
     shape = data.draw(st.sampled_from([SHAPE_INTERVALS, SHAPE_RUNS]))
     payloads = [encode(cells, shape) for cells in drawn]

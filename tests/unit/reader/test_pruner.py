@@ -44,7 +44,7 @@ def wait_for_rereads() -> None:
 
 
 def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
-    """The scan reads one of four run files, and the list of locations.
+    """A scan for one key reads the list of locations, and one run file of four locations.
 
     The list of locations numbers the table's files.
     """

@@ -61,7 +61,7 @@ def test_a_put_that_meets_another_is_repeated(monkeypatch: pytest.MonkeyPatch) -
 def test_a_put_of_unknown_outcome_is_reported(
     monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
 ) -> None:
-    """Another error is not repeated, and a collision is repeated a limited number of times."""
+    """A put with another error is not repeated, and a collision is repeated a few times only."""
     with pytest.raises(UnknownOutcomeError):
         put_with(monkeypatch, *statuses)
 

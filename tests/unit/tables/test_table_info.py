@@ -90,7 +90,7 @@ def test_a_column_is_resolved_in_any_case_unless_the_session_tells_cases_apart(
 
 
 def test_of_a_struct_a_field_is_offered(tmp_path: Path) -> None:
-    """The first field is suggested, or the struct's own name if it has no fields."""
+    """For a struct, the error suggests its first field, or its own name if it has no fields."""
     fields = (("address",), "struct<town:string,street:string>"), (("address", "town"), "string")
     columns = tuple(Column(path, kind) for path, kind in fields)
     table = replace(info(tmp_path), columns=columns)
