@@ -291,7 +291,7 @@ class History:
     def queries_have_their_rows(self) -> None:
         """Queries points and ranges of all columns, now and in some version.
 
-        A LIMIT, a top-k and a join.
+        Also queries a LIMIT, a top-k and a join.
         """
         version = self.chance.choice([v for v in self.past if v >= self.oldest])
         question = Question()

@@ -97,7 +97,7 @@ def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path)
         if not fault.struck:
             break
         seen = looked_at(warehouse)
-        # Either the old index or the new index serves.
+        # After a failed replacement, either the old index or the new index serves.
         assert name != "replace" or (seen is not None and seen.used), fault.struck
         files, left = stable(warehouse, statement)
         assert files == undisturbed[0], fault.struck

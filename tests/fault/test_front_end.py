@@ -191,7 +191,7 @@ def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
 def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jvm: int) -> None:
     """After three time-outs in a row scans do not wait.
 
-    When the front end answers again, they prune.
+    When the front end answers again, scans prune.
     """
     pid = the_front_end(jvm)
     os.kill(pid, signal.SIGSTOP)

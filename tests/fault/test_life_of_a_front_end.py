@@ -56,9 +56,9 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 
 
 def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Python) -> None:
-    """A new one starts after all waiting callers must have given up.
+    """A new front end starts after all waiting callers must have given up.
 
-    Until then statements fail in time.
+    Until a new front end starts, statements fail in time.
     """
     python.becomes("exec sleep 1000")
     with pytest.raises(DriverError, match="SIEVE_FRONT_END"):

@@ -425,7 +425,7 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
 ) -> None:
     """The files of the new name are not those that were read.
 
-    The refresh therefore fails without leftovers.
+    After a move of the table, the refresh fails without leftovers.
     """
     warehouse, statement = prepared(tmp_path, "refresh in full")
     (index,) = warehouse.root.iterdir()

@@ -51,7 +51,7 @@ class Engine(Protocol):
     def run(self, sql: str) -> Result:
         """Runs one statement.
 
-        A refusal by Sieve counts as its only row; other errors are raised.
+        A refusal by Sieve counts as the statement's only row; other errors are raised.
         """
 
 

@@ -281,7 +281,7 @@ def test_much_is_read_whole(lab: Lab) -> None:
 def test_after_many_refreshes_all_is_read_once(lab: Lab) -> None:
     """The number of runs from log files is limited like that of other deltas.
 
-    Then slices are read whole.
+    At this limit, slices are read whole.
     """
     with lab.database("hudi_news_many"):
         indexed(lab)

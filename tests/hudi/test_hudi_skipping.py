@@ -66,7 +66,7 @@ def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> lis
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.part)
 def test_what_is_read_is_what_neither_can_skip(lab: Lab, way: Way, kind: str) -> None:
-    """Points and ranges read the slices that both leave, and give the same rows in all ways."""
+    """Points and ranges read the slices that both Hudi and the index leave. Rows are the same."""
     with lab.database("hudi_skipping"):
         tables.create(lab, kind, parts=True, hoodie__metadata__enable="true", **way.properties)
         tables.fill(lab, 0, 400)

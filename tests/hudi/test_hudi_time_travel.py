@@ -48,7 +48,10 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
 
 
 def test_versions_know_their_commits(lab: Lab) -> None:
-    """A version belongs to the commit that it reflects. A query of that time uses that version."""
+    """A version belongs to the commit that it reflects.
+
+    A query as of a commit uses the version of this commit.
+    """
     with lab.database("hudi_versions"):
         followed(lab, "cow", 5001, 5002, 5003)
         versions = lab.sql("SHOW SIEVE VERSIONS ON t")

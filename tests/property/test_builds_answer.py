@@ -324,7 +324,10 @@ def test_a_full_budget_names_no_file_in_vain(shape):
 @pytest.mark.parametrize("shape", ["intervals", "runs"])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_an_entry_in_several_segments_counts_its_keys_once(name, shape):
-    """A segment ends after a few entries here. Longer entries continue in the next segment."""
+    """In this test, a segment ends after a few entries.
+
+    Longer entries continue in the next segment.
+    """
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [keys[number::8].tolist() for number in range(8)]

@@ -30,7 +30,7 @@ def maps(draw):
     location = st.integers(0, n_locations - 1)
     several = st.one_of(
         st.lists(location, min_size=1, max_size=3),
-        # Many hashes share these sets.
+        # Some sets of locations are shared by many hashes.
         st.builds(lambda at: [at, at + 1], st.integers(0, min(n_locations, 5) - 1)).map(
             lambda pair: [min(at, n_locations - 1) for at in pair]
         ),

@@ -16,7 +16,7 @@ TURNS = 2
 
 
 class Table:
-    """A table of files with ties, NULLs and NaNs, whose files change after its indexes."""
+    """A table of files with ties, NULLs and NaNs; files change after the indexes were built."""
 
     def __init__(self, lab: Lab, rng: random.Random) -> None:
         self.lab, self.rng, self.number = lab, rng, 0

@@ -158,7 +158,7 @@ SITE = (HOME / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
 
 @pytest.mark.parametrize("name", re.findall(r"([\w/.-]+\.md)$", SITE, re.MULTILINE))
 def test_a_page_of_the_site_begins_with_what_it_is_for(name: str) -> None:
-    """A sentence follows the heading. A table, a list or a code block comes later."""
+    """A sentence follows the heading of each page. A table, a list or a code block comes later."""
     page = HOME / "docs" / name
     text = (page if page.exists() else HOME / name).read_text(encoding="utf-8")
     heading, _, rest = text.partition("\n")

@@ -94,7 +94,7 @@ def test_points_in_common_words_are_told_apart():
 def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
     """The span reaches from the least value's point to the greatest value's point.
 
-    A span may include whole points between the two.
+    A span may include whole points between its ends.
     """
     low, high = ENCODER.starting_with(wire(start))
     assert all(low <= code <= high for code in codes(ENCODER, among))
@@ -241,7 +241,7 @@ def ascending(count: int) -> list[Point]:
     ids=["points", "bytes", "length", "alphabet"],
 )
 def test_split_points_may_reach_their_limits(points: list[Point], alphabet: bytes) -> None:
-    """Manifests of any release may reach these limits; one point more is refused."""
+    """Split points of any release may reach the limits; one point more is refused."""
     made = Splits(tuple(points), alphabet)
     assert Splits.from_bytes(made.to_bytes(), alphabet) == made
 

@@ -43,7 +43,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
 ) -> None:
     """The number of keys covers all tasks.
 
-    It is exact for unique keys, and approximate for others.
+    This number is exact for unique keys, and approximate for others.
     """
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)

@@ -236,7 +236,7 @@ def test_files_of_several_runs_are_looked_up_together() -> None:
     ],
 )
 def test_a_lost_key_is_shown_as_text(value: pa.Scalar, text: str) -> None:
-    """Bytes are shown in hex, times without a zone, and long values are truncated."""
+    """A lost key is shown as text: bytes in hex, times without a zone, long values truncated."""
     assert _shown(value) == text
 
 

@@ -79,7 +79,7 @@ def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
 
 
 def test_points_that_take_too_many_bytes_are_none() -> None:
-    """Points of exactly the limit are allowed."""
+    """Split points that take exactly the limit of bytes are allowed."""
     three = made(HOSTS, 3, 20)
     assert three is not None
     size = packed_size(three.points)

@@ -86,7 +86,7 @@ def test_a_file_fails_where_its_reader_does(
 ) -> None:
     """The reader reads all rows of the suspected file and writes nothing.
 
-    An unrelated error is raised.
+    An error that is unrelated to the file is raised.
     """
     steps: list[Any] = []
 

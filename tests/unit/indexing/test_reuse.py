@@ -171,7 +171,7 @@ def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
     """A version without keys has no run, so it needs no compaction.
 
-    OPTIMIZE does not change such versions.
+    OPTIMIZE changes neither a single run nor a version without keys.
 
     OPTIMIZE changes neither.
     """

@@ -56,7 +56,7 @@ def test_rows_pass_where_the_file_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_task_that_does_not_see_the_file_is_reported_as_one_line() -> None:
-    """Other failures of a job stay the same."""
+    """Failures of a job other than a missing file are reported unchanged."""
     unseen = "sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] not seen"
     expected = pytest.raises(UnavailableError, match="write to file:/r cannot be seen")
     with expected as told, named_if_unseen("file:/r"):

@@ -60,7 +60,7 @@ def test_each_list_is_used_and_there() -> None:
 
 
 def test_what_python_names_as_well() -> None:
-    """Names that both sides define are equal."""
+    """Names that both Python and Scala define are equal."""
     assert set(POLICY["text_formats"]) == set(TEXT_FORMATS)
     assert POLICY["fingerprint"]["reserved_prefix"] == RESERVED
     assert set(POLICY["declaring_properties"]) == {DECLARED_COLUMNS, DECLARED_OPTIONS}

@@ -144,7 +144,7 @@ def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> 
 def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None:
     """The number of days spans all logs.
 
-    A shorter time counts as a day, so that an hour's queries are not multiplied by 24.
+    Logs of less than a day count as a day, so that an hour's queries are not multiplied by 24.
     """
     write(tmp_path / "a", started(1, 5 * DAY, plan()), measured(1, 9, 8000), ended(1, 6 * DAY))
     assert replayed(tmp_path / "a").days == 1.0

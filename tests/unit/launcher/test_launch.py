@@ -232,7 +232,7 @@ def test_shipped_configuration_takes_effect_only_where_wanted() -> None:
 def test_the_metastore_s_password_is_for_its_owner_alone(tmp_path: Path) -> None:
     """The settings file has the given and the shipped settings.
 
-    Other users cannot read the file.
+    Other users cannot read the settings file.
     """
     site = tmp_path / "run" / "hive-site.xml"
     database = metastore.Database("jdbc:postgresql://db/hive", "hive", "s&cret<")

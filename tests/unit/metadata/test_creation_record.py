@@ -134,7 +134,7 @@ def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: obj
 
 
 def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    """Only unregistered indexes of this table are deleted. Nothing else is deleted."""
+    """Only unregistered indexes of this table are deleted."""
     other = replace(SAMPLE.table, table="other")
     dead = begun(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [

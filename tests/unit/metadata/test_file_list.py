@@ -312,7 +312,7 @@ def test_roots_that_are_gone_make_no_version_too_large(
 def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[int]) -> None:
     """The path is listed twice before, now, or both times.
 
-    A part with one of its rows would hide the others.
+    A part with one row of a path would hide the path's other rows.
     """
 
     def listed(times: list[int]) -> Locations:

@@ -228,7 +228,7 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
 ) -> None:
-    """Earlier and later releases write up to these limits, so they must stay.
+    """Releases write manifests up to the limits, so the limits must stay.
 
     One more is damage.
     """

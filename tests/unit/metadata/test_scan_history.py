@@ -134,7 +134,7 @@ def test_the_newest_files_are_kept_and_read(root: str) -> None:
     ],
 )
 def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
-    """Anyone who may write to the root may have written them.
+    """Anyone who may write to the root may have written files that are no records.
 
     Files with malformed names count, too.
     """

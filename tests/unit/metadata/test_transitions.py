@@ -83,7 +83,7 @@ def test_options_wait_for_the_refresh() -> None:
 def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
     """The refresh mode may be set alone or beside other options.
 
-    A refresh that began earlier does not undo it.
+    A refresh that began earlier does not undo a change of the refresh mode.
     """
     built = replace(SAMPLE.options, refresh="auto")
     alone = next_version(SAMPLE, SetOptions(built), ID, BY)

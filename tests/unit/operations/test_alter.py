@@ -76,7 +76,7 @@ def follow(
 @pytest.mark.parametrize(
     ("now", "roots"),
     [
-        # A rename moves the files, so their root moves with them.
+        # A rename of a table moves the files, so the files' root moves, too.
         (RENAMED, ("file:/w/renamed", "file:/else")),
         (replace(WAS, table="archive", location="file:/w/a"), ("file:/w/a", "file:/else")),
         (replace(WAS, table="renamed"), ("file:/w/orders", "file:/else")),

@@ -146,7 +146,7 @@ def test_more_intervals_are_tried_where_they_may_pay(
 
 
 def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
-    """As the only budget, it is an error."""
+    """A budget that cannot pay is an error if it is the only budget."""
     small, fair = IndexOptions("map", "100B"), IndexOptions("map", "20KB")
     assert [one.options for one in estimated(COLUMN, small, fair, small)] == [fair]
     with pytest.raises(InvalidInputError, match="SIEVE_BUDGET_TOO_SMALL"):

@@ -192,7 +192,7 @@ def test_limits_make_parts_unknown():
 def test_exact_leaves_ask_for_just_their_values(tree, expected):
     """For integers, each op selects exactly the values that can make it TRUE.
 
-    The values include the ends of the domain.
+    The tested values include the ends of the domain.
     """
     assert asks(tree, Encoder("bigint")) == expected
 
@@ -425,7 +425,7 @@ def test_a_predicate_may_reach_its_limits(made, most, problem):
 
 
 def test_a_column_may_be_a_hundred_structs_deep():
-    """A deeper column cannot be indexed."""
+    """A column deeper than a hundred structs cannot be indexed."""
     deep = {"op": "=", "col": ["x"] * 100, "value": 1}
     assert parse(deep).column == ("x",) * 100
     with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):

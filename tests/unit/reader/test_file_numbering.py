@@ -262,7 +262,7 @@ def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) ->
 
 
 def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
-    """Ranges of the other versions are unknown to the version."""
+    """To a version without files, the ranges of other versions are unknown."""
     none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
     two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
     files = numbered(none, two)

@@ -96,7 +96,7 @@ def test_few_ranges_and_many(kept: int) -> None:
 
 
 def test_files_without_cuts_are_ranges() -> None:
-    """Flags of ranges are then flags of files, and no file is read in part."""
+    """Without cuts, flags of ranges are flags of files, and no file is read in part."""
     none = np.zeros(2, np.int64)
     packed = Files(PathList.of("ab"), none, none, none, none, none[:0]).packed()
     assert (packed.cuts, packed.n_ranges) == (None, 2)

@@ -43,7 +43,7 @@ def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
 
 
 def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
-    """Other files have no cuts in the answer."""
+    """Files that are not read in part have no cuts in the answer."""
     answer = table.prune(among(5, 15, 40, 50))
     assert skipped(answer) == [False, False, False, True]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}

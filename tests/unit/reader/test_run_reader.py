@@ -288,7 +288,7 @@ def spoil(folder: Path, number: int) -> bytes:
 
 
 def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> None:
-    """Other look-ups are not disturbed, before or after."""
+    """A damaged file only disturbs look-ups that need it, and no others before or after."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     spoil(tmp_path, 2)
     assert found(index, (305, 305)) == [3]

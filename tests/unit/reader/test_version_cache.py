@@ -177,7 +177,7 @@ def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
 
 
 def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None:
-    """A statement of this driver reports the change. An unchanged index stays open."""
+    """A statement of this driver reports the change of an index. An unchanged index stays open."""
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
     assert first.index is not None

@@ -87,7 +87,7 @@ def long_segments() -> Plan:
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most three evenly spaced segments are encoded.
 
-    The bytes and entries of these segments represent all segments.
+    The bytes and entries of the encoded segments represent all segments.
     """
     planned = long_segments()
     price = 1e-12

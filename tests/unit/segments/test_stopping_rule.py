@@ -80,7 +80,7 @@ def test_spending_stops_at_whichever_comes_first() -> None:
 
 
 def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
-    """Below this limit absent keys count in full.
+    """Below the limit of negligible bytes, absent keys count in full.
 
     A step beyond the limit is not taken once reads are near the least.
     """
@@ -90,7 +90,7 @@ def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """Below this limit the price alone stops a version.
+    """Below the bytes of one block, the price alone stops a version.
 
     Probes miss keys at the borders of files.
     """
@@ -216,7 +216,7 @@ def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
 def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
     """No second reading follows if reads are near the least.
 
-    None follows either if all allowed cuts were read, or their bytes were used.
+    No second reading follows if all allowed cuts were read, or their bytes were used.
     """
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
@@ -287,7 +287,7 @@ def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mea
 
 
 def test_a_table_of_nothing_has_a_price() -> None:
-    """A byte of an index then costs at most one file."""
+    """For a table without locations, a byte of an index costs at most one file."""
     assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
     assert Payback(1, 700, 10).file == 7000.0
     assert Payback(2, 700, 10, 0.5).file == 1750.0

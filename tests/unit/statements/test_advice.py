@@ -109,7 +109,7 @@ def test_ranges_in_vain_are_told(
 def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
     """The bytes are those of the files read, not of files of mean size.
 
-    A kind without a probe has NULL.
+    A kind of query without a probe has NULL.
     """
     present = Expected("present", 1.5, 1.0, 4.0, 90 * MB + 0.4, 80 * MB)
     estimate = Estimate(

@@ -109,7 +109,7 @@ def test_a_table_or_a_database(session: Session) -> None:
 
 @pytest.mark.parametrize("scope", ["", "ON t"])
 def test_advice_runs_no_job(session: Session, monkeypatch: pytest.MonkeyPatch, scope: str) -> None:
-    """Partitions are listed without a job, too."""
+    """ADVISE runs no job, not even to list partitions."""
     scanned(session, "t")
     opened, table = [], PlainStatement.table
 

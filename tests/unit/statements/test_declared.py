@@ -136,7 +136,10 @@ def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list
 def test_wrong_names_are_advice(
     warehouse: Warehouse, columns: str, name: str | None, words: str
 ) -> None:
-    """A wrong name does not prevent other indexes. An unreadable list prevents all."""
+    """A wrong name does not prevent other indexes.
+
+    An unreadable list prevents all declared indexes.
+    """
     found = lacking(warehouse, f"flag, {columns}")
     (refused,) = found.refused
     assert refused.name == name

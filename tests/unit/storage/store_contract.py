@@ -147,7 +147,7 @@ class PermissionsContract:
         assert store.permissions(join(inner, "f")).mode == 0o640
 
     def test_restrict_gives_the_mode_asked_for(self, store: Store, folder: str) -> None:
-        """Folders get the given mode, and files get it without the execute bits."""
+        """Folders get the given mode, and files get the mode without the execute bits."""
         like = store.permissions(folder)
         store.create(join(folder, "f"), b"")
         for mode in (0o700, 0o755, 0o770):

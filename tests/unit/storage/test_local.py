@@ -334,7 +334,7 @@ def test_a_folder_that_another_process_makes_meanwhile_is_taken(
 ) -> None:
     """The folder keeps the permissions that the other process gives it.
 
-    A file of that name is refused.
+    If the name is a file, creating the folder is refused.
     """
     make = os.mkdir
 

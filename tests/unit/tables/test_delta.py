@@ -40,7 +40,7 @@ class Access:
 
 
 def test_commits_in_a_row_tell_all() -> None:
-    """Changed files are listed by path, and existing ones of them as in a listing."""
+    """Changed files are listed by path. Files that still exist are described as in a listing."""
     access = Access(6, [4, 5, 6])
     changed = delta.list_changed(access, Commit(TABLE, 3))
     assert changed == (frozenset({"file:/t/a", "file:/t/b"}), LISTED)

@@ -52,7 +52,7 @@ def test_other_tables_may_have_a_void(format_name: str, text: str) -> None:
 
 
 def test_text_that_was_not_read_whole_proves_nothing() -> None:
-    """Versions of earlier releases lack the fingerprint part that says so."""
+    """Versions of earlier releases lack the fingerprint part about text that is read whole."""
     for format_name, outdated in (
         ("csv", True),
         ("json", True),

@@ -45,7 +45,7 @@ def text(value: str) -> Any:
     ],
 )
 def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: str | None) -> None:
-    """Readers of Parquet miss some rows of their slices, or listings do not show the slices."""
+    """In other layouts, readers of Parquet miss rows, or listings do not show some slices."""
     assert refusal(PARTS | more) == refused
 
 
@@ -261,7 +261,10 @@ def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> No
     ids=["gone", "much", "deletes", "deletes at last", "partial", "compacted", "failure"],
 )
 def test_log_files_that_change_other_rows_are_read_with_all_of_the_slice(access: Slices) -> None:
-    """A block has no rows, or hides more than its own keys. A failure has the same effect."""
+    """Some log blocks have no rows, or hide more than their own keys.
+
+    A failure to read a log file has the same effect.
+    """
     assert not appended(access)
 
 
@@ -277,7 +280,7 @@ def test_other_errors_are_not_taken_for_failures_of_hudi() -> None:
 
 
 def test_nothing_is_asked_of_tables_that_merge_records() -> None:
-    """Nothing is asked either if no slice is given."""
+    """Hudi is not asked if a table merges records, or if no slice is given."""
     access = Slices(error=ArithmeticError())
     assert find_appended(access, {}, PARTS) == frozenset()
     other = PARTS | {"hudi.hoodie.record.merge.mode": "CUSTOM"}

@@ -93,7 +93,7 @@ def test_what_changes_during_the_wait_stays_unsettled() -> None:
 def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
     """A file from a clock that was ahead stays unsettled.
 
-    A young file beside it is waited for.
+    A young file beside a file from the future is waited for.
     """
     disk = Clocked()
     assert disk.snapshot([aged(-3_600_000)]).stable == (False,)

@@ -210,7 +210,7 @@ def registered(tmp_path: Path) -> Sequence[str]:
 def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     """Another statement has taken the name.
 
-    A statement that replaces that registration may overwrite it.
+    A statement may overwrite the registration that it replaces.
     """
     early, late = plain_table(tmp_path), plain_table(tmp_path)
     early.register("v", OWN)
