@@ -42,7 +42,7 @@ def conf(tmp_path: Path) -> dict[str, str]:
 def check(it: Driver, query: str) -> int:
     """Checks that a query gives the same rows with and without the index.
 
-    Returns the files read with it.
+    Returns the number of files that the query reads with the index.
     """
     it.sql("SET spark.sieve.enabled = false")
     off = it.sql(query)

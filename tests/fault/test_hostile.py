@@ -66,7 +66,7 @@ def confined(folder: Path) -> Iterator[None]:
 
 
 def registration(warehouse: Warehouse) -> dict[str, Any]:
-    """The table's registration of its index."""
+    """The registration of the index in the table's properties."""
     told: dict[str, Any] = json.loads(warehouse.properties("t")["sieve.index.id_sieve"])
     return told
 

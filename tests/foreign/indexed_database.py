@@ -144,7 +144,7 @@ class IndexedDatabase:
     def _age(self, table: str) -> int:
         """Sets each file of a table back in time, to its own second.
 
-        Returns the number of files.
+        Returns the number of files of the table.
         """
         then = int(time.time()) - 2 * _HOUR_S
         folder = self._warehouse / f"{self._database}.db" / table

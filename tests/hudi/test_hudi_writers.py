@@ -50,7 +50,7 @@ def timeline(lab: Lab) -> Path:
 def updates(session: SparkSession, number: int) -> dict[int, bool]:
     """Updates a slice of its own and a shared slice.
 
-    Returns the values, and which were committed.
+    Returns the written values, and which of them were committed.
     """
     done = {}
     for k in range(ROUNDS):

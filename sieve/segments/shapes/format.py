@@ -327,7 +327,7 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
 
 
 def _located(steps: Words, apart: Words, count: int) -> Words:
-    """Locations less base, from their differences within one begin."""
+    """Decodes the locations, less the base, from their differences within one begin."""
     if np.any(apart >= count):
         raise corrupt_segment("names a location out of range")
     fresh = steps > 0

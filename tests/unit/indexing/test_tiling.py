@@ -99,7 +99,7 @@ def test_text_is_cut_at_equal_steps() -> None:
 def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
     """Lines depend on splits if separators have several bytes, or the encoding is special.
 
-    In such an encoding a line feed's byte occurs elsewhere, too.
+    In some encodings the byte of a line feed also occurs in other characters.
     """
     assert tiled(table("csv", **parts)).is_cut == is_cut
 

@@ -107,7 +107,10 @@ def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
 
 @pytest.mark.parametrize("size", ["0", "100", "300000", "2MB", "1 g"])
 def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> None:
-    """A small cache reads again. The dictionary can be sent even if the cache cannot store it."""
+    """A small cache makes look-ups read files again.
+
+    The dictionary can be sent even if the cache cannot store it.
+    """
     for key in (25, 61, 25, 3):
         assert table.kept(equals("x", key), cache_bytes=size) == [key // 10]
         assert table.kept(both(equals("x", key), equals("y", 9)), cache_bytes=size) == (
