@@ -3,7 +3,9 @@
 ``star`` (the default) is a schema made for such joins. ``tpch`` and ``tpcds`` are the 22 and 99
 queries of these benchmarks. Each query runs in three modes that take turns: Spark alone
 (``spark.sieve.enabled = false``), an index that only constants use (``spark.sieve.join.pruning =
-off``; ``--without-constants`` omits this mode), and Sieve.
+off``; ``--without-constants`` omits this mode), and Sieve. Bytes are those of tasks, because
+metrics of the plan lose stages that adaptive execution drops. Parquet's vectored reads are off,
+since they bypass the counters of a local file system.
 """
 
 from __future__ import annotations

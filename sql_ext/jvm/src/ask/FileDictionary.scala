@@ -17,7 +17,7 @@ final case class IndexedFile(number: Int, ranges: Int)
 /**
  * The files that one state of a table's indexes knows: of each a hash of its path, and one of path and
  * state, in arrays. Two that share the 128 bits of the latter would be taken for each other, which
- * record 45 puts a number on.
+ * decision 8 puts a number on.
  *
  * @param paths   the first half of the hash of each path, in buckets
  * @param high    the hash of path and state of each file, in buckets

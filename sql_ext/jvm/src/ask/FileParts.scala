@@ -7,7 +7,7 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
  * The files of an answer of which some ranges are read: where they are cut, and which ranges are skipped.
- * The driver learns cuts from answers alone, as record 50 has it.
+ * The driver learns cuts only from answers (decision 8).
  *
  * @param numbers of the files, ascending
  * @param ends    how many ranges the files have up to each
