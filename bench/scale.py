@@ -3,7 +3,7 @@
 Each size runs in a separate process, which measures its memory. The first request of a front end
 opens the index. Later requests are for random keys, under the default bound of the cache. A REFRESH
 is measured without its Spark job: reading the list of files, and writing the list after 100 files
-changed. ``docs/scale.md`` has the figures.
+changed. ``docs/benchmarks.md`` has the figures.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The read path: which files of a table a scan may skip. ``docs/read-path.md`` has an example.
+"""The read path: which files of a table a scan may skip. ``docs/architecture.md`` has an example.
 
 ``prune(PruneRequest) -> PruneAnswer`` is a pipeline of these steps, stages 4 to 9 of that page:
 

@@ -44,7 +44,7 @@ class PruneService:
         self._pruner = pruner
 
     def prune(self, request: Request) -> Mapping[str, Any]:
-        """Answers a scan; docs/read-path.md has an example.
+        """Answers a scan; docs/architecture.md has an example.
 
         The body has the table, registrations, fingerprints, predicate and settings.
         """

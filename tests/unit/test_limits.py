@@ -42,7 +42,7 @@ MIB = 1 << 20
         ("format", "at most 128 bytes long", [128], [split_points.LONGEST_POINT]),
         ("format", "127 at most", [127], [split_points.WIDEST_ALPHABET]),
         (
-            "read-path",
+            "architecture",
             "200 levels, 10,000 nodes, 200,000 values",
             [200, 10_000, 200_000],
             [tree.MAX_DEPTH, tree.MAX_NODES, tree.MAX_VALUES],
