@@ -1,0 +1,103 @@
+"""Writes the tables of docs/sql.md that records define: columns of answers, reasons, settings.
+
+``python docs/tables.py`` replaces what stands between ``<!-- name -->`` and ``<!-- end -->``. A unit
+test compares the page with what this module would write.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from sieve.reader.reason import Reason
+from sql_ext.statements import commands
+from sql_ext.statements.functions import FUNCTIONS
+
+HOME: Final = Path(__file__).resolve().parents[1]
+PAGE: Final = HOME / "docs" / "sql.md"
+_BLOCK: Final = re.compile(r"(<!-- ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+_DEFAULTS: Final = {
+    "spark.sieve.path": "`<database location>/.sieve`",
+    "spark.sieve.roots": "none",
+    "spark.sieve.python": "`spark.pyspark.driver.python`, `spark.pyspark.python`, "
+    "`PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON`, `python3`",
+}
+"""What Sieve uses for a setting that has no default of its own."""
+
+_LINKS: Final = {
+    "read again": "#audits",
+    "keys of joins": "#joins-and-subqueries",
+    "ORDER BY ... LIMIT, MIN and MAX": "#first-rows",
+    "declares": "#declared-indexes",
+    "counts what other drivers have saved there": "#the-history-of-scans",
+    "cannot decide": "operations.md#where-indexes-can-be-kept",
+}
+"""Phrases of the descriptions of settings that the page links to a section."""
+
+
+def written(page: str) -> str:
+    """The page with its blocks as the records define them."""
+    return _BLOCK.sub(lambda block: f"{block[1]}{_content(block[2])}\n{block[3]}", page)
+
+
+def names(page: str) -> list[str]:
+    """The names of the page's blocks."""
+    return [block[2] for block in _BLOCK.finditer(page)]
+
+
+def _content(name: str) -> str:
+    kind, _, of = name.partition(" of ")
+    if kind == "columns":
+        return columns(of)
+    return {"reasons": reasons, "settings": settings}[kind]()
+
+
+def columns(of: str) -> str:
+    """The columns of a statement's or function's answer, with types other than STRING."""
+    pairs = FUNCTIONS[of].columns if of in FUNCTIONS else getattr(commands, of).result_columns
+    listed = [f"`{name}`" if kind == "STRING" else f"`{name}` {kind}" for name, kind in pairs]
+    return f"Columns: {', '.join(listed)}."
+
+
+def reasons() -> str:
+    """The table of reasons, from the texts below the members of the enumeration."""
+    texts = _member_texts()
+    rows = [f"| `{reason}` | {texts[reason.name]} |" for reason in Reason]
+    return "\n".join(["| reason | meaning | what to do |", "|---|---|---|", *rows])
+
+
+def _member_texts() -> Mapping[str, str]:
+    """The two cells of each reason."""
+    (body,) = ast.parse(inspect.getsource(Reason)).body
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for member, text in zip(body.body, body.body[1:], strict=False):
+        if isinstance(member, ast.Assign) and isinstance(text, ast.Expr):
+            (target,) = member.targets
+            said = " ".join(ast.literal_eval(text.value).split())
+            meaning, _, remedy = said.partition(" Do: ")
+            found[ast.unparse(target)] = f"{meaning.removesuffix('.')} | {remedy}"
+    return found
+
+
+def settings() -> str:
+    """The table of settings, from ``sql_ext/settings.json``."""
+    listed = json.loads((HOME / "sql_ext" / "settings.json").read_text(encoding="utf-8"))
+    rows = []
+    for key, setting in listed["settings"].items():
+        doc = setting["doc"]
+        for phrase, target in _LINKS.items():
+            doc = doc.replace(phrase, f"[{phrase}]({target})")
+        default = setting.get("default") or _DEFAULTS[key]
+        rows.append(f"| `{key}` | {default} | {setting['where']} | {doc} |")
+    return "\n".join(["| setting | default | where | meaning |", "|---|---|---|---|", *rows])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
