@@ -1,6 +1,6 @@
 """Writes the tables of docs/sql.md that records define: columns of answers, reasons, settings.
 
-``python docs/tables.py`` replaces what stands between ``<!-- name -->`` and ``<!-- end -->``. A unit
+``python docs/tables.py`` replaces what stands between ``<!--name-->`` and ``<!--end-->``. A unit
 test compares the page with what this module would write.
 """
 
@@ -20,7 +20,7 @@ from sql_ext.statements.functions import FUNCTIONS
 
 HOME: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = HOME / "docs" / "sql.md"
-_BLOCK: Final = re.compile(r"(<!-- ([\w ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK: Final = re.compile(r"(<!--([\w:]+)-->\n).*?(<!--end-->)", re.DOTALL)
 
 _DEFAULTS: Final = {
     "spark.sieve.path": "`<database location>/.sieve`",
@@ -35,7 +35,7 @@ _LINKS: Final = {
     "keys of joins": "#joins-and-subqueries",
     "ORDER BY ... LIMIT, MIN and MAX": "#first-rows",
     "declares": "#declared-indexes",
-    "counts what other drivers have saved there": "#the-history-of-scans",
+    "counts what other drivers have saved": "#the-history-of-scans",
     "cannot decide": "operations.md#where-indexes-can-be-kept",
 }
 """Phrases of the descriptions of settings that the page links to a section."""
@@ -52,7 +52,7 @@ def names(page: str) -> list[str]:
 
 
 def _content(name: str) -> str:
-    kind, _, of = name.partition(" of ")
+    kind, _, of = name.partition(":")
     if kind == "columns":
         return columns(of)
     return {"reasons": reasons, "settings": settings}[kind]()

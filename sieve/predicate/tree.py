@@ -8,6 +8,10 @@ Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
     {"op": "or", "args": [{"op": ">=", "col": ["day"], "value": 3},
                           {"op": "is null", "col": ["day"]}]}
     Or((Comparison(">=", ("day",), 3), NullTest(("day",))))
+
+A column is its path in exact case. Values are JSON booleans and integers (dates as days, timestamps
+as microseconds, floats as IEEE bits), strings of unscaled digits for decimals, and base64 for
+strings and binary. ``!=`` and ``not in`` have ``"null": true`` where a NULL row satisfies them.
 """
 
 from __future__ import annotations

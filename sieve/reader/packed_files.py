@@ -1,7 +1,7 @@
 """Packed files: which files a version or a numbering has, compressed, to be sent or compared.
 
 No look-up needs paths: they are unpacked when versions are numbered together, and go to the driver
-as they are. ``docs/architecture.md`` has the layout.
+as they are. ``sql_ext/frontend/pruning.py`` has the layout.
 """
 
 from __future__ import annotations
