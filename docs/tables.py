@@ -95,8 +95,10 @@ def settings() -> str:
         for phrase, target in _LINKS.items():
             doc = doc.replace(phrase, f"[{phrase}]({target})")
         default = setting.get("default") or _DEFAULTS[key]
-        rows.append(f"| `{key}` | {default} | {setting['where']} | {doc} |")
-    return "\n".join(["| setting | default | where | meaning |", "|---|---|---|---|", *rows])
+        if setting["where"] == "driver":
+            doc = f"of the driver; {doc}"
+        rows.append(f"| `{key}` | {default} | {doc} |")
+    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
 
 
 if __name__ == "__main__":

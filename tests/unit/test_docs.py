@@ -82,7 +82,13 @@ def test_the_tables_of_records_are_written() -> None:
 
 def test_every_answer_is_described() -> None:
     """Each statement, and each function with rows of its own, has its columns on the page."""
-    alike = {"EnableIndex": "DisableIndex SetIndexOptions".split()}
+    alike = {
+        "CreateIndex": "RefreshIndex OptimizeIndex".split(),
+        "EnableIndex": "DisableIndex SetIndexOptions".split(),
+    }
+    for name, others in alike.items():
+        same = {getattr(commands, one).result_columns for one in (name, *others)}
+        assert len(same) == 1
     described = {name.partition(":")[2] for name in tables.names(SQL)}
     described |= {other for name in described for other in alike.get(name, ())}
     assert {command.__name__ for command in commands.Command.__args__} <= described
