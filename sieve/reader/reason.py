@@ -76,8 +76,7 @@ class Reason(StrEnum):
     """the side of a join that could give keys might give others when it is read again, or has a
     scalar subquery, or the scan is in one. Do: nothing"""
     EXCHANGE_SHARED = "exchange-shared"
-    """the scan feeds a shuffle that another part of the query, without these keys, shares.
-    Do: nothing"""
+    """another part of the query shares the shuffle above this scan, but not the keys. Do: nothing"""
     # Reasons that concern a request.
     IDLE = "idle"
     """the scan did not ask, since the last ones of its form skipped nothing
