@@ -1,7 +1,7 @@
 """Reasons: the closed list of causes why an index was not used, or a file was read anyway.
 
-The text below each reason says what it means, and after ``Do:`` what a user can do. ``docs/tables.py``
-writes these texts into ``docs/sql.md``. The shim has the same list.
+The text below each reason says what it means, and after ``Do:`` what a user can do.
+``docs/tables.py`` writes these texts into ``docs/sql.md``. The shim has the same list.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ class Reason(StrEnum):
 
     # Reasons that concern an index.
     NO_INDEX = "no-index"
-    """the table has no index, or its registration belongs to another table. Do: CREATE SIEVE INDEX"""
+    """the table has no index, or its registration belongs to another table. Do: CREATE SIEVE
+    INDEX"""
     ROOT_REFUSED = "root-refused"
-    """the index lies in a folder that this session does not honour.
-    Do: list the folder in `spark.sieve.roots`"""
+    """the index lies in a folder that this session does not honour. Do: list the folder in
+    `spark.sieve.roots`"""
     DISABLED = "disabled"
     """by `spark.sieve.enabled = false` or ALTER ... DISABLE. Do: switch it on again"""
     NO_PREDICATE = "no-predicate"
     """the scan filters on no indexed column. Do: index the column that queries filter on"""
     UNSUPPORTED_PREDICATE = "unsupported-predicate"
     """no index can answer the filter on the column, or the filter has more than 10,000 parts,
-    200,000 listed values or 200 levels, of which the rest is ignored.
-    Do: compare the bare column with a constant; write many ORs as IN; see [predicates](#predicates)"""
+    200,000 listed values or 200 levels, of which the rest is ignored. Do: compare the bare
+    column with a constant; write many ORs as IN; see [predicates](#predicates)"""
     UNBOUNDED = "unbounded"
     """the query wants the [first rows](#first-rows) in an order, or a MIN or MAX, and the index
     cannot show that enough rows lie at that end. Do: nothing"""
     READER_CHANGED = "reader-changed"
     """the session reads these files in another way than the build: another time zone, schema,
-    reader option or Spark version.
-    Do: DESCRIBE EXTENDED names the difference; set it back, or REFRESH in a session that has it"""
+    reader option or Spark version. Do: DESCRIBE EXTENDED names the difference; set it back, or
+    REFRESH in a session that has it"""
     INDEX_GONE = "index-gone"
     """the index's files do not exist. Do: DROP SIEVE INDEX, then CREATE"""
     INDEX_CORRUPT = "index-corrupt"
-    """a file of the index is damaged.
-    Do: REFRESH SIEVE INDEX ... FULL; if SHOW says `failed`, DROP and CREATE"""
+    """a file of the index is damaged. Do: REFRESH SIEVE INDEX ... FULL; if SHOW says `failed`,
+    DROP and CREATE"""
     VERSION_TOO_NEW = "version-too-new"
     """a newer Sieve wrote the index. Do: upgrade this one, or DROP and CREATE"""
     VERSION_TOO_OLD = "version-too-old"
@@ -47,46 +48,49 @@ class Reason(StrEnum):
     NEW_FILE = "new-file"
     """the file was added after the build. Do: REFRESH SIEVE INDEX"""
     CHANGED_FILE = "changed-file"
-    """length or time of the file differ from the build, or the file is unproven: it has no rows, was
-    not read in full, or has a [damaged record](#csv-and-json); a [Hudi](hudi.md) slice has new log
-    files, or no version knew it as it was at an earlier instant. Do: REFRESH SIEVE INDEX"""
+    """length or time of the file differ from the build, or the file is unproven: it has no
+    rows, was not read in full, or has a [damaged record](#csv-and-json); a [Hudi](hudi.md)
+    slice has new log files, or no version knew it as it was at an earlier instant. Do: REFRESH
+    SIEVE INDEX"""
     UNSETTLED_FILE = "unsettled-file"
-    """the file was racy at the build: too young, or with a time in the future.
-    Do: REFRESH SIEVE INDEX, once its time is past"""
+    """the file was racy at the build: too young, or with a time in the future. Do: REFRESH
+    SIEVE INDEX, once its time is past"""
     WHOLE_FILE = "whole-file"
     """only some ranges of the file can match, and the scan can only read whole files: it is
     bucketed, it shows `_metadata.file_block_start` or `input_file_block_start()` and the like,
-    `ignoreCorruptFiles` is set, a plug-in replaces Spark's operators, it reads text files ending in
-    `.zstd`, or opening the file for each range costs more than it saves. Do: nothing"""
+    `ignoreCorruptFiles` is set, a plug-in replaces Spark's operators, it reads text files
+    ending in `.zstd`, or opening the file for each range costs more than it saves. Do:
+    nothing"""
     # Reasons that concern keys of a join.
     KEYS_TOO_MANY = "keys-too-many"
-    """a join or subquery gave more than 10,000 keys, so the scan looks up ranges that hold them.
-    Do: nothing"""
+    """a join or subquery gave more than 10,000 keys, so the scan looks up ranges that hold
+    them. Do: nothing"""
     KEYS_FAILED = "keys-failed"
-    """the job that reads the keys of a join failed in a task, so the scan reads all files; the query
-    fails only if the join comes to what failed. Do: see the driver's log"""
+    """the job that reads the keys of a join failed in a task, so the scan reads all files; the
+    query fails only if the join comes to what failed. Do: see the driver's log"""
     JOIN_NOT_SELECTIVE = "join-not-selective"
-    """the side of a join that could give keys has no predicate, and is not small.
-    Do: nothing, or `spark.sieve.join.pruning = always`"""
+    """the side of a join that could give keys has no predicate, and is not small. Do: nothing,
+    or `spark.sieve.join.pruning = always`"""
     JOIN_TOO_COSTLY = "join-too-costly"
-    """Spark broadcasts no side that may give keys, and a job for them costs too much; or Spark does
-    not know the size of a partitioned table. Do: `ANALYZE TABLE ... COMPUTE STATISTICS NOSCAN`, a
-    BROADCAST hint, or `spark.sieve.join.pruning = always`"""
+    """Spark broadcasts no side that may give keys, and a job for them costs too much; or Spark
+    does not know the size of a partitioned table. Do: `ANALYZE TABLE ... COMPUTE STATISTICS
+    NOSCAN`, a BROADCAST hint, or `spark.sieve.join.pruning = always`"""
     JOIN_NOT_REPEATABLE = "join-not-repeatable"
     """the side of a join that could give keys might give others when it is read again, or has a
     scalar subquery, or the scan is in one. Do: nothing"""
     EXCHANGE_SHARED = "exchange-shared"
-    """another part of the query shares the shuffle above this scan, but not the keys. Do: nothing"""
+    """another part of the query shares the shuffle above this scan, but not the keys. Do:
+    nothing"""
     # Reasons that concern a request.
     IDLE = "idle"
-    """the scan did not ask, since the last ones of its form skipped nothing
-    ([idle indexes](#idle-indexes)). Do: nothing; ADVISE SIEVE INDEXES names indexes to drop"""
+    """the scan did not ask, since the last ones of its form skipped nothing ([idle
+    indexes](#idle-indexes)). Do: nothing; ADVISE SIEVE INDEXES names indexes to drop"""
     TIMEOUT = "timeout"
-    """the front end did not answer within `spark.sieve.prune.timeout`. After three time-outs in a
-    row scans stop asking, for 2 seconds and then up to a minute.
-    Do: raise it, or find out what keeps the driver's machine busy"""
+    """the front end did not answer within `spark.sieve.prune.timeout`. After three time-outs in
+    a row scans stop asking, for 2 seconds and then up to a minute. Do: raise it, or find out
+    what keeps the driver's machine busy"""
     FRONT_END_DOWN = "front-end-down"
-    """the Python process could not be started, or died; Sieve starts it again.
-    Do: see the driver's log"""
+    """the Python process could not be started, or died; Sieve starts it again. Do: see the
+    driver's log"""
     ERROR = "error"
     """anything else that went wrong. Do: see the driver's log"""

@@ -10,10 +10,11 @@ A request has ``table`` (its identity), ``registrations`` (properties of the tab
 query of an earlier instant has ``instant``, and ``in_part`` if Hudi lists partially visible slices.
 
 An answer has ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons``, ``detail`` and ``rest``.
-Files to read in part are in ``parts``: ``files``, their number; ``rows``, three integers a file (the
-difference to the previous file number, the number of ranges, bytes of the footer); ``sizes``, bytes
-of each range but the last one of a file; ``skip``, a bit for each range. For partially visible
-slices ``skip_in_part`` applies to all that was ever written to a slice, ``skip`` to its state then.
+Files to read in part are in ``parts``: ``files``, their number; ``rows``, three integers a file
+(the difference to the previous file number, the number of ranges, bytes of the footer); ``sizes``,
+bytes of each range but the last one of a file; ``skip``, a bit for each range. For partially
+visible slices ``skip_in_part`` applies to all that was ever written to a slice, ``skip`` to its
+state then.
 
 A dictionary has ``files``, their number; ``rows``, four integers a file (length, time, number of
 cuts, bytes of its path); ``paths``, in UTF-8 with nothing between them.

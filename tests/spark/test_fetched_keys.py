@@ -20,7 +20,7 @@ FETCHED = {
 }
 AUTO = FETCHED | {"spark.sieve.join.pruning": "auto"}
 JOB, SHARE = 32 << 20, 8
-"""The rule of decision 16: the bytes that stand for the job, and the share of the scans that keys may cost."""
+"""The rule of decision 16: bytes that stand for the job, and the share that keys may cost."""
 
 
 @pytest.fixture(scope="module")

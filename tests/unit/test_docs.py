@@ -76,7 +76,7 @@ def _shim(name: str) -> Path:
 
 
 def test_the_tables_of_records_are_written() -> None:
-    """`python docs/tables.py` would change nothing: columns, reasons and settings are the code's."""
+    """`python docs/tables.py` would change nothing in columns, reasons and settings."""
     assert tables.written(SQL) == SQL
 
 
