@@ -34,15 +34,17 @@ def test_paths_in_pages_exist(page: Path) -> None:
 
 
 def test_words_of_the_glossary_have_their_modules() -> None:
-    """The last column of the glossary names Python modules, or Scala sources and folders."""
+    """What stands in brackets behind a word: modules of Python, sources and folders of Scala."""
     python = [p for top in ("sieve", "sql_ext") for p in (HOME / top).rglob("*.py")]
     scala = (HOME / "sql_ext" / "jvm" / "src").rglob("*.scala")
     known = {str(p.relative_to(HOME).with_suffix("")) for p in python}
     known |= {str(p.relative_to(HOME)) for p in scala}
     known |= {folder + "/" for name in tuple(known) for folder in _folders(name)}
-    rows = (HOME / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()
-    cells = [row.split("|")[-2] for row in rows if row.startswith("| ") and row.count("|") == 4]
-    for name in re.findall(r"`([^`]+)`", " ".join(cells)):
+    page = (HOME / "docs" / "glossary.md").read_text(encoding="utf-8")
+    words = page.partition("## Words of the code")[2]
+    where = re.findall(r"\((`[^()]+`)\)$", words, re.MULTILINE)
+    assert len(where) >= words.count("\n- **")
+    for name in re.findall(r"`([^`]+)`", " ".join(where)):
         assert any(one == name or one.endswith("/" + name) for one in known), name
 
 
