@@ -158,6 +158,66 @@ def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost:
             assert not _gives(star, build)
 
 
+def test_the_price_is_of_what_an_index_leaves(star: Lab) -> None:
+    """Of the side that gives keys, and of the scan that they prune: the catalog says 1 GB each."""
+    rows = "FROM range(0, 1000, 1, 10)"
+    star.sql(f"CREATE TABLE large USING parquet AS SELECT id AS k, id % 7 AS v {rows}")
+    star.sql(f"CREATE TABLE wide USING parquet AS SELECT id * 7 % 1000 AS k, id AS n {rows}")
+    for table in ("large", "wide"):
+        own = star.files(table)[0].with_name("own.parquet")
+        own.touch()
+        os.truncate(own, 1 << 30)
+        star.sql(f"ANALYZE TABLE {table} COMPUTE STATISTICS NOSCAN")
+        own.unlink()
+        star.sql(f"REFRESH TABLE {table}")
+    star.sql("CREATE SIEVE INDEX ON large (k, v)")
+    star.sql("CREATE SIEVE INDEX ON wide (n)")
+    few = "SELECT k FROM wide WHERE n < 3"
+    with star.settings(AUTO):
+        assert _gives(star, few, "large")
+        star.check(f"SELECT v FROM ({few}) d LEFT JOIN large f ON f.k = d.k", exactly=1 + 1 + 1)
+        assert not _gives(star, "SELECT k FROM wide WHERE k < 3", "large")
+        assert not _gives(star, few, "(SELECT * FROM large WHERE k < 42)")
+
+
+COSTLY = {
+    "a higher-order function": "exists(sequence(0, attr), x -> x = 7)",
+    "a regular expression": "s RLIKE '0*1[24].?0'",
+    "a pattern": "s LIKE '%1%4%'",
+    "JSON": "get_json_object(s, '$.a') = '7'",
+    "text of any length": "length(repeat(s, 1000)) > 7 AND attr = 7",
+    "a digest": "sha2(s, 256) > 'e'",
+}
+CHEAP = {
+    "comparisons": "attr = 7 AND s > '1' AND NOT d <=> 3",
+    "IN": "attr IN (7, 8) OR k IN (20, 40)",
+    "arithmetic": "abs(k * 3 - attr) % 7 = 3",
+    "a prefix": "s LIKE '00%'",
+    "a cast": "CAST(k AS STRING) = '40'",
+    "a choice": "CASE WHEN attr = 7 THEN k WHEN coalesce(d, 1) = 3 THEN 1 END = 140",
+    "a part of a date": "year(date_add(DATE '2020-01-01', CAST(k AS INT))) = 2021",
+    "a part of a text": "substring(upper(s), 2, 3) = '000' AND attr = 7",
+}
+
+
+def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
+    """They are evaluated twice, and bytes do not tell what some of them cost for a row."""
+    with star.settings(AUTO), _of_size(star, "fact", 1 << 30):
+        for kind, condition in (CHEAP | COSTLY).items():
+            gives = _gives(star, f"SELECT k FROM dim WHERE {condition}")
+            assert gives is (kind in CHEAP), kind
+        others = (
+            "SELECT k FROM dim LATERAL VIEW explode(sequence(0, k * 1000)) e AS x WHERE attr = 7",
+            "SELECT a.k FROM dim a JOIN dim b ON a.k < b.k WHERE a.attr = 7",
+            "SELECT CAST(regexp_replace(s, '^0+', '') AS BIGINT) AS k FROM dim WHERE attr = 7",
+        )
+        assert not [build for build in others if _gives(star, build)]
+        # Of what does not decide about the keys only the join itself is computed.
+        assert _gives(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
+        with star.setting("spark.sieve.join.pruning", "always"):
+            assert all(_gives(star, f"SELECT k FROM dim WHERE {c}") for c in COSTLY.values())
+
+
 def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
     """Spark takes partitions without statistics for the largest table there is."""
     build = "SELECT k FROM dim WHERE attr = 7"

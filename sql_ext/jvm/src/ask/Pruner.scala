@@ -146,19 +146,15 @@ object Pruner extends OnceLogging {
   /**
    * Asks what a scan will want to know when it lists its files, so that it need not wait for it then.
    * A query of an earlier instant cannot: its question depends on the listing.
-   *
-   * @param before what was asked for the scan's size, and serves if it is the very same
    */
   def prefetch(
-      index: IndexedScan, filters: Seq[Expression], first: Option[FirstRows],
-      before: Option[Prefetch]): Option[Prefetch] =
+      index: IndexedScan, filters: Seq[Expression], first: Option[FirstRows]): Option[Prefetch] =
     if (first.isEmpty && filters.forall(TableFormat.addsFilter) || CircuitBreaker.isOpen || TableFormat.of(index.relation).isAsOf(index.relation)) None
     else try {
       val start = System.nanoTime
       val vain = Resting.vain(index, filters ++ first)
       val asked = question(index, filters, first, vain, FingerprintCache.likely(index))
-      before.filter(own => own.isRecent && own.question.request.body == asked).orElse(
-        FrontendClient.prefetch(index.executing, asked).map(Prefetch(_, vain, System.nanoTime - start)))
+      FrontendClient.prefetch(index.executing, asked).map(Prefetch(_, vain, System.nanoTime - start))
     } catch { case NonFatal(_) | _: LinkageError => None }
 
   private def question(

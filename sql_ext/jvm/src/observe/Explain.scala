@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.sieve.ask.{Filters, FirstRows, Pruned, Pruner, Resting}
 import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
-import org.apache.spark.sql.sieve.plan.{AmongKeys, CountedScan, JoinRefusals, RunTimeFilters, SieveFileIndex}
+import org.apache.spark.sql.sieve.plan.{AmongKeys, CountedScan, JoinRefusals, Loops, RunTimeFilters, SieveFileIndex}
 
 /** Plans queries, runs nothing, and says as JSON what their scans read and why. */
 object Explain {
@@ -153,7 +153,7 @@ object Explain {
   private def paths(directories: Seq[PartitionDirectory]): Seq[String] =
     directories.flatMap(_.files.map(_.getPath.toString))
 
-  /** All scans of files in a plan, those of subqueries and cached plans included. */
+  /** All scans of files in a plan, those of subqueries, cached plans and rounds of a loop included. */
   private def scans(plan: SparkPlan): Seq[FileSourceScanExec] = {
     val own = plan match {
       case scan: FileSourceScanExec => Seq(scan)
@@ -163,6 +163,6 @@ object Explain {
       case _ => Nil
     }
     val subqueries = plan.expressions.flatMap(_.collect { case s: ExecSubqueryExpression => s.plan })
-    own ++ (plan.children ++ subqueries).flatMap(scans)
+    own ++ (plan.children ++ subqueries ++ Loops.rounds(plan)).flatMap(scans)
   }
 }

@@ -118,14 +118,20 @@ object FetchedKeys extends OnceLogging {
   private def isOfFloats(of: DataType): Boolean = of.existsRecursively(t => t == DoubleType || t == FloatType)
 
   /**
-   * Whether the work for the keys is small beside that of the scans which they prune, both by the sizes
-   * of tables: the build side reads its own, and again as much for each exchange above them. A scan of
+   * Whether the work for the keys is small beside that of the scans which they prune, both by the bytes that
+   * are read: the build side reads its own, and again as much for each exchange above them. A scan of
    * unknown size may be small.
+   *
+   * @param left the bytes of a leaf that indexes leave; asked only where Spark's own estimates do not decide
    */
-  def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation]): Boolean = {
+  def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation], left: BytesLeft): Boolean = {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size
-    val cost = build.collectLeaves().map(_.stats.sizeInBytes).sum * (1 + exchanges) + job
-    cost * share <= scans.filter(isOfKnownSize).map(_.stats.sizeInBytes).sum
+    def cost(bytes: LogicalPlan => BigInt) = build.collectLeaves().map(bytes).sum * (1 + exchanges)
+    def pays(cost: BigInt, saved: BigInt) = (cost + job) * share <= saved
+    val estimated: LogicalPlan => BigInt = _.stats.sizeInBytes
+    val sized = scans.filter(isOfKnownSize)
+    lazy val saved = sized.map(left(_)).sum
+    pays(0, sized.map(estimated).sum) && (pays(cost(estimated), saved) || pays(cost(left(_)), saved))
   }
 
   /**

@@ -30,7 +30,7 @@ final case class KeySource(
    * The keys by a job of their own; one for all scans that they prune. What Spark asks for partitions there
    * comes from a broadcast or not at all: a query within this one would hold a second thread of Spark's pool.
    */
-  private lazy val collected = DistinctKeys.of(build.transformAllExpressions {
+  lazy val collected: ScalarSubquery = DistinctKeys.of(build.transformAllExpressions {
     case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral
   }, pairs.map(_._2))
 
@@ -73,6 +73,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Set.empty
     else plan.collect { case node => node.expressions }.flatten
       .flatMap(_.collect { case d: DynamicPruningSubquery => d.buildQuery.canonicalized }).toSet
+  private lazy val bytes = new BytesLeft(session, plan)
   /** Filters of scans below an exchange, which may serve other scans alike. */
   private val beyondExchange = mutable.ArrayBuffer.empty[Expression]
 
@@ -80,7 +81,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   def filtered: LogicalPlan = withSharing(below(plan))
 
   private def below(plan: LogicalPlan): LogicalPlan = plan match {
-    case _ if isFrozen(plan) => plan
+    case _ if isFrozen(plan) || Loops.isLoop(plan) => plan
     case join: Join =>
       sources(join).view.map(source => (source, keyed(source))).find { case (source, probe) =>
         probe ne source.probe
@@ -166,7 +167,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     else if (!source.isShared && !(fetches && FetchedKeys.isRepeatable(source.build))) Some(Reason.JoinNotRepeatable)
     else if (Settings.joinAlways(session)) None
     else if (!isSelective(source.build)) Some(Reason.JoinNotSelective)
-    else if (!source.isShared && !FetchedKeys.isCheap(source.build, scans)) Some(Reason.JoinTooCostly)
+    else if (!source.isShared && !(SimplePlans.isSimple(source.collected.plan) &&
+      FetchedKeys.isCheap(source.build, scans, bytes))) Some(Reason.JoinTooCostly)
     else None
 
   /** Whether keys of this side may leave out files: to ask for all keys of a dimension costs and saves nothing. */

@@ -59,26 +59,29 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
     else new JoinKeys(session, plan.containsPattern(SCALAR_SUBQUERY) match {
       // Spark has keys of broadcasts already, maybe of some with subqueries.
-      case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => plan.transformAllExpressions {
-        case scalar: ScalarSubquery if !scalar.isCorrelated =>
-          scalar.withNewPlan(withSubqueries(scalar.plan, fetches = false))
-      }
+      case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => inSubqueries(plan)
       case _ => plan
     }, fetches).filtered
+
+  private def inSubqueries(plan: LogicalPlan): LogicalPlan =
+    if (Loops.isLoop(plan)) plan
+    else plan.mapChildren(inSubqueries).transformExpressions {
+      case scalar: ScalarSubquery if !scalar.isCorrelated =>
+        scalar.withNewPlan(withSubqueries(scalar.plan, fetches = false))
+    }
 }
 
 object JoinPruning extends OnceLogging {
   /**
-   * Puts the rule into a session, after that of sizes, which decide what is cheap. There is no hook for
-   * rules that run last but `experimental`, which is not there yet while a session is made, and which its
-   * user may set, too.
+   * Puts the rule into a session. There is no hook for rules that run last but `experimental`, which is not
+   * there yet while a session is made, and which its user may set, too.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
     case methods => methods.synchronized {
       // A cloned session has the rules of the one that it was cloned from.
-      val others = methods.extraOptimizations.filterNot(r => r.isInstanceOf[PrunedSizes] || r.isInstanceOf[JoinPruning])
-      methods.extraOptimizations = others ++ Seq(new PrunedSizes(session), new JoinPruning(session))
+      val others = methods.extraOptimizations.filterNot(_.isInstanceOf[JoinPruning])
+      methods.extraOptimizations = others :+ new JoinPruning(session)
     }
   }
 
@@ -108,8 +111,16 @@ object JoinPruning extends OnceLogging {
     }
 }
 
-/** Puts the rule into the session whose query is analysed: no earlier hook finds it whole. */
+/**
+ * Puts the rule into the session whose query is analysed: no earlier hook finds it whole. A plan that was optimized
+ * before loses its keys: they are of another query, and the rule is going to find those of this one.
+ */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
-  override def apply(plan: LogicalPlan): LogicalPlan =
-    JoinPruning.orUnchanged(plan) { JoinPruning.install(session); plan }
+  override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {
+    JoinPruning.install(session)
+    if (!plan.containsAnyPattern(DYNAMIC_PRUNING_SUBQUERY, SCALAR_SUBQUERY)) plan
+    else AnalysisHelper.allowInvokingTransformsInAnalyzer {
+      plan.transformDownWithSubqueries { case scan: RunTimeFilteredScan => scan.child }
+    }
+  }
 }

@@ -42,22 +42,17 @@ class SieveFileIndex(
     val (asked, bound) = (Filters.evaluable(filters), first(filters))
     prefetched.set(
       if (Resting.rests(this, asked ++ bound)) None
-      else Pruner.prefetch(this, asked, bound, scan.getTagValue(PrunedSizes.asked)))
+      else Pruner.prefetch(this, asked, bound))
   }
 
-  /**
-   * Bytes that an index leaves of what is listed, with the question whose answer says so: a scan that will
-   * ask the same takes this one. None where no index is asked, or none can be asked ahead.
-   */
-  def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[(Long, Option[Prefetch])] =
+  /** Bytes that an index leaves of what is listed; None where no index is asked. */
+  def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
     if (Resting.rests(this, filters) || TableFormat.of(relation).isAsOf(relation)) None
     else {
-      val question = Pruner.prefetch(this, filters, None, None)
-      prefetched.set(question)
       val pruned = Pruner.prune(this, listed, filters, inRanges = true)
       val locations = TableFormat.of(relation).locations(relation)
       val kept = for (directory <- pruned.kept; file <- directory.files) yield locations.bytes(directory.values, file)
-      Some((kept.sum, question))
+      Some(kept.sum)
     }
 
   override def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)

@@ -1,0 +1,58 @@
+package org.apache.spark.sql.sieve.plan
+
+import java.util.IdentityHashMap
+import org.apache.spark.sql.catalyst.expressions.{Expression, IsNotNull}
+import org.apache.spark.sql.catalyst.planning.ScanOperation
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.sieve.ask.Filters
+import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.catalog.Registry
+import org.apache.spark.sql.sieve.formats.TableFormat
+
+/**
+ * The bytes that each scan of a plan will read: Spark's estimate, or less where an index leaves less. They are
+ * the price of a job that reads keys, and nothing else. Spark's planner of joins must not see them: a few bytes of
+ * a file may be millions of rows, and a broadcast has to hold the rows.
+ *
+ * @param plan the plan whose leaves are priced, with the filters above them
+ */
+class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
+  private val priced = new IdentityHashMap[LogicalPlan, BigInt]
+  private lazy val filters: IdentityHashMap[LogicalPlan, Seq[Expression]] = {
+    val found = new IdentityHashMap[LogicalPlan, Seq[Expression]]
+    def add(plan: LogicalPlan): Unit = plan match {
+      case ScanOperation(_, _, own, scan: LogicalRelation) =>
+        // A relation may stand in a plan twice, below unlike filters.
+        found.put(scan, if (found.containsKey(scan)) Nil else own)
+      case _ => plan.children.foreach(add)
+    }
+    add(plan)
+    found
+  }
+
+  def apply(leaf: LogicalPlan): BigInt = priced.computeIfAbsent(leaf, _ => leaf match {
+    case scan: LogicalRelation =>
+      left(scan, filters.getOrDefault(scan, Nil)).fold(scan.stats.sizeInBytes)(_.min(scan.stats.sizeInBytes))
+    case _ => leaf.stats.sizeInBytes
+  })
+
+  private def left(scan: LogicalRelation, filters: Seq[Expression]): Option[BigInt] =
+    (scan.relation, scan.catalogTable) match {
+      case (files: HadoopFsRelation, Some(table)) if TableFormat.isKnown(files) =>
+        for {
+          entry <- Registry.find(session, table)
+          partitions = files.partitionSchema.fieldNames.toSet
+          known = Filters.evaluable(DataSourceStrategy.normalizeExprs(filters, scan.output))
+          asked = known.filter(_.references.forall(a => !partitions(a.name)))
+          if asked.exists(isSelective(_, entry.columns.map(_.head)))
+          listed <- TableFormat.of(files).listed(files.location, known)
+          bytes <- new SieveFileIndex(scan, files, table, entry, session, showsSplits = false).estimate(listed, asked)
+        } yield BigDecimal(bytes * session.sessionState.conf.fileCompressionFactor).toBigInt
+      case _ => None
+    }
+
+  /** Spark adds IS NOT NULL on join keys; that alone is not selective. */
+  private def isSelective(filter: Expression, indexed: Set[String]): Boolean =
+    !filter.isInstanceOf[IsNotNull] && filter.references.exists(a => indexed(a.name))
+}

@@ -1,0 +1,44 @@
+package org.apache.spark.sql.sieve.plan
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.types.AtomicType
+
+/**
+ * Plans that cost about what their bytes say: they compare, compute and count, and do nothing else with a row. A
+ * regular expression, JSON, a higher-order function or a function of the user may take any time for a row, and
+ * a join without equal keys gives any number of rows. What is not on the list is not simple.
+ */
+object SimplePlans {
+  def isSimple(plan: LogicalPlan): Boolean =
+    !plan.exists(node => isCrossed(node) || !node.expressions.forall(isSimple))
+
+  private def isCrossed(node: LogicalPlan): Boolean = node match {
+    case join: Join => ExtractEquiJoinKeys.unapply(join).isEmpty
+    case _ => false
+  }
+
+  private def isSimple(e: Expression): Boolean = e match {
+    // Looks a value up in a broadcast.
+    case _: DynamicPruning => true
+    case _ => isKnown(e) && e.children.forall(isSimple)
+  }
+
+  private def isKnown(e: Expression): Boolean = e match {
+    case _: Attribute | _: Literal | _: Alias | _: TaggingExpression | _: NormalizeNaNAndZero => true
+    case _: GetStructField | _: CreateNamedStruct | _: CreateArray | _: ExplodeBase | _: Inline => true
+    case _: BinaryComparison | _: And | _: Or | _: Not | _: In | _: InSet | _: StringPredicate => true
+    case _: IsNull | _: IsNotNull | _: IsNaN | _: AtLeastNNonNulls | _: Coalesce | _: ConditionalExpression => true
+    case _: BinaryArithmetic | _: UnaryMinus | _: Abs | _: CheckOverflow | _: MakeDecimal | _: UnscaledValue => true
+    case _: GetDateField | _: TruncDate | _: TruncTimestamp | _: DateAdd | _: DateSub | _: DateDiff => true
+    case _: Substring | _: Length | _: Upper | _: Lower => true
+    case cast: Cast => isAtomic(cast.child) && isAtomic(cast)
+    case _: AggregateExpression | _: Count | _: Sum | _: Average | _: Min | _: Max | _: DistinctKeys => true
+    case _ => false
+  }
+
+  private def isAtomic(e: Expression): Boolean = e.dataType.isInstanceOf[AtomicType]
+}
