@@ -14,7 +14,7 @@ JOIN = "SELECT a.id, b.word FROM t a JOIN t b ON a.amount = b.amount WHERE a.id 
 def _sizes(lab: Lab, query: str) -> tuple[int, int]:
     """The least bytes of a scan of `t`, by Spark's estimate, and by what its index leaves."""
     plan = lab.spark.sql(query)._jdf.queryExecution().optimizedPlan()
-    own = lab.spark._jvm.org.apache.spark.sql.sieve.BytesLeft(lab.spark._jsparkSession, plan)
+    own = lab.spark._jvm.org.apache.spark.sql.sieve.plan.BytesLeft(lab.spark._jsparkSession, plan)
     leaves = plan.collectLeaves()
     scans = [leaves.apply(k) for k in range(leaves.size())]
     return (

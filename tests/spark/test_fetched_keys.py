@@ -329,7 +329,7 @@ def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> Non
     jvm = star.spark._jvm.org.apache.spark.sql
     frame = star.spark.range(0, rows, 1, 3).selectExpr(f"{key} AS k")
     column = frame._jdf.queryExecution().analyzed().output().apply(0)
-    keys = jvm.sieve.DistinctKeys(column, 0, 0).toAggregateExpression()
+    keys = jvm.sieve.plan.DistinctKeys(column, 0, 0).toAggregateExpression()
     found = frame.agg(Column(jvm.classic.ExpressionUtils.column(keys))).collect()[0][0]
     firsts, lasts = found[::2], found[1::2]
     assert least <= len(firsts) <= 10_000
