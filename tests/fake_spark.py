@@ -38,6 +38,7 @@ from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
 from sieve.storage.local import LocalStore
+from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS
@@ -285,6 +286,9 @@ class PlainStatement(StatementContext):
         if not (self.warehouse.folder / f"{name.parts[-1]}.properties").exists():
             raise InvalidInputError("SIEVE_UNKNOWN_TABLE", f"there is no table {name}")
         return PlainTable(self.warehouse, name.parts[-1], self.seam)
+
+    def registered(self, name: commands.TableName) -> RegisteredTable:
+        return self.table(name)
 
     def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
         """Does nothing: the user may query every column."""

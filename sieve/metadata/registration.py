@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -116,14 +116,20 @@ def parse_registration(value: str) -> Registration | None:
 
 def registrations(properties: Mapping[str, str]) -> dict[str, Registration]:
     """All well-formed registrations among a table's properties, by index name, in key order."""
-    found = {}
+    parsed = ((name, parse_registration(value)) for name, value in _values(properties))
+    return {name: registration for name, registration in parsed if registration is not None}
+
+
+def malformed_registrations(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of indexes whose registration is malformed or of a newer format, in key order."""
+    return tuple(name for name, value in _values(properties) if parse_registration(value) is None)
+
+
+def _values(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key in sorted(properties):
         name = key.removeprefix(PREFIX)
         if key.startswith(PREFIX) and 1 <= len(name) <= NAME_LIMIT:
-            registration = parse_registration(properties[key])
-            if registration is not None:
-                found[name] = registration
-    return found
+            yield name, properties[key]
 
 
 def _is_format_1(value: Any) -> bool:

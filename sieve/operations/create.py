@@ -26,8 +26,10 @@ from sieve.operations.drop import end_index
 from sieve.operations.registered_index import RegisteredIndex
 from sieve.storage.interface import Store, join
 from sieve.tables.column import Column
+from sieve.tables.names import spelled
 from sieve.tables.snapshot import snapshot_of
 from sieve.tables.table import CatalogTable
+from sieve.tables.table_info import TableInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,14 +254,30 @@ def _sweep(table: CatalogTable, environment: Environment) -> None:
         remove_abandoned(environment.open_store(root), root, table.info.identity, known)
 
 
-def refuse_taken(names: Sequence[str], taken: Sequence[str], label: str) -> None:
-    """Raises InvalidInputError if a name is in use or is given twice."""
-    for name in names:
-        if name.lower() in taken:
+def refuse_taken(
+    wanted: Sequence[Wanted], taken: Mapping[str, tuple[str, ...]], info: TableInfo
+) -> None:
+    """Raises InvalidInputError if a name is in use or is given twice.
+
+    Args:
+        wanted: the indexes to create.
+        taken: the key of the indexed column of each name in use.
+        info: of the table.
+    """
+    for one in wanted:
+        key = taken.get(one.name.lower())
+        if key == one.column.key:
             raise InvalidInputError(
                 "SIEVE_INDEX_EXISTS",
-                f"table {label} has an index {name} already; choose another name, REFRESH it, or "
-                "say CREATE SIEVE INDEX IF NOT EXISTS",
+                f"table {info.label} has an index {one.name} already; choose another name, REFRESH "
+                "it, or say CREATE SIEVE INDEX IF NOT EXISTS",
             )
-    if len({name.lower() for name in names}) < len(names):
-        raise InvalidInputError("SIEVE_INDEX_EXISTS", f"index {names[0]} is asked for twice")
+        if key is not None:
+            other = "a dropped column" if info.column_of(key) is None else spelled(info.name_of(key))
+            raise InvalidInputError(
+                "SIEVE_INDEX_EXISTS",
+                f"table {info.label} has an index {one.name} already, which is on {other}; give "
+                f"the one on {spelled(one.column.path)} another name, or DROP that index first",
+            )
+    if len({one.name.lower() for one in wanted}) < len(wanted):
+        raise InvalidInputError("SIEVE_INDEX_EXISTS", f"index {wanted[0].name} is asked for twice")

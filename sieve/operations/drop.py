@@ -27,7 +27,7 @@ from sieve.operations.registered_index import (
     check_reachable,
 )
 from sieve.storage.interface import Store
-from sieve.tables.table import CatalogTable
+from sieve.tables.registered_table import RegisteredTable
 
 
 def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environment) -> bool:
@@ -48,7 +48,7 @@ def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environ
     return True
 
 
-def drop_index(table: CatalogTable, index: RegisteredIndex, environment: Environment) -> None:
+def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Environment) -> None:
     """Drops an index: tombstone, then the property, then the files.
 
     If the index belongs to another table or is gone, removes only the property: this table must not

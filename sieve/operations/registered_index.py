@@ -27,8 +27,8 @@ from sieve.errors import (
 )
 from sieve.metadata.commit import newest
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.records import TableIdentity, same_table
-from sieve.metadata.registration import Registration
+from sieve.metadata.records import IndexUuid, TableIdentity, same_table
+from sieve.metadata.registration import PREFIX, Registration
 from sieve.storage.interface import GoneError, Store
 
 
@@ -146,8 +146,22 @@ class HalfDropped(_Unusable):
     state: ClassVar[str] = "gone"
 
 
+@dataclass(frozen=True, slots=True)
+class Malformed(_Unusable):
+    """The table's property does not register an index in any form that this release reads."""
+
+    state: ClassVar[str] = "malformed"
+
+    @property
+    def directory(self) -> str:
+        """Unknown, so empty."""
+        return ""
+
+
 Usable: TypeAlias = Ready | Disabled
-RegisteredIndex: TypeAlias = Usable | RootRefused | Unreachable | Failed | Gone | HalfDropped
+RegisteredIndex: TypeAlias = (
+    Usable | RootRefused | Unreachable | Failed | Gone | HalfDropped | Malformed
+)
 
 
 def usable(index: RegisteredIndex) -> Usable:
@@ -183,7 +197,7 @@ def only_usable(indexes: Iterable[RegisteredIndex]) -> list[Usable]:
 
 def is_gone(index: RegisteredIndex) -> bool:
     """Whether another index may take its name."""
-    return isinstance(index, Gone | HalfDropped)
+    return isinstance(index, Gone | HalfDropped | Malformed)
 
 
 def _not_usable(index: RegisteredIndex) -> UnsupportedError:
@@ -246,13 +260,25 @@ def with_version(name: str, registration: Registration, store: Store, manifest: 
 
 
 def list_indexes(
-    registrations: Mapping[str, Registration], identity: TableIdentity, environment: Environment
+    registrations: Mapping[str, Registration],
+    malformed: Iterable[str],
+    identity: TableIdentity,
+    environment: Environment,
 ) -> dict[str, RegisteredIndex]:
-    """All indexes of a table by name."""
-    return {
+    """All indexes of a table by name; those whose registration cannot be read come last."""
+    opened = {
         name: open_index(name, registration, identity, environment)
         for name, registration in registrations.items()
     }
+    return opened | {name: _malformed(name) for name in malformed}
+
+
+def _malformed(name: str) -> Malformed:
+    problem = (
+        f"the table property {PREFIX}{name} is no registration that this release can read; "
+        "REFRESH SIEVE INDEX registers the index again if its files are there"
+    )
+    return Malformed(name, Registration(IndexUuid(""), (), ""), problem, None)
 
 
 def select(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from sieve.environment import Environment
 from sieve.errors import SieveError
@@ -13,11 +13,14 @@ from sieve.metadata.records import IndexUuid, same_table
 from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import RegisteredIndex, is_gone
 from sieve.storage.interface import base_name
-from sieve.tables.table import CatalogTable
+from sieve.tables.registered_table import RegisteredTable
 
 
 def reregister(
-    table: CatalogTable, indexes: Mapping[str, RegisteredIndex], environment: Environment
+    table: RegisteredTable,
+    indexes: Mapping[str, RegisteredIndex],
+    environment: Environment,
+    names: Container[str] | None = None,
 ) -> list[str]:
     """Registers the indexes that were created for a table and that it has no registration of.
 
@@ -25,6 +28,7 @@ def reregister(
         table: the table.
         indexes: its registered indexes; the name of a missing one counts as free.
         environment: the environment.
+        names: of the indexes to register; None: all.
 
     Returns:
         Their names.
@@ -47,6 +51,8 @@ def reregister(
             # An unreadable index would be of no use to the table.
             continue
         if manifest is None or manifest.state == "dropped":
+            continue
+        if names is not None and manifest.name not in names:
             continue
         namesake = indexes.get(manifest.name)
         in_use = namesake is not None and not is_gone(namesake)

@@ -43,6 +43,13 @@ def causes(error: BaseException) -> Iterator[Any]:
         cause = cause.getCause()
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message; of a Java exception's own, not of its stack."""
+    cause = next(causes(error), None)
+    text = str(error) if cause is None else str(cause.getMessage() or cause.toString())
+    return text.partition("\n")[0]
+
+
 def denied(error: BaseException) -> bool:
     """Whether an error means that a permission is missing."""
     return any(

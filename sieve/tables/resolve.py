@@ -5,16 +5,20 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from sieve.errors import InvalidInputError, SieveError
+from sieve.errors import InvalidInputError
 from sieve.storage.java_errors import conditions
 from sieve.tables import hudi
 from sieve.tables.formats import INDEXED, refuse_kind
 from sieve.tables.names import quoted
+from sieve.tables.registered_info import registered_info_from
+from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
+
+_UNKNOWN_DATABASE: Final = frozenset({"SCHEMA_NOT_FOUND", "NO_SUCH_DATABASE"})
 
 
 def open_table(
@@ -37,9 +41,8 @@ def open_table(
     try:
         access = driver.tables().resolve(session, list(parts))
     except hudi.FAILURES as error:
-        if "TABLE_OR_VIEW_NOT_FOUND" not in conditions(error):
-            raise
-        raise _unknown_table(driver, session, parts) from error
+        _refuse_unknown(error, driver, session, parts)
+        raise
     name = ".".join(parts)
     if (kind := str(access.kind())) != "files":
         raise refuse_kind(name, kind)
@@ -51,6 +54,31 @@ def open_table(
         if why is not None:
             raise refuse_kind(name, why)
     return table
+
+
+def open_registered(
+    driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]
+) -> RegisteredTable:
+    """A table by its properties in the catalog, which need no file of it.
+
+    Args:
+        driver: the entry point of the gateway.
+        spark: PySpark's view of ``session``.
+        session: the session to resolve in, a py4j object.
+        parts: the name as typed.
+
+    Raises:
+        InvalidInputError, UnsupportedError, Py4JError, PySparkException: as `open_table`.
+    """
+    try:
+        access = driver.tables().registered(session, list(parts))
+    except hudi.FAILURES as error:
+        _refuse_unknown(error, driver, session, parts)
+        raise
+    if access is None:
+        # A view, or a name of another catalog.
+        return open_table(driver, spark, session, parts)
+    return RegisteredTable(access, registered_info_from(json.loads(access.registration())))
 
 
 def _forget_listing(session: Any, parts: Sequence[str]) -> None:
@@ -71,11 +99,24 @@ def plan_column(spark: SparkSession, parts: Sequence[str], column: Sequence[str]
     frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no other door
 
 
-def _unknown_table(driver: Any, session: Any, parts: Sequence[str]) -> SieveError:
+def _refuse_unknown(error: Exception, driver: Any, session: Any, parts: Sequence[str]) -> None:
+    """Raises InvalidInputError if Spark's error means that there is no such table or database."""
+    found = conditions(error)
     database = parts[-2] if len(parts) > 1 else str(session.catalog().currentDatabase())
-    names = json.loads(driver.tables().names(session, database))
-    near = difflib.get_close_matches(parts[-1], names, n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else "check its name and database"
-    return InvalidInputError(
+    if found & _UNKNOWN_DATABASE:
+        hint = f"for there is no database {database}"
+    elif "TABLE_OR_VIEW_NOT_FOUND" not in found:
+        return
+    else:
+        names = json.loads(driver.tables().names(session, database))
+        if parts[-1].lower() in (name.lower() for name in names):
+            raise InvalidInputError(
+                "SIEVE_UNKNOWN_TABLE",
+                f"{database}.{parts[-1]} is a view, and a table that it reads is not there: "
+                f"{str(error).partition(chr(10))[0]}",
+            ) from error
+        near = difflib.get_close_matches(parts[-1], names, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else "check its name and database"
+    raise InvalidInputError(
         "SIEVE_UNKNOWN_TABLE", f"there is no table {database}.{parts[-1]}; {hint}"
-    )
+    ) from error

@@ -1,37 +1,23 @@
-"""Catalog tables: files, rows and registered indexes of a table that Spark has resolved."""
+"""Catalog tables: files and rows of a table that Spark has resolved."""
 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from sieve.errors import (
-    DeniedError,
-    InvalidInputError,
-    UnavailableError,
-    UnknownOutcomeError,
-)
 from sieve.metadata.records import Commit
-from sieve.metadata.registration import (
-    DECLARED_COLUMNS,
-    Registration,
-    property_key,
-    registrations,
-    render_registration,
-)
 from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.metadata.timestamps import ms_since_epoch
-from sieve.storage.java_errors import answered, denied
 from sieve.tables import delta, hudi
 from sieve.tables.column import Column
 from sieve.tables.data_file import Changes, DataFile, FileCuts
 from sieve.tables.reading_conf import Conf, reading_conf
-from sieve.tables.table_info import table_info_from
+from sieve.tables.registered_table import RegisteredTable
+from sieve.tables.table_info import TableInfo, table_info_from
 
 DAMAGED = "__sieve_damaged__"
 """Name of the column that is true in the row of a corrupt record of a text format."""
@@ -39,17 +25,16 @@ DAMAGED = "__sieve_damaged__"
 LOCATION = "__sieve_location__"
 """Name of the column in `CatalogTable.frame` that identifies a row's file."""
 
-# Serialises registrations, so that two statements of one driver cannot both take the same name.
-_registering = threading.Lock()
 
-
-class CatalogTable:
+class CatalogTable(RegisteredTable):
     """A table that Spark has resolved in a session; each statement resolves it afresh."""
 
+    info: TableInfo
+
     def __init__(self, access: Any, spark: SparkSession) -> None:
-        self._access, self._spark = access, spark
+        super().__init__(access, table_info_from(json.loads(access.info())))
+        self._spark = spark
         self._sessions: dict[Conf, Any] = {}
-        self.info = table_info_from(json.loads(access.info()))
 
     def fingerprint(self) -> str:
         """The current fingerprint.
@@ -165,111 +150,3 @@ class CatalogTable:
             for key, value in conf:
                 self._sessions[conf].conf().set(key, value)
         return self._sessions.get(conf, session)
-
-    def register(
-        self, name: str, registration: Registration, in_place_of: Registration | None = None
-    ) -> None:
-        """Writes an index's property and refreshes the registry in all sessions of this driver.
-
-        Args:
-            name: name of the index.
-            registration: the property's value.
-            in_place_of: expected value (compare and set); None: the value in `info`.
-
-        Raises:
-            InvalidInputError: another statement has taken the name meanwhile.
-            UnavailableError: the metastore does not answer; nothing was written.
-            UnknownOutcomeError: the metastore stopped answering during the write.
-            Py4JError, PySparkException: the metastore refused; nothing was written.
-        """
-        key, value = property_key(name), render_registration(registration)
-        with _registering:
-            # The metastore is read first, so that an outage is noticed before the write begins.
-            now = registrations(self.refresh_registry())
-            if now.get(name) != (in_place_of or self.info.registrations.get(name)):
-                raise InvalidInputError(
-                    "SIEVE_INDEX_EXISTS",
-                    f"table {self.info.label} was given an index {name} meanwhile; choose another "
-                    "name, or REFRESH that one",
-                )
-            self._set_property(name, key, value)
-
-    def _set_property(self, name: str, key: str, value: str) -> None:
-        try:
-            self._access.setProperty(key, value)
-        except hudi.FAILURES:
-            try:
-                written = self.refresh_registry().get(key) == value
-            except UnavailableError as error:
-                raise UnknownOutcomeError(
-                    "SIEVE_REGISTRATION_UNKNOWN",
-                    f"index {name} of {self.info.label} is built but may not be registered: "
-                    f"{error.message}; SHOW SIEVE INDEXES ON {self.info.label} will tell",
-                ) from error
-            if not written:
-                raise
-
-    def unregister(self, name: str, registration: Registration) -> None:
-        """Removes an index's property and refreshes the registry in all sessions of this driver.
-
-        If another index has got the name meanwhile, its property stays.
-
-        Raises:
-            UnavailableError: the metastore refuses or does not answer; the property may remain.
-        """
-        now = registrations(self.refresh_registry()).get(name)
-        if now is not None and now.uuid != registration.uuid:
-            return
-        try:
-            self._access.unsetProperty(property_key(name))
-        except hudi.FAILURES as error:
-            raise self._unavailable(error) from error
-
-    def declare(self, columns: str) -> None:
-        """Writes the property that declares columns to index; removes it if there are no columns.
-
-        Raises:
-            UnavailableError: the metastore refuses or does not answer.
-        """
-        try:
-            if columns:
-                self._access.setProperty(DECLARED_COLUMNS, columns)
-            else:
-                self._access.unsetProperty(DECLARED_COLUMNS)
-        except hudi.FAILURES as error:
-            raise self._unavailable(error) from error
-
-    def refresh_registry(self) -> Mapping[str, str]:
-        """Publishes the table's current registrations to all sessions of this driver.
-
-        Returns:
-            The table's properties.
-
-        Raises:
-            UnavailableError: the metastore refuses or does not answer.
-        """
-        try:
-            properties: Mapping[str, str] = json.loads(self._access.publish())
-        except hudi.FAILURES as error:
-            raise self._unavailable(error) from error
-        return properties
-
-    def _unavailable(self, error: Exception) -> UnavailableError:
-        java = getattr(error, "java_exception", None)
-        text = str(error) if java is None else str(java.getMessage() or java.toString())
-        words = text.partition("\n")[0]
-        if denied(error):
-            return DeniedError(
-                "SIEVE_PERMISSION_DENIED",
-                f"this user has not the right that table {self.info.label} asks for ({words})",
-            )
-        if answered(error):
-            return UnavailableError(
-                "SIEVE_METASTORE_REFUSED",
-                f"the metastore refuses to serve table {self.info.label} ({words}); an index is a "
-                "property of its table, so the user must be allowed to alter it",
-            )
-        return UnavailableError(
-            "SIEVE_METASTORE_UNAVAILABLE",
-            f"the metastore does not serve table {self.info.label} ({words})",
-        )

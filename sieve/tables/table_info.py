@@ -8,50 +8,37 @@ from dataclasses import dataclass
 from typing import Any
 
 from sieve.errors import InvalidInputError, UnsupportedError
-from sieve.metadata.records import TableIdentity, identity_from
-from sieve.metadata.registration import Registration, registrations
 from sieve.tables.column import Column
 from sieve.tables.formats import refuse_names, refuse_option
+from sieve.tables.names import spelled
+from sieve.tables.registered_info import RegisteredInfo, registered_members
 
 
-@dataclass(frozen=True, slots=True)
-class TableInfo:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableInfo(RegisteredInfo):
     """A table's metadata, as Spark resolves it under the settings of the user's session.
 
     Attributes:
-        identity: identifies the table in the catalog.
         format_name: short name of its file format.
         columns: the data columns, struct leaves included, in order.
         partition_columns: names of the partition columns.
-        registrations: the table's indexes by name.
-        declared: the table properties that declare indexes.
         fingerprint: hash of everything that affects how a reader interprets the files.
         fingerprint_parts: the input of the hash.
         case_sensitive: whether the session compares names case-sensitively.
         corrupt_column: name of the column for corrupt records.
-        database_location: absolute URI.
         persistent: whether the catalog outlives the session, as a Hive metastore does.
         spark: Spark's version.
     """
 
-    identity: TableIdentity
     format_name: str
     columns: tuple[Column, ...]
     partition_columns: tuple[str, ...]
-    registrations: Mapping[str, Registration]
-    declared: Mapping[str, str]
     fingerprint: str
     fingerprint_parts: Mapping[str, str]
     case_sensitive: bool
     corrupt_column: str
-    database_location: str
     persistent: bool
     spark: str
-
-    @property
-    def label(self) -> str:
-        """The table's name for messages."""
-        return f"{self.identity.database}.{self.identity.table}"
 
     def column_of(self, key: tuple[str, ...]) -> Column | None:
         """The column that an index identifies by ``key``; None if the table has no such column."""
@@ -80,17 +67,14 @@ class TableInfo:
 def table_info_from(raw: Mapping[str, Any]) -> TableInfo:
     """The metadata of a table, from the parsed JSON of the shim."""
     return TableInfo(
-        identity=identity_from(raw),
+        **registered_members(raw),
         format_name=raw["format"],
         columns=tuple(map(_column, raw["columns"])),
         partition_columns=tuple(raw.get("partition_columns", ())),
-        registrations=registrations(raw.get("registrations", {})),
-        declared=raw.get("declared", {}),
         fingerprint=raw["fingerprint"],
         fingerprint_parts=raw["fingerprint_parts"],
         case_sensitive=raw["case_sensitive"],
         corrupt_column=raw["corrupt_column"],
-        database_location=raw["database_location"],
         persistent=raw["hive"],
         spark=raw["spark"],
     )
@@ -117,7 +101,7 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
         )
     found = next((column for column in info.columns if fold(column.path) == wanted), None)
     if found is None:
-        names = [str(column) for column in info.columns]
+        names = [spelled(column.path) for column in info.columns]
         near = difflib.get_close_matches(typed, names, n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
         raise InvalidInputError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from sieve.environment import Environment
 from sieve.errors import UnsupportedError
@@ -15,7 +16,8 @@ from sieve.metadata.options import IndexOptions, parse_options
 from sieve.operations.registered_index import RegisteredIndex, list_indexes
 from sieve.reader.cache import FileCache
 from sieve.reader.idle import IdleIndexes
-from sieve.tables.resolve import open_table, plan_column
+from sieve.tables.registered_table import RegisteredTable
+from sieve.tables.resolve import open_registered, open_table, plan_column
 from sieve.tables.table import CatalogTable
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.settings import Settings
@@ -96,6 +98,14 @@ class StatementContext:
             jobs: whether the statement may run jobs: builds, and Spark's own that lists partitions
                 where there are many.
         """
+        return open_table(self.driver, *self._sessions(jobs=jobs), name.parts)
+
+    def registered(self, name: commands.TableName) -> RegisteredTable:
+        """The table by its properties in the catalog: its files may be lost, or unreadable."""
+        return open_registered(self.driver, *self._sessions(jobs=False), name.parts)
+
+    def _sessions(self, *, jobs: bool) -> tuple[SparkSession, Any]:
+        """A copy of the user's session with settings for builds, for PySpark and for py4j."""
         session = self.session.cloneSession()
         # A build groups by file, a few lines per task: more partitions than slots would only queue.
         slots = session.sparkContext().defaultParallelism()
@@ -106,8 +116,7 @@ class StatementContext:
             conf[_LISTED_BY_A_JOB] = str(_MOST)
         for key, value in conf.items():
             session.conf().set(key, value)
-        spark = attach.wrap_session(self.context, session)
-        return open_table(self.driver, spark, session, name.parts)
+        return attach.wrap_session(self.context, session), session
 
     def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
         """Raise what keeps the user from querying a column."""
@@ -124,9 +133,10 @@ class StatementContext:
                 self.context, attach.wrap_session(self.context, self.session)
             )
 
-    def indexes(self, table: CatalogTable) -> dict[str, RegisteredIndex]:
+    def indexes(self, table: RegisteredTable) -> dict[str, RegisteredIndex]:
         """The indexes of a table by name."""
-        return list_indexes(table.info.registrations, table.info.identity, self.environment)
+        info = table.info
+        return list_indexes(info.registrations, info.malformed, info.identity, self.environment)
 
 
 def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:

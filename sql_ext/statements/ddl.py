@@ -22,6 +22,7 @@ from sieve.operations.drop import drop_index
 from sieve.operations.indexed_column import dropped_column, indexed_column
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import (
+    Malformed,
     RegisteredIndex,
     Usable,
     check_reachable,
@@ -32,6 +33,7 @@ from sieve.operations.registered_index import (
 )
 from sieve.operations.reregister import reregister
 from sieve.storage.java_errors import conditions
+from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import resolve_column
 from sql_ext.statements import commands
@@ -61,8 +63,12 @@ def create(command: commands.CreateIndex, at: StatementContext) -> list[Row]:
             _advise_of_other(table, one, command.options, manifest, at)
     else:
         kept = []
-        taken = [name for name in present if name not in replaced]
-        refuse_taken([w.name for w in wanted], taken, table.info.label)
+        taken = {
+            name: index.registration.column
+            for name, index in present.items()
+            if name not in replaced
+        }
+        refuse_taken(wanted, taken, table.info)
     outcomes = [Outcome(manifest, "unchanged", at.watch.lap()) for _, manifest in kept]
     if wanted and not table.info.persistent:
         at.environment.advice.add(
@@ -243,9 +249,11 @@ def bring_up(
 def drop(command: commands.DropIndex, at: StatementContext) -> list[Row]:
     """``DROP SIEVE INDEX``: the names of the dropped indexes."""
     try:
-        table = at.table(command.table)
-        column = None if command.column is None else table.info.key_of(command.column.parts)
-        chosen = select(at.indexes(table), table.info.label, command.name, column)
+        table, chosen = _to_drop(command, at)
+        broken = [index.name for index in chosen if isinstance(index, Malformed)]
+        # REFRESH would find the index of a broken registration, and register it again.
+        if broken and reregister(table, at.indexes(table), at.environment, broken):
+            table, chosen = _to_drop(command, at)
     except InvalidInputError as error:
         if command.if_exists and error.condition == "SIEVE_UNKNOWN_INDEX":
             return []
@@ -255,6 +263,19 @@ def drop(command: commands.DropIndex, at: StatementContext) -> list[Row]:
         drop_index(table, index, at.environment)
         at.invalidate(index.directory)
     return [(index.name,) for index in chosen]
+
+
+def _to_drop(
+    command: commands.DropIndex, at: StatementContext
+) -> tuple[RegisteredTable, list[RegisteredIndex]]:
+    table = at.registered(command.table)
+    by_column = command.column is not None or bool(table.info.declared)
+    if by_column and table.info.provider == "delta":
+        # Its columns may be renamed. One that cannot be read has the names that its files have.
+        with contextlib.suppress(SieveError, Py4JError, PySparkException):
+            table = at.table(command.table, jobs=False)
+    column = None if command.column is None else table.info.key_of(command.column.parts)
+    return table, select(at.indexes(table), table.info.label, command.name, column)
 
 
 def enable(command: commands.EnableIndex, at: StatementContext) -> list[Row]:
@@ -283,7 +304,7 @@ def _alter(
     change: Callable[[Manifest], Enable | Disable | SetOptions],
     at: StatementContext,
 ) -> list[Row]:
-    table = at.table(name)
+    table = at.registered(name)
     (registered,) = select(at.indexes(table), table.info.label, index_name, None)
     index = usable(registered)
     changed = change(index.manifest)
@@ -295,14 +316,14 @@ def _alter(
     return [(index.name, manifest.state)]
 
 
-def _register_refresh(table: CatalogTable, index: Usable, manifest: Manifest) -> None:
+def _register_refresh(table: RegisteredTable, index: Usable, manifest: Manifest) -> None:
     """Registers whether a refresh follows each write, if the registration says otherwise."""
     registered = replace(index.registration, follows=manifest.options.refresh == AUTO)
     if registered != index.registration:
         table.register(index.name, registered)
 
 
-def _announce(table: CatalogTable) -> None:
+def _announce(table: RegisteredTable) -> None:
     """Refreshes the registrations in all sessions of this driver, which may have stale ones."""
     # The statement has succeeded already, and scans find its change themselves after a while.
     with contextlib.suppress(UnavailableError):

@@ -15,12 +15,13 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sieve.errors import InvalidInputError, SieveError, UnsupportedError
+from sieve.errors import InvalidInputError, UnsupportedError
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
 from sieve.operations.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import RegisteredIndex, is_gone, only_usable
+from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import resolve_column
 from sql_ext.statements.answers import Outcome, change_between
@@ -81,7 +82,8 @@ def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
     except InvalidInputError as error:
         return Lacking(refused=(*refused, _unreadable(DECLARED_COLUMNS, error)))
     usable = {name: one for name, one in indexes.items() if not is_gone(one)}
-    indexed = {one.registration.column for one in usable.values()}
+    taken = {name: one.registration.column for name, one in usable.items()}
+    indexed = set(taken.values())
     wanted: dict[str, Wanted] = {}
     options = IndexOptions()
     try:
@@ -97,7 +99,7 @@ def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
             one = Wanted(name, resolve_column(table.info, path.parts))
             if one.column.key in indexed:
                 continue
-            refuse_taken([name], [*usable, *wanted], table.info.label)
+            refuse_taken([one], taken | {w.name: w.column.key for w in wanted.values()}, table.info)
             check_wanted(table, one, options)
         except (InvalidInputError, UnsupportedError) as error:
             refused.append(Refused(name, f"{error.message} (declared by {DECLARED_COLUMNS})"))
@@ -159,7 +161,7 @@ def _refresh_other(wanted: Wanted, name: TableName, at: StatementContext) -> Out
     return None
 
 
-def undeclare(table: CatalogTable, dropped: Sequence[RegisteredIndex]) -> None:
+def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> None:
     """Removes the columns of indexes from a table's declaration, so that no refresh builds them.
 
     Raises:
@@ -171,20 +173,13 @@ def undeclare(table: CatalogTable, dropped: Sequence[RegisteredIndex]) -> None:
     except InvalidInputError:
         # The table declares nothing.
         return
-    left = [path for path in paths if _resolved(table, path) not in columns]
+    left = [path for path in paths if table.info.key_of(path.parts) not in columns]
     if len(left) < len(paths):
         table.declare(", ".join(map(str, left)))
 
 
 def _columns(text: str) -> tuple[ColumnPath, ...]:
     return parse_columns(text) if text.strip() else ()
-
-
-def _resolved(table: CatalogTable, path: ColumnPath) -> tuple[str, ...] | None:
-    try:
-        return resolve_column(table.info, path.parts).key
-    except SieveError:
-        return None
 
 
 def _unknown(key: str) -> Refused:

@@ -13,11 +13,18 @@ from sieve.metadata.options import AUTO, MANUAL, IndexOptions
 from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
 from sieve.operations.indexed_column import dropped_column
-from sieve.operations.registered_index import Disabled, Ready, RegisteredIndex, Usable
+from sieve.operations.registered_index import (
+    Disabled,
+    Malformed,
+    Ready,
+    RegisteredIndex,
+    Usable,
+)
 from sieve.reader.version_reader import read_locations
 from sieve.tables.column import Column
 from sieve.tables.file_status import file_statuses
 from sieve.tables.formats import reads_whole_files
+from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
 from sql_ext.statements.commands import quote
 from sql_ext.statements.context import Row
@@ -125,7 +132,11 @@ def _of_granularity(
 
 
 def describe_rows(
-    table: CatalogTable, index: RegisteredIndex, extended: bool, doing: str
+    table: RegisteredTable,
+    index: RegisteredIndex,
+    extended: bool,
+    doing: str,
+    unreadable: str | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Pairs of a property and its value, all text.
 
@@ -134,9 +145,14 @@ def describe_rows(
         index: the index.
         extended: compare it with the current table.
         doing: state of the table's automatic refresh; usually empty.
+        unreadable: the problem of a table that Spark cannot read.
     """
     yield "index", index.name
     yield "table", table.info.label
+    if isinstance(index, Malformed):
+        yield "state", index.state
+        yield "problem", index.problem
+        return
     yield "column", ".".join(table.info.name_of(index.registration.column))
     yield "state", index.state
     yield "uuid", index.registration.uuid
@@ -144,10 +160,13 @@ def describe_rows(
         yield "problem", index.problem
         yield "path", index.directory
         return
-    if (problem := dropped_column(table.info, index.manifest)) is not None:
+    problem = unreadable
+    if isinstance(table, CatalogTable):
+        problem = dropped_column(table.info, index.manifest)
+    if problem is not None:
         yield "problem", problem
     yield from _plain(index.manifest)
-    if extended:
+    if extended and isinstance(table, CatalogTable):
         yield from _extended(table, index, doing)
 
 

@@ -19,7 +19,7 @@ from sql_ext.statements.context import Row, StatementContext, database_of
 
 def vacuum(command: commands.VacuumIndex, at: StatementContext) -> list[Row]:
     """``VACUUM SIEVE INDEX``: one row per index."""
-    table = at.table(command.table)
+    table = at.registered(command.table)
     chosen = select(at.indexes(table), table.info.label, command.name, None)
     kept = at.settings.retention if command.hours is None else Retention(1, command.hours)
     rows: list[Row] = []

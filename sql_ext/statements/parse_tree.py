@@ -78,11 +78,12 @@ class Words:
 
     def number(self, token: Token) -> int | float:
         """The value of a NUMBER."""
-        number = float(token)
+        digits = token.rstrip("BbDdFfLlSsYy")
+        number = float(digits)
         if not math.isfinite(number):
             raise self.error(token, "this number is too large.")
         # A float loses digits beyond 2^53, so whole numbers are parsed as integers.
-        return int(token) if token.lstrip("+-").isdecimal() else number
+        return int(digits) if digits.lstrip("+-").isdecimal() else number
 
     def error(self, token: Token, message: str) -> InvalidInputError:
         """A syntax error that points at a token."""

@@ -13,7 +13,7 @@ from sieve.errors import SieveError
 from sieve.metadata.history import history
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
-from sieve.metadata.registration import registrations
+from sieve.metadata.registration import malformed_registrations, registrations
 from sieve.metadata.timestamps import iso
 from sieve.operations.check import CheckedFile, check_index, refuse_losses
 from sieve.operations.create import Wanted, check_wanted, default_name
@@ -24,13 +24,14 @@ from sieve.operations.registered_index import (
     Disabled,
     Ready,
     RegisteredIndex,
+    list_indexes,
     only_usable,
-    open_index,
     select,
     store_of,
     usable,
 )
 from sieve.predicate.tree import parse
+from sieve.storage.java_errors import first_line
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import resolve_column
@@ -49,21 +50,27 @@ from sql_ext.statements.describe import (
 def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
     """``SHOW SIEVE INDEXES``: one row per index."""
     if command.table is not None:
-        table = at.table(command.table)
+        table = at.registered(command.table)
+        indexes = list(at.indexes(table).values())
+        identity = table.info.identity
+        glances = _looked_at(command.table, identity, indexes, at) if indexes else []
         return [
-            _shown(
-                index, table.info.identity, _glance(table, index, _freshness(table, index, at)), at
-            )
-            for index in at.indexes(table).values()
+            _shown(index, identity, glance, at)
+            for index, glance in zip(indexes, glances, strict=True)
         ]
     database = database_of(command.namespace, at.session.catalog())
     rows: list[Row] = []
     for raw in json.loads(at.driver.tables().list(at.session, database)):
         identity = identity_from(raw)
-        indexes = [
-            open_index(name, registration, identity, at.environment)
-            for name, registration in registrations(raw["registrations"]).items()
-        ]
+        properties = raw["registrations"]
+        indexes = list(
+            list_indexes(
+                registrations(properties),
+                malformed_registrations(properties),
+                identity,
+                at.environment,
+            ).values()
+        )
         at.environment.check_cancelled()
         glances = _at_a_glance(identity, indexes, at)
         rows += [
@@ -87,14 +94,37 @@ def _glance(table: CatalogTable, index: RegisteredIndex, fresh: str) -> _Glance:
     return _Glance(table.info.name_of(index.registration.column), fresh)
 
 
+def _looked_at(
+    name: commands.TableName,
+    identity: TableIdentity,
+    indexes: Sequence[RegisteredIndex],
+    at: StatementContext,
+) -> list[_Glance]:
+    """Column and freshness of each index of a table; files are listed if the table can be read."""
+    try:
+        table = at.table(name)
+        return [_glance(table, index, _freshness(table, index, at)) for index in indexes]
+    except (SieveError, Py4JError, PySparkException) as error:
+        doing = at.background.state(identity.database, identity.table)
+        return _unread(indexes, doing or _unreadable(error))
+
+
+def _unread(indexes: Sequence[RegisteredIndex], fresh: str) -> list[_Glance]:
+    """Column and freshness of indexes whose table is not looked at, or cannot be read."""
+    return [_Glance(index.registration.column, fresh) for index in indexes]
+
+
+def _unreadable(error: Exception) -> str:
+    return f"unreadable table: {first_line(error)}"
+
+
 def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], at: StatementContext
 ) -> list[_Glance]:
     """Column and freshness of each index of a table, as far as can be told without a job."""
     doing = at.background.state(identity.database, identity.table)
-    unknown = [_Glance(index.registration.column, doing) for index in indexes]
     if doing or not any(isinstance(index, Ready) for index in indexes):
-        return unknown
+        return _unread(indexes, doing)
     name = commands.TableName((identity.database, identity.table))
     try:
         table = at.table(name, jobs=False)
@@ -102,9 +132,9 @@ def _at_a_glance(
             # Listing them may take a job, so the time of their last commit decides.
             return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
         return [_glance(table, index, _freshness(table, index, at)) for index in indexes]
-    except (SieveError, Py4JError, PySparkException):
+    except (SieveError, Py4JError, PySparkException) as error:
         # A table that cannot be read, or not by this user, must not hide the others.
-        return unknown
+        return _unread(indexes, _unreadable(error))
 
 
 def _behind_commits(table: CatalogTable, index: RegisteredIndex) -> str:
@@ -129,7 +159,7 @@ def _freshness(table: CatalogTable, index: RegisteredIndex, at: StatementContext
 def _shown(
     index: RegisteredIndex, identity: TableIdentity, glance: _Glance, at: StatementContext
 ) -> Row:
-    head = (identity.database, identity.table, index.name, ".".join(glance.column))
+    head = (identity.database, identity.table, index.name, ".".join(glance.column) or None)
     if not isinstance(index, Ready | Disabled):
         return (*head, None, None, index.state, None, None, None, None)
     manifest = index.manifest
@@ -150,7 +180,7 @@ def _shown(
 
 def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
     """``SHOW SIEVE VERSIONS``: one row per version, newest first."""
-    table = at.table(command.table)
+    table = at.registered(command.table)
     chosen = select(at.indexes(table), table.info.label, command.name, None)
     return [
         (
@@ -172,9 +202,14 @@ def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
 
 def describe(command: commands.DescribeIndex, at: StatementContext) -> list[Row]:
     """``DESCRIBE SIEVE INDEX``: one row per property."""
-    table = at.table(command.table)
-    (index,) = select(at.indexes(table), table.info.label, command.name, None)
-    doing = at.background.state(table.info.identity.database, table.info.identity.table)
+    registered = at.registered(command.table)
+    (index,) = select(at.indexes(registered), registered.info.label, command.name, None)
+    identity = registered.info.identity
+    doing = at.background.state(identity.database, identity.table)
+    try:
+        table = at.table(command.table)
+    except (SieveError, Py4JError, PySparkException) as error:
+        return list(describe_rows(registered, index, command.extended, doing, _unreadable(error)))
     return list(describe_rows(table, index, command.extended, doing))
 
 

@@ -13,11 +13,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 STATEMENTS = (
-    "CREATE SIEVE INDEX, REFRESH SIEVE INDEX, DROP SIEVE INDEX, ALTER SIEVE INDEX, "
-    "SHOW SIEVE INDEXES, SHOW SIEVE VERSIONS, DESCRIBE SIEVE INDEX, EXPLAIN SIEVE, "
-    "ESTIMATE SIEVE INDEX, OPTIMIZE SIEVE INDEX, VACUUM SIEVE INDEX, CHECK SIEVE INDEX, "
-    "ADVISE SIEVE INDEXES, CALL sieve.procedure"
+    "CREATE SIEVE INDEX",
+    "REFRESH SIEVE INDEX",
+    "DROP SIEVE INDEX",
+    "ALTER SIEVE INDEX",
+    "SHOW SIEVE INDEXES",
+    "SHOW SIEVE VERSIONS",
+    "DESCRIBE SIEVE INDEX",
+    "EXPLAIN SIEVE",
+    "ESTIMATE SIEVE INDEX",
+    "OPTIMIZE SIEVE INDEX",
+    "VACUUM SIEVE INDEX",
+    "CHECK SIEVE INDEX",
+    "ADVISE SIEVE INDEXES",
+    "CALL sieve.procedure",
 )
+
+_NEAR = 0.8
+"""Similarity of words to those of a statement from which on they count as misspelt."""
 
 _SHOWN_WIDTH = 96
 _WORDS = {
@@ -85,13 +98,29 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
         places.remove(_WORDS["DOT"])
     choices = [*keywords, *places]
     sentence = f"found {_found(found, kind)}, expected {_either(choices)}."
-    if found.isalpha():
-        close = difflib.get_close_matches(found.upper(), keywords, n=1, cutoff=0.6)
-        sentence += f" Did you mean {close[0]}?" if close else ""
-    sentence += _hint(text, at, found, expected)
     if not _is_ours(text[:at], expected):
-        sentence += f" The statements are {STATEMENTS}."
-    return sentence
+        nearest = _nearest_statement(text)
+        if nearest is None:
+            return f"{sentence} The statements are {', '.join(STATEMENTS)}."
+        if not text[:at].strip():
+            sentence = f"found {_found(found, kind)}."
+        return f"{sentence} Did you mean {nearest}?"
+    if found.isalpha():
+        close = difflib.get_close_matches(found.upper(), keywords, n=1, cutoff=0.7)
+        sentence += f" Did you mean {close[0]}?" if close else ""
+    return sentence + _hint(text, at, found, expected)
+
+
+def _nearest_statement(text: str) -> str | None:
+    """The statement that begins nearly as a text does."""
+    words = re.sub(r"\bOR\s+REPLACE\s+", "", text.upper()).split()
+
+    def likeness(statement: str) -> float:
+        typed = " ".join(words[: len(statement.split())])
+        return difflib.SequenceMatcher(None, typed, statement).ratio()
+
+    nearest = max(STATEMENTS, key=likeness)
+    return nearest if likeness(nearest) >= _NEAR else None
 
 
 def _name_expected(before: str, expected: set[str]) -> str:
@@ -118,6 +147,10 @@ def _found(found: str, kind: str) -> str:
 def _hint(text: str, at: int, found: str, expected: set[str]) -> str:
     if "QUOTED" in expected and found[:1] == '"':
         return " A name is quoted with backquotes: `name`."
+    if found.upper() == "RENAME":
+        return " An index keeps its name: CREATE one with the other name, and DROP this one."
+    if found[:1] in (":", "?"):
+        return " A parameter has no value here: give it one, as in spark.sql(text, args)."
     joined = at > 0 and (text[at - 1].isalnum() or text[at - 1] in "_`")
     if joined and found and not found[0].isspace() and found[0] not in "`'\"()=,;.":
         return " A name with such characters is quoted with backquotes: `a-b`."

@@ -32,6 +32,8 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
       builders
     }
     extensions.injectResolutionRule(session => new FunctionRows(session))
+    extensions.injectResolutionRule(session => new BindStatement(session.asInstanceOf[Compat.Session]))
+    extensions.injectPostHocResolutionRule(_ => CreateIndexHint)
     extensions.injectPostHocResolutionRule(session => new DeclareLikeSource(session))
     extensions.injectPostHocResolutionRule(session => new InstallJoinPruning(session.asInstanceOf[Compat.Session]))
     extensions.injectFunction((FunctionIdentifier("sieve_key"), SieveKey.info, SieveKey.build(_)))

@@ -10,8 +10,9 @@ import pytest
 from pyspark.errors import PySparkException
 
 from sieve.errors import InvalidInputError, SieveError, UnavailableError
-from sieve.operations.create import _undo, refuse_taken
+from sieve.operations.create import Wanted, _undo, refuse_taken
 from sieve.storage.local import LocalStore
+from sieve.tables.table_info import table_info_from
 from tests.fake_spark import MetastoreFault, Session, Warehouse, registrations, without_spark
 
 STORE = LocalStore()
@@ -90,13 +91,20 @@ def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Pat
     assert [call for call in calls if "mkdirs" in call or "create" in call] == []
 
 
-def test_names_are_taken_in_any_case() -> None:
-    """The name is taken by another index, or by one of the same statement."""
-    refuse_taken(["a", "b"], ["c"], "shop.t")
-    with pytest.raises(InvalidInputError, match=r"table shop\.t has an index B already"):
-        refuse_taken(["a", "B"], ["c", "b"], "shop.t")
-    with pytest.raises(InvalidInputError, match="index a is asked for twice"):
-        refuse_taken(["a", "b", "A"], [], "shop.t")
+def test_names_are_taken_in_any_case(tmp_path: Path) -> None:
+    """By another index, or by one of the same statement; one of another column is named."""
+    warehouse = Warehouse(tmp_path)
+    warehouse.create_table("t", [[1]])
+    info = table_info_from(warehouse.info("t"))
+    (column,) = info.columns
+    a, b, capital = (Wanted(name, column) for name in ("a", "b", "B"))
+    refuse_taken([a, b], {"c": ("id",)}, info)
+    with pytest.raises(InvalidInputError, match=r"table shop\.t has an index B already; choose"):
+        refuse_taken([a, capital], {"c": ("id",), "b": ("id",)}, info)
+    with pytest.raises(InvalidInputError, match=r"index b already, which is on a dropped column;"):
+        refuse_taken([b], {"b": ("gone",)}, info)
+    with pytest.raises(InvalidInputError, match="index b is asked for twice"):
+        refuse_taken([b, a, capital], {}, info)
 
 
 class Undone:

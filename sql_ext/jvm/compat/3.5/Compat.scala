@@ -1,6 +1,7 @@
 package org.apache.spark.sql.sieve.base
 
 import org.apache.spark.sql.{DataFrame, Dataset, SparkSession}
+import org.apache.spark.sql.catalyst.analysis.PosParameterizedQuery
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 
@@ -11,6 +12,9 @@ object Compat {
   /** `key IN keys(at) of build`, from the broadcast of a join with these keys or not at all. */
   def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
     DynamicPruningSubquery(key, build, keys, at, onlyInBroadcast = true)
+
+  def withPositions(plan: LogicalPlan, values: Seq[Expression]): LogicalPlan =
+    PosParameterizedQuery(plan, values.toArray)
 
   def frame(session: Session, plan: LogicalPlan): DataFrame = Dataset.ofRows(session, plan)
 }

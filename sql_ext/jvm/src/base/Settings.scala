@@ -89,16 +89,17 @@ object Settings extends OnceLogging {
     set
   }
 
-  /** Warns once of a name under our prefix that is not a setting. */
-  def inspectName(key: String): Unit =
-    if (key.startsWith(prefix) && !known.contains(key)) {
+  /** A warning of a name under our prefix that is not a setting. */
+  def unknown(key: String): Option[String] =
+    if (!key.startsWith(prefix) || known.contains(key)) None
+    else {
       val typed = UTF8String.fromString(key)
       val nearest = known.keys.minBy(k => UTF8String.fromString(k).levenshteinDistance(typed))
-      warnOnce(s"there is no setting $key; did you mean $nearest?")
+      Some(s"there is no setting $key; did you mean $nearest?")
     }
 
   private def inspect(key: String, value: String): Unit = {
-    inspectName(key)
+    unknown(key).foreach(warnOnce)
     known.get(key).filterNot(_.accepts(value)).foreach { setting =>
       warnOnce(setting.refusal(value) + setting.ifInvalid.fold("")(v => s"; queries run with $v"))
     }

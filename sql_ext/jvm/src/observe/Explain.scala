@@ -35,7 +35,7 @@ object Explain {
 
   /** A predicate as indexes of a table would be asked, and the files that partition pruning leaves. */
   def predicate(session: Compat.Session, name: java.util.List[String], text: String): String =
-    scans(session, plan(session, filtered(session, name, text))) match {
+    scans(session, planned(session, name, text)) match {
       case Seq(scan) =>
         val own = scan.relation.location match {
           case index: SieveFileIndex => scan.relation.copy(location = index.delegate)(scan.relation.sparkSession)
@@ -54,17 +54,7 @@ object Explain {
 
   /** Each file of a table, and what `SELECT * FROM table WHERE predicate` does with it. */
   def files(session: Compat.Session, name: java.util.List[String], text: String): String = {
-    val execution =
-      try {
-        val made = plan(session, filtered(session, name, text))
-        made.assertAnalyzed()
-        made
-      } catch {
-        case e: SieveException => throw e
-        case e: AnalysisException => throw new SieveException("SIEVE_INVALID_PREDICATE",
-          s"a scan of ${String.join(".", name)} cannot have this predicate: ${e.getMessage.trim}",
-          state = Option(e.getSqlState).getOrElse("42000"))
-      }
+    val execution = planned(session, name, text)
     val table = execution.analyzed.collectFirst { case l: LogicalRelation => l }.get
     val relation = table.relation.asInstanceOf[HadoopFsRelation]
     // A predicate with a subquery may have further scans, of this very table too.
@@ -87,6 +77,19 @@ object Explain {
     Json.write(found ++ Map("partitioned" -> relation.partitionSchema.nonEmpty,
       "files" -> paths(relation.location.listFiles(Nil, Nil))))
   }
+
+  /** The plan of `SELECT * FROM table WHERE predicate`; says so if the predicate is not one of the table. */
+  private def planned(session: Compat.Session, name: java.util.List[String], predicate: String): QueryExecution =
+    try {
+      val made = plan(session, filtered(session, name, predicate))
+      made.assertAnalyzed()
+      made
+    } catch {
+      case e: SieveException => throw e
+      case e: AnalysisException => throw new SieveException("SIEVE_INVALID_PREDICATE",
+        s"a scan of ${String.join(".", name)} cannot have this predicate: ${e.getMessage.trim}",
+        state = Option(e.getSqlState).getOrElse("42000"))
+    }
 
   private def filtered(session: Compat.Session, name: java.util.List[String], predicate: String) =
     Filter(session.sessionState.sqlParser.parseExpression(predicate), UnresolvedRelation(name.asScala.toList))

@@ -2,10 +2,8 @@ package org.apache.spark.sql.sieve.statements
 
 import java.util.Locale
 import scala.util.Try
-import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.sieve.base.{Compat, Policy, TableProperties}
-import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -21,16 +19,9 @@ class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
     session.sessionState.conf.getAllConfs.keys.exists(_.equalsIgnoreCase("spark.sql.catalog.sieve"))
 
   private def isOurs(form: StatementOwnership.IndexForm): Boolean = form.isUsingSieve || Try {
-    val catalog = session.sessionState.catalog
-    def isSession(name: String) = name.equalsIgnoreCase(TableIdentity.sessionCatalog)
-    def inSession = isSession(session.sessionState.catalogManager.currentCatalog.name)
-    val table = delegate.parseMultipartIdentifier(form.table) match {
-      case Seq(t) if inSession => TableIdentifier(t, Some(catalog.getCurrentDatabase))
-      case Seq(d, t) if inSession => TableIdentifier(t, Some(d))
-      case Seq(c, d, t) if isSession(c) => TableIdentifier(t, Some(d))
-    }
     val index = delegate.parseMultipartIdentifier(form.index).head.toLowerCase(Locale.ROOT)
-    catalog.getTableMetadata(table).properties.contains(TableProperties.registrations + index)
+    Tables.find(session, delegate.parseMultipartIdentifier(form.table))
+      .exists(_.properties.contains(TableProperties.registrations + index))
   }.getOrElse(false)
 }
 
@@ -39,8 +30,8 @@ object StatementOwnership {
   final case class IndexForm(index: String, table: String, isUsingSieve: Boolean)
 
   // Possessive throughout: Java's backtracking would take a stack frame for each blank.
-  private val gap = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
-  private val name = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
+  val gap: String = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
+  val name: String = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
   private def verbs(before: String): Seq[String] = Policy.texts(s"/statements/$before")
   private val kinds = Seq("sieve", "sieve_index_name", "sieve_index", "sieve_name").map(verbs)
   private val Seq(plain, ofColumns, ofTables, ofPaths) = kinds.map(_.mkString("|"))

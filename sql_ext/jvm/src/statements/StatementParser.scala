@@ -22,15 +22,16 @@ object StatementParser {
 
     def parse(method: Method, args: Array[AnyRef]): AnyRef = {
       val text = args.headOption.collect { case s: String if method.getName.startsWith("parsePlan") => s }
-      if (text.exists(ownership.owns)) statement(text.get)
+      if (text.exists(ownership.owns)) Parameters.plan(text.get, args.lift(1))(statement(text.get))
       else try {
-        val parsed = method.invoke(delegate, args: _*)
-        parsed match {
-          case SetCommand(Some((key, Some(_)))) => Settings.inspectName(key)
-          case plan: LogicalPlan if changesTables(plan) => CatalogEvents.follow(own)
-          case _ =>
+        val block = text.filter(Scripts.isBlock).map(Scripts.handedOn(_, ownership.owns, Parameters.inText(_, args.lift(1))))
+        method.invoke(delegate, block.toSeq ++ args.drop(block.size): _*) match {
+          case set @ SetCommand(Some((key, Some(_)))) => Settings.unknown(key).fold[LogicalPlan](set)(UnknownSetting(set, _))
+          case plan: LogicalPlan =>
+            if (changesTables(plan)) CatalogEvents.follow(own)
+            plan
+          case other => other
         }
-        parsed
       } catch {
         case e: InvocationTargetException => (e.getCause, text.filter(StatementOwnership.isNear)) match {
           case (refusal: ParseException, Some(near)) => statement(near) match {

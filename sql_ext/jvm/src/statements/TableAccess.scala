@@ -9,20 +9,19 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
-import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
-import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, Registry, TableIdentity}
+import org.apache.spark.sql.sieve.base.{Compat, Json}
 import org.apache.spark.sql.sieve.formats.{FileCuts, FilePart, FileRanges, Fingerprint, FormatTable, ListedFiles}
 import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRecords}
 import org.apache.spark.sql.types._
 
 /** One table of a statement: what it is, its files, a frame that reads some of them as a query would. */
-class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPlan) {
+class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPlan)
+    extends RegisteredTable(session, name, plan.asInstanceOf[LogicalRelation].catalogTable.get) {
   private type Listed = (InternalRow, FileStatusWithMetadata)
-  lazy val (relation, table) = plan match {
-    case l: LogicalRelation => (l.relation.asInstanceOf[HadoopFsRelation], l.catalogTable.get)
+  lazy val relation: HadoopFsRelation = plan match {
+    case l: LogicalRelation => l.relation.asInstanceOf[HadoopFsRelation]
   }
   private lazy val format = TableFormat.of(relation)
 
@@ -45,16 +44,13 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
   /** What Spark says of the table under the settings of the session; JSON. */
   def info: String = {
     val fingerprint = Fingerprint.of(relation, table, session)
-    Json.write(TableIdentity.of(table) ++ Map(
+    Json.write(registered ++ Map(
       "format" -> Fingerprint.format(relation), "spark" -> session.version,
       "hive" -> session.sparkContext.conf.getOption("spark.sql.catalogImplementation").contains("hive"),
       "case_sensitive" -> session.sessionState.conf.caseSensitiveAnalysis,
       "corrupt_column" -> WholeRecords.corruptColumn(relation.options, session.sessionState.conf),
-      "database_location" ->
-        TableIdentity.databaseLocation(session, table.identifier.database.getOrElse("default")),
       "columns" -> leafColumns(format.columns(relation), Nil),
       "partition_columns" -> relation.partitionSchema.fieldNames,
-      "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table),
       "fingerprint" -> fingerprint.hash, "fingerprint_parts" -> fingerprint.parts))
   }
 
@@ -134,22 +130,4 @@ class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPla
         (if (added.nonEmpty) Seq(over(added, history.files.appended, history.optionsOfAppended)) else Nil)
     frames.reduce(_ union _)
   }
-
-  /** Writes a property of the table, unless another one has come to bear its name. */
-  def setProperty(key: String, value: String): Unit = {
-    if (TableIdentity.of(session.sessionState.catalog.getTableMetadata(table.identifier)) !=
-        TableIdentity.of(table)) throw new SieveException(
-      "SIEVE_TABLE_MOVED", s"table ${String.join(".", name)} was made anew or moved meanwhile, so its " +
-        "index was not registered; run the statement again", state = "40001")
-    AlterTableSetPropertiesCommand(table.identifier, Map(key -> value), isView = false).run(session)
-    publish()
-  }
-
-  def unsetProperty(key: String): Unit = {
-    AlterTableUnsetPropertiesCommand(table.identifier, Seq(key), ifExists = true, isView = false).run(session)
-    publish()
-  }
-
-  /** The table's registrations as the metastore has them now, known to every session; JSON. */
-  def publish(): String = Json.write(Registry.registrations(Registry.reload(session, table.identifier)))
 }

@@ -3,7 +3,10 @@ package org.apache.spark.sql.sieve.statements
 import java.util.{List => JList}
 import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias}
+import org.apache.spark.sql.connector.catalog.{CatalogManager, LookupCatalog}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.sieve.base.{Compat, Json}
 import org.apache.spark.sql.sieve.catalog.{Registry, TableIdentity}
@@ -14,6 +17,25 @@ object Tables {
 
   def resolve(session: Compat.Session, name: JList[String]): TableAccess =
     new TableAccess(session, name, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed))
+
+  /** A table by what the catalog says of it alone; null for a view, and for a name of another catalog. */
+  def registered(session: Compat.Session, name: JList[String]): RegisteredTable =
+    find(session, name.asScala.toSeq).map(new RegisteredTable(session, name, _)).orNull
+
+  /** The same as the catalog has it; fails if the session catalog has none of that name. */
+  def find(session: Compat.Session, parts: Seq[String]): Option[CatalogTable] = {
+    val (catalog, names) = (session.sessionState.catalog, new Names(session.sessionState.catalogManager))
+    parts match {
+      case _ if catalog.isTempView(parts) => None
+      case names.CatalogAndIdentifier(holder, name)
+          if holder.name == TableIdentity.sessionCatalog && name.namespace.length == 1 =>
+        Some(catalog.getTableMetadata(TableIdentifier(name.name, Some(name.namespace.head))))
+          .filter(_.tableType != CatalogTableType.VIEW)
+      case _ => None
+    }
+  }
+
+  private class Names(override protected val catalogManager: CatalogManager) extends LookupCatalog
 
   private def bare(plan: LogicalPlan): LogicalPlan = plan match {
     case SubqueryAlias(_, child) => bare(child)

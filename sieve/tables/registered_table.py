@@ -1,0 +1,153 @@
+"""Registered tables: a table by its properties in the catalog alone, which register its indexes.
+
+Neither its files nor its columns are needed to show, disable or drop an index. So these statements
+work on a table whose files are lost, or that Spark cannot read any more.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from sieve.errors import (
+    DeniedError,
+    InvalidInputError,
+    UnavailableError,
+    UnknownOutcomeError,
+)
+from sieve.metadata.registration import (
+    DECLARED_COLUMNS,
+    Registration,
+    property_key,
+    registrations,
+    render_registration,
+)
+from sieve.storage.java_errors import answered, denied, first_line
+from sieve.tables import hudi
+from sieve.tables.registered_info import RegisteredInfo
+
+# Serialises registrations, so that two statements of one driver cannot both find a name free.
+_registering = threading.Lock()
+
+
+class RegisteredTable:
+    """A table of the catalog and its registered indexes.
+
+    Args:
+        access: the shim's access to it.
+        info: what the catalog says of it.
+    """
+
+    info: RegisteredInfo
+
+    def __init__(self, access: Any, info: RegisteredInfo) -> None:
+        self._access = access
+        self.info = info
+
+    def register(
+        self, name: str, registration: Registration, in_place_of: Registration | None = None
+    ) -> None:
+        """Writes an index's property and refreshes the registry in all sessions of this driver.
+
+        Args:
+            name: of the index.
+            registration: the property's value.
+            in_place_of: expected value (compare and set); None: the value in `info`.
+
+        Raises:
+            InvalidInputError: another statement has taken the name meanwhile.
+            UnavailableError: the metastore does not answer; nothing was written.
+            UnknownOutcomeError: the metastore stopped answering during the write.
+            Py4JError, PySparkException: the metastore refused; nothing was written.
+        """
+        key, value = property_key(name), render_registration(registration)
+        with _registering:
+            # Reads first: an unavailable metastore is noticed before anything can be half done.
+            now = registrations(self.refresh_registry())
+            if now.get(name) != (in_place_of or self.info.registrations.get(name)):
+                raise InvalidInputError(
+                    "SIEVE_INDEX_EXISTS",
+                    f"table {self.info.label} was given an index {name} meanwhile; choose another "
+                    "name, or REFRESH that one",
+                )
+            self._set_property(name, key, value)
+
+    def _set_property(self, name: str, key: str, value: str) -> None:
+        try:
+            self._access.setProperty(key, value)
+        except hudi.FAILURES:
+            try:
+                written = self.refresh_registry().get(key) == value
+            except UnavailableError as error:
+                raise UnknownOutcomeError(
+                    "SIEVE_REGISTRATION_UNKNOWN",
+                    f"index {name} of {self.info.label} is built but may not be registered: "
+                    f"{error.message}; SHOW SIEVE INDEXES ON {self.info.label} will tell",
+                ) from error
+            if not written:
+                raise
+
+    def unregister(self, name: str, registration: Registration) -> None:
+        """Removes an index's property and refreshes the registry in all sessions of this driver.
+
+        If another index was given the name meanwhile, its property stays.
+
+        Raises:
+            UnavailableError: the metastore refuses or does not answer; the property may remain.
+        """
+        now = registrations(self.refresh_registry()).get(name)
+        if now is not None and now.uuid != registration.uuid:
+            return
+        try:
+            self._access.unsetProperty(property_key(name))
+        except hudi.FAILURES as error:
+            raise self._unavailable(error) from error
+
+    def declare(self, columns: str) -> None:
+        """Writes the property that declares columns to index; removes it if there are no columns.
+
+        Raises:
+            UnavailableError: the metastore refuses or does not answer.
+        """
+        try:
+            if columns:
+                self._access.setProperty(DECLARED_COLUMNS, columns)
+            else:
+                self._access.unsetProperty(DECLARED_COLUMNS)
+        except hudi.FAILURES as error:
+            raise self._unavailable(error) from error
+
+    def refresh_registry(self) -> Mapping[str, str]:
+        """Publishes the table's current registrations to all sessions of this driver.
+
+        Returns:
+            The properties.
+
+        Raises:
+            UnavailableError: the metastore refuses or does not answer.
+        """
+        try:
+            properties: Mapping[str, str] = json.loads(self._access.publish())
+        except hudi.FAILURES as error:
+            raise self._unavailable(error) from error
+        return properties
+
+    def _unavailable(self, error: Exception) -> UnavailableError:
+        words = first_line(error)
+        if denied(error):
+            return DeniedError(
+                "SIEVE_PERMISSION_DENIED",
+                f"this user has not the right that table {self.info.label} asks for ({words})",
+            )
+        if answered(error):
+            return UnavailableError(
+                "SIEVE_METASTORE_REFUSED",
+                f"the metastore refuses to serve table {self.info.label} ({words}); an index is a "
+                "property of its table, so the user must be allowed to alter it",
+            )
+        return UnavailableError(
+            "SIEVE_METASTORE_UNAVAILABLE",
+            f"the metastore does not serve table {self.info.label} ({words})",
+        )

@@ -1,0 +1,100 @@
+package org.apache.spark.sql.sieve.statements
+
+import java.util.regex.Pattern
+import scala.collection.mutable
+import org.apache.spark.sql.catalyst.analysis.{NamedParameter, NameParameterizedQuery, PosParameter}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
+import org.apache.spark.sql.catalyst.parser.ParserInterface
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.sieve.base.Compat
+
+/** A parameter marker in a statement: `?`, or `:name`. */
+final case class Marker(start: Int, end: Int, name: Option[String])
+
+/**
+ * A SIEVE statement with parameter markers. Spark's analyzer puts the values into `values`, as in any of its
+ * plans, or says which one has no value; then `BindStatement` makes a statement of the text.
+ */
+case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Seq[Expression]) extends LeafNode {
+  override def output: Seq[Attribute] = Nil
+  override lazy val resolved: Boolean = false
+
+  def isBound: Boolean = values.forall(value => value.resolved && value.foldable)
+
+  /** The statement with values in place of markers. */
+  def bound: String = {
+    val text = new StringBuilder(this.text)
+    for ((marker, value) <- markers.zip(values).reverse)
+      text.replace(marker.start, marker.end, if (value.eval() == null) "NULL" else value.sql)
+    text.toString
+  }
+}
+
+/** Runs each time after Spark has bound parameters. */
+class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case statement: ParameterizedStatement if statement.isBound => SieveStatement(session, statement.bound)
+    case other => other
+  }
+}
+
+object Parameters {
+  /** Whether the parser gets the values of parameters; in older releases the analyzer alone has them. */
+  private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
+
+  // Possessive, as in StatementOwnership.
+  private val scan = Pattern.compile("""(?s)'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|`[^`]*+`|--[^\n]*+|/\*.*?\*/|::""" +
+    """|:([\p{L}_][\p{L}\p{N}_]*+)|(\?)""")
+
+  /** The plan of a SIEVE statement, given the context of parameters that this Spark's parser gets. */
+  def plan(sql: String, context: Option[AnyRef])(unparameterized: => LogicalPlan): LogicalPlan =
+    (markers(sql), context) match {
+      case (Nil, _) => unparameterized
+      case (found, None) => if (inParser) unparameterized else statement(sql, found)
+      case (found, Some(some)) =>
+        val (names, places) = (named(some), positional(some))
+        // A colon may have another meaning, so only names that have a value count.
+        val (known, unnamed) = (found.filter(_.name.exists(names.contains)), found.filter(_.name.isEmpty))
+        if (known.nonEmpty) NameParameterizedQuery(statement(sql, known), names)
+        else if (unnamed.nonEmpty && places.nonEmpty) Compat.withPositions(statement(sql, unnamed), places)
+        else unparameterized
+    }
+
+  /** A statement of a block with the values of named parameters; places count across the block, so `?` stays. */
+  def inText(sql: String, context: Option[AnyRef]): String = {
+    val names = context.map(named).getOrElse(Map.empty)
+    val found = markers(sql).filter(_.name.exists(names.contains))
+    ParameterizedStatement(sql, found, found.flatMap(_.name.map(names))).bound
+  }
+
+  private def named(context: AnyRef): Map[String, Expression] = members(context) match {
+    case Seq(named: Map[_, _]) => named.map { case (name, value) => name.toString -> expression(value) }
+    case Seq(values: Seq[_], names: Seq[_]) => names.map(_.toString).zip(values.map(expression)).toMap
+    case _ => Map.empty
+  }
+
+  private def positional(context: AnyRef): Seq[Expression] = members(context) match {
+    case Seq(values: Seq[_], _*) => values.map(expression)
+    case _ => Nil
+  }
+
+  /** Releases whose parser gets no parameters do not have the classes of such a context. */
+  private def members(context: AnyRef): Seq[Any] = context.asInstanceOf[Product].productIterator.toSeq
+
+  private def statement(sql: String, found: Seq[Marker]): ParameterizedStatement =
+    ParameterizedStatement(sql, found, found.map(m => m.name.fold[Expression](PosParameter(m.start))(NamedParameter(_))))
+
+  private def expression(value: Any): Expression = value match {
+    case made: Expression => made
+    case other => Literal(other)
+  }
+
+  private def markers(sql: String): Seq[Marker] = {
+    val (found, matcher) = (mutable.Buffer.empty[Marker], scan.matcher(sql))
+    while (matcher.find())
+      if (matcher.group(1) != null || matcher.group(2) != null)
+        found += Marker(matcher.start, matcher.end, Option(matcher.group(1)))
+    found.toSeq
+  }
+}

@@ -1,0 +1,41 @@
+package org.apache.spark.sql.sieve.statements
+
+import java.util.{List => JList}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
+import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
+import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, Registry, TableIdentity}
+
+/**
+ * A table as the catalog has it, with the properties that register indexes. Its files are neither listed nor
+ * read, so an index of a table that cannot be read can still be shown, disabled and dropped.
+ */
+class RegisteredTable(session: Compat.Session, name: JList[String], found: => CatalogTable) {
+  lazy val table: CatalogTable = found
+
+  /** Identity, provider, registrations and declarations; JSON. */
+  def registration: String = Json.write(registered)
+
+  protected def registered: Map[String, Any] = TableIdentity.of(table) ++ Map(
+    "provider" -> table.provider,
+    "database_location" -> TableIdentity.databaseLocation(session, table.identifier.database.getOrElse("default")),
+    "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table))
+
+  /** Writes a property of the table, unless another one has come to bear its name. */
+  def setProperty(key: String, value: String): Unit = {
+    if (TableIdentity.of(session.sessionState.catalog.getTableMetadata(table.identifier)) !=
+        TableIdentity.of(table)) throw new SieveException(
+      "SIEVE_TABLE_MOVED", s"table ${String.join(".", name)} was made anew or moved meanwhile, so its " +
+        "index was not registered; run the statement again", state = "40001")
+    AlterTableSetPropertiesCommand(table.identifier, Map(key -> value), isView = false).run(session)
+    publish()
+  }
+
+  def unsetProperty(key: String): Unit = {
+    AlterTableUnsetPropertiesCommand(table.identifier, Seq(key), ifExists = true, isView = false).run(session)
+    publish()
+  }
+
+  /** The table's registrations as the metastore has them now, known to every session; JSON. */
+  def publish(): String = Json.write(Registry.registrations(Registry.reload(session, table.identifier)))
+}

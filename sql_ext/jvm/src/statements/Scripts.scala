@@ -1,0 +1,48 @@
+package org.apache.spark.sql.sieve.statements
+
+import java.util.Locale
+import java.util.regex.Pattern
+
+/**
+ * SIEVE statements in a `BEGIN .. END` block. Spark's grammar parses a block as a whole, so each of them becomes
+ * an `EXECUTE IMMEDIATE`, which hands its text to the parser of the session once the block comes to it.
+ */
+object Scripts {
+  private val block = Pattern.compile(s"(?i)${StatementOwnership.gap}*+(?:${StatementOwnership.name}\\s*+:\\s*+)?BEGIN\\b")
+  private val token = Pattern.compile(s"(?s)(${StatementOwnership.gap}++)|'(?:[^'\\\\]|\\\\.)*+'|" +
+    "\"(?:[^\"\\\\]|\\\\.)*+\"|`(?:[^`]|``)*+`|[\\p{L}\\p{N}_]++|.")
+  private val before = Set(";", "BEGIN", "ATOMIC", "THEN", "ELSE", "DO", "LOOP", "REPEAT")
+
+  def isBlock(sql: String): Boolean = block.matcher(sql).lookingAt
+
+  /**
+   * The block with the statements that `owns` holds of handed on, each as `text` gives it; every line stays in
+   * its place.
+   */
+  def handedOn(sql: String, owns: String => Boolean, text: String => String): String = {
+    val (out, matcher) = (new StringBuilder, token.matcher(sql))
+    var (at, starts) = (0, false)
+    while (at < sql.length && matcher.region(at, sql.length).lookingAt) {
+      val isGap = matcher.group(1) != null
+      val end = if (starts && !isGap) ending(sql, at) else at
+      if (end > at && owns(sql.substring(at, end))) {
+        out ++= s"EXECUTE IMMEDIATE '${text(sql.substring(at, end)).replace("\\", "\\\\").replace("'", "\\'")}'"
+        at = end
+        starts = false
+      } else {
+        out ++= matcher.group
+        at = matcher.end
+        if (!isGap) starts = before(matcher.group.toUpperCase(Locale.ROOT))
+      }
+    }
+    out.toString
+  }
+
+  /** Where a statement ends: before its semicolon. */
+  private def ending(sql: String, from: Int): Int = {
+    val matcher = token.matcher(sql)
+    var at = from
+    while (at < sql.length && matcher.region(at, sql.length).lookingAt && matcher.group != ";") at = matcher.end
+    at
+  }
+}
