@@ -61,7 +61,11 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
         """A text without parameters is sent as it is: its ``%`` are its own."""
         raw = not parameters and context is not None and context.compiled is None
-        cursor.execute(statement, None if raw else parameters)
+        try:
+            cursor.execute(statement, None if raw else parameters)
+        except Exception as error:
+            _show_message_first(error)
+            raise
 
     def _names(self, connection: Any, kind: str, schema: str | None) -> list[str]:
         place = "" if schema is None else f" IN {_quoted(schema)}"
@@ -77,6 +81,23 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
             if _state(error) == _NO_TABLE:
                 raise exc.NoSuchTableError(".".join(parts)) from error
             raise
+
+
+class _Answer:
+    """The server's answer to a failed statement; its text is the message, without the stack."""
+
+    def __init__(self, answer: Any) -> None:
+        self.status = answer.status
+
+    def __repr__(self) -> str:
+        return f"{self.status.errorMessage} (SQLSTATE {self.status.sqlState})"
+
+
+def _show_message_first(error: Exception) -> None:
+    """PyHive's errors show the server's whole answer, with eighty lines of Java before its end."""
+    answer = error.args[0] if error.args else None
+    if getattr(getattr(answer, "status", None), "errorMessage", None):
+        error.args = (_Answer(answer), *error.args[1:])
 
 
 def _rows(connection: Any, statement: str) -> list[Any]:

@@ -273,11 +273,14 @@ def refuse_taken(
                 "it, or say CREATE SIEVE INDEX IF NOT EXISTS",
             )
         if key is not None:
-            other = "a dropped column" if info.column_of(key) is None else spelled(info.name_of(key))
+            other = (
+                "a dropped column" if info.column_of(key) is None else spelled(info.name_of(key))
+            )
             raise InvalidInputError(
                 "SIEVE_INDEX_EXISTS",
-                f"table {info.label} has an index {one.name} already, which is on {other}; give "
-                f"the one on {spelled(one.column.path)} another name, or DROP that index first",
+                f"table {info.label} has an index {one.name} already, which is on {other}; say "
+                f"CREATE SIEVE INDEX <another name> ON ... for the one on "
+                f"{spelled(one.column.path)}, or DROP that index first",
             )
     if len({one.name.lower() for one in wanted}) < len(wanted):
         raise InvalidInputError("SIEVE_INDEX_EXISTS", f"index {wanted[0].name} is asked for twice")

@@ -49,6 +49,7 @@ _ALIASES = {
     "--driver-class-path": "spark.driver.extraClassPath",
     "--driver-java-options": "spark.driver.extraJavaOptions",
 }
+_OWN_OPTIONS = {"--hudi", "--delta"}
 _SWITCHES = {"--verbose", "-v", "--supervise", "--version", "--usage-error", "--help", "-h"}
 
 
@@ -176,6 +177,9 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     Returns:
         The settings given by any of their names, ``--properties-file`` under that name; and the
         arguments to pass on, without those that are merged with Sieve's.
+
+    Raises:
+        InvalidInputError: an option of ``sieve`` stands behind one of spark-submit.
     """
     given: Settings = {}
     rest: list[str] = []
@@ -183,6 +187,11 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     while position < len(args):
         option, equals, inline = args[position].partition("=")
         joined = bool(equals) and option.startswith("--")
+        if stop_at_program and option in _OWN_OPTIONS:
+            raise InvalidInputError(
+                "SIEVE_INVALID_OPTION",
+                f"{option} stands before all other options: sieve submit {option} ... SCRIPT.py",
+            )
         takes_value = option.startswith("-") and option not in _SWITCHES
         if not takes_value and stop_at_program and not option.startswith("-"):
             break

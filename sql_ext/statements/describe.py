@@ -160,14 +160,13 @@ def describe_rows(
         yield "problem", index.problem
         yield "path", index.directory
         return
-    problem = unreadable
-    if isinstance(table, CatalogTable):
-        problem = dropped_column(table.info, index.manifest)
+    readable = table if unreadable is None and isinstance(table, CatalogTable) else None
+    problem = unreadable if readable is None else dropped_column(readable.info, index.manifest)
     if problem is not None:
         yield "problem", problem
     yield from _plain(index.manifest)
-    if extended and isinstance(table, CatalogTable):
-        yield from _extended(table, index, doing)
+    if extended and readable is not None:
+        yield from _extended(readable, index, doing)
 
 
 def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:

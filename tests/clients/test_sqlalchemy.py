@@ -31,6 +31,11 @@ try:
     seen.get_columns("nowhere")
 except exc.NoSuchTableError:
     missing = True
+try:
+    with engine.connect() as connection:
+        connection.exec_driver_sql("SHOW SIEVE INDEXES ON nowhere")
+except exc.DBAPIError as error:
+    refused = str(error.orig)
 with engine.connect() as connection:
     table = Table("t", MetaData(), autoload_with=connection)
     counted = connection.execute(select(func.count()).where(table.c.a < 10)).scalar()
@@ -46,6 +51,7 @@ print(json.dumps({
     "has": [seen.has_table(name) for name in ("t", "v", "nowhere")],
     "reflected": [index.name for index in table.indexes],
     "missing": missing,
+    "refused": refused,
     "counted": counted,
     "frame": frame["a"].tolist(),
 }))
@@ -105,7 +111,11 @@ def test_sqlalchemy_and_pandas(site: Site, release: str) -> None:
         for statement in tour("t")[:2]:
             cursor.execute(statement)
         cursor.execute(f"CREATE VIEW v AS SELECT * FROM {database}.t WHERE a = 7")
-    assert json.loads(run_python(release, _SCRIPT, str(site.thrift_port), database)) == {
+    seen = json.loads(run_python(release, _SCRIPT, str(site.thrift_port), database))
+    refused = seen.pop("refused")
+    assert refused.startswith("Error running query: [SIEVE_UNKNOWN_TABLE]")
+    assert "HiveThriftServerErrors" not in refused
+    assert seen == {
         "backend": "hive",
         "tables": ["t"],
         "elsewhere": ["t"],

@@ -134,6 +134,11 @@ def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
     command = launch.submit_command(inspect(spark_home), {}, script)
     assert command[-8:] == script
     assert _conf(command[:-8])["spark.jars"] == str(JAR)
+    theirs = launch.submit_command(inspect(spark_home), {}, ["job.py", "--delta"])
+    assert theirs[-2:] == ["job.py", "--delta"]
+    for given in (["-v", "--delta", "job.py"], ["--conf", "a=b", "--hudi", "job.py"]):
+        with pytest.raises(InvalidInputError, match="stands before all other options: sieve sub"):
+            launch.submit_command(inspect(spark_home), {}, given)
 
 
 @pytest.mark.usefixtures("shim")

@@ -64,7 +64,8 @@ class Commits:
     def __post_init__(self) -> None:
         self.info = TableInfo(
             identity=TableIdentity("spark_catalog", "d", "t", 0, ROOT), provider="hudi",
-            malformed=(), format_name="hudi", columns=(Column(("v",), "bigint"),), partition_columns=(), registrations={},
+            malformed=(), format_name="hudi", registrations={},
+            columns=(Column(("v",), "bigint"),), partition_columns=(),
             declared={}, fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "hudi x"},
             case_sensitive=False, corrupt_column="", database_location="", persistent=True,
             spark="4.1.4",
