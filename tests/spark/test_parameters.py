@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from spark_session import Lab
 
 QUERY = "SELECT * FROM t WHERE id ="
@@ -62,9 +61,9 @@ def test_a_parameter_without_a_value_is_named(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_execute_immediate(lab: Lab, spark: SparkSession) -> None:
+def test_execute_immediate(lab: Lab) -> None:
     """With and without USING."""
-    if spark.version < "4":
+    if lab.spark.version < "4":
         pytest.skip("Spark 3.5 has no EXECUTE IMMEDIATE")
     plain = lab.sql(f"EXPLAIN SIEVE {QUERY} 25L")
     assert lab.sql(f"EXECUTE IMMEDIATE 'EXPLAIN SIEVE {QUERY} ?' USING 25L") == plain
@@ -77,9 +76,9 @@ def version(lab: Lab) -> int:
 
 
 @pytest.mark.usefixtures("table")
-def test_statements_stand_in_blocks(lab: Lab, spark: SparkSession) -> None:
+def test_statements_stand_in_blocks(lab: Lab) -> None:
     """At each place of a block where a statement stands, and run when the block comes to it."""
-    if spark.version < "4.1":
+    if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE;"
     enable = "alter /* ; */ sieve index id_sieve ON t enable;"
