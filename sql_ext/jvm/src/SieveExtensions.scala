@@ -9,7 +9,8 @@ import org.apache.spark.sql.sieve.base.{Compat, Settings}
 import org.apache.spark.sql.sieve.catalog.DeclareLikeSource
 import org.apache.spark.sql.sieve.observe.{Audit, CatalogEvents, RecentScans, SieveTab}
 import org.apache.spark.sql.sieve.plan.{InstallJoinPruning, SieveFileIndex, SieveStrategy}
-import org.apache.spark.sql.sieve.statements.{FrontendGateway, FunctionRows, SieveKey, StatementParser, TableFunction}
+import org.apache.spark.sql.sieve.statements.{BindStatement, CreateIndexHint, FrontendGateway, FunctionRows, SieveKey}
+import org.apache.spark.sql.sieve.statements.{StatementParser, TableFunction}
 
 /** What `spark.sql.extensions` names: the list of all hooks that Sieve puts into a session. */
 class SieveExtensions extends (SparkSessionExtensions => Unit) {
