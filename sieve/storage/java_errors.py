@@ -45,9 +45,9 @@ def causes(error: BaseException) -> Iterator[Any]:
 
 def first_line(error: BaseException) -> str:
     """The first line of an error's message; of a Java exception's own, not of its stack."""
-    cause = next(causes(error), None)
-    text = str(error) if cause is None else str(cause.getMessage() or cause.toString())
-    return text.partition("\n")[0]
+    java = getattr(error, "java_exception", None)
+    text = str(error) if java is None else str(java.getMessage() or java.toString())
+    return text.strip().partition("\n")[0]
 
 
 def denied(error: BaseException) -> bool:
