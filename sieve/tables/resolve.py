@@ -10,7 +10,7 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from sieve.errors import InvalidInputError
-from sieve.storage.java_errors import conditions
+from sieve.storage.java_errors import conditions, first_line
 from sieve.tables import hudi
 from sieve.tables.formats import INDEXED, refuse_kind
 from sieve.tables.names import quoted
@@ -18,7 +18,8 @@ from sieve.tables.registered_info import registered_info_from
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
 
-_UNKNOWN_DATABASE: Final = frozenset({"SCHEMA_NOT_FOUND", "NO_SUCH_DATABASE"})
+_UNKNOWN: Final = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NO_SUCH_DATABASE"})
+"""Conditions of Spark that mean that there is no such table, or no such database."""
 
 
 def open_table(
@@ -103,20 +104,17 @@ def _refuse_unknown(error: Exception, driver: Any, session: Any, parts: Sequence
     """Raises InvalidInputError if Spark's error means that there is no such table or database."""
     found = conditions(error)
     database = parts[-2] if len(parts) > 1 else str(session.catalog().currentDatabase())
-    if found & _UNKNOWN_DATABASE:
-        hint = f"for there is no database {database}"
-    elif "TABLE_OR_VIEW_NOT_FOUND" not in found:
+    if not found & _UNKNOWN:
         return
-    else:
-        names = json.loads(driver.tables().names(session, database))
-        if parts[-1].lower() in (name.lower() for name in names):
-            raise InvalidInputError(
-                "SIEVE_UNKNOWN_TABLE",
-                f"{database}.{parts[-1]} is a view, and a table that it reads is not there: "
-                f"{str(error).partition(chr(10))[0]}",
-            ) from error
-        near = difflib.get_close_matches(parts[-1], names, n=3)
-        hint = f"did you mean {', '.join(near)}?" if near else "check its name and database"
+    names = json.loads(driver.tables().names(session, database))
+    if parts[-1].lower() in (name.lower() for name in names):
+        raise InvalidInputError(
+            "SIEVE_UNKNOWN_TABLE",
+            f"{database}.{parts[-1]} is a view, and a table that it reads is not there: "
+            f"{first_line(error)}",
+        ) from error
+    near = difflib.get_close_matches(parts[-1], names, n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else "check its name and database"
     raise InvalidInputError(
         "SIEVE_UNKNOWN_TABLE", f"there is no table {database}.{parts[-1]}; {hint}"
     ) from error

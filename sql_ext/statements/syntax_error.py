@@ -113,7 +113,7 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
 
 def _nearest_statement(text: str) -> str | None:
     """The statement that begins nearly as a text does."""
-    words = re.sub(r"\bOR\s+REPLACE\s+", "", text.upper()).split()
+    words = _words(text)
 
     def likeness(statement: str) -> float:
         typed = " ".join(words[: len(statement.split())])
@@ -157,9 +157,14 @@ def _hint(text: str, at: int, found: str, expected: set[str]) -> str:
     return ""
 
 
+def _words(text: str) -> list[str]:
+    """The words of a text in upper case, without OR REPLACE, which one statement can have."""
+    return re.sub(r"\bOR\s+REPLACE\s+", "", text.upper()).split()
+
+
 def _is_ours(before: str, expected: set[str]) -> bool:
     """Whether the words before the position already decide the statement."""
-    words = before.upper().split()
+    words = _words(before)
     return len(words) > 2 or (len(words) == 2 and words[1] != "SIEVE") or "QUERY" in expected
 
 

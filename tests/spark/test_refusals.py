@@ -55,7 +55,7 @@ REFUSED = [
     ("ON t (idd)", "UNKNOWN_COLUMN", "table refusals.t has no column idd; did you mean id"),
     ("ON t (st.b)", "UNKNOWN_COLUMN", r"has no column st.b; did you mean st.a"),
     ("ON t (zzzzzz)", "UNKNOWN_COLUMN", "has no column zzzzzz; it has id, s, arr"),
-    ("taken ON t (s)", "INDEX_EXISTS", "refusals.t has an index taken already; choose another"),
+    ("taken ON t (s)", "INDEX_EXISTS", r"t has an index taken already, which is on id; say"),
     ("TAKEN ON t (s)", "INDEX_EXISTS", "refusals.t has an index taken already"),
     ("ON t (id, ID)", "INDEX_EXISTS", "index id_sieve is asked for twice"),
     ("ON t (id) OPTIONS (eror = 1)", "UNKNOWN_OPTION",
