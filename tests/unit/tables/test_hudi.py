@@ -78,6 +78,9 @@ class Timeline:
     ) -> None:
         self.actions, self.written, self.archived = actions, partitions, archived
 
+    def history(self) -> Timeline:
+        return self
+
     def timeline(self) -> str:
         return json.dumps(self.actions)
 
@@ -189,6 +192,9 @@ class Slices:
         self.closed = 0
         self.appends: list[tuple[int, int]] = []
 
+    def history(self) -> Slices:
+        return self
+
     def slice(self, _number: int) -> str:
         if self._error:
             raise self._error
@@ -293,6 +299,9 @@ class Folders:
     def __init__(self, *there: str, listed: str | None = "[]", error: Exception | None = None):
         self._there, self._listed, self._error = there, listed, error
         self.asked: list[list[str]] = []
+
+    def history(self) -> Folders:
+        return self
 
     def path(self, uri: str) -> Any:
         own = SimpleNamespace(exists=lambda path: str(path.toString()) in self._there)

@@ -96,8 +96,10 @@ def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
     found = catalog_table(
         tmp_path,
         "delta",
-        commit=lambda: json.dumps({"table": "0b6c", "version": 4, "time_ms": 77}),
-        listSince=lambda version: json.dumps([[version + 1], ["file:/t/a", "file:/t/b"], LISTED]),
+        history=lambda: SimpleNamespace(
+            commit=lambda: json.dumps({"table": "0b6c", "version": 4, "time_ms": 77}),
+            listSince=lambda number: json.dumps([[number + 1], ["file:/t/a", "file:/t/b"], LISTED]),
+        ),
     )
     changed = found.changes("2025-03-01T12:00:00.000Z", Commit("0b6c", 3))
     assert changed == Changes(frozenset(), FILES, frozenset({"file:/t/a", "file:/t/b"}))
