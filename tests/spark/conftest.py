@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from spark_session import INTERPRETED, Lab
 
-# Spark reads by columns only into compiled code.
+# Spark reads columns in batches only into compiled code.
 COMPILED = {
     "test_arrow_jobs", "test_bugs_of_others", "test_hashes", "test_join_pruning",
     "test_key_function", "test_python_functions", "test_ranges", "test_reader_fingerprint",
@@ -20,7 +20,7 @@ their CPU time."""
 
 @pytest.fixture(scope="module", autouse=True)
 def interpreted(request: pytest.FixtureRequest, lab: Lab) -> Iterator[None]:
-    """Sets whether the module's queries are interpreted."""
+    """Sets whether Spark interprets the module's queries instead of compiling them."""
     if request.module.__name__.rpartition(".")[2] in COMPILED:
         yield
         return

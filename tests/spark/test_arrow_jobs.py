@@ -1,4 +1,4 @@
-"""What a build's tasks leave to the next task of their Python worker."""
+"""Tests what the tasks of a build leave to the next task of the same Python worker."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SCHEMA = "rereading INT, frozen INT, module STRING"
 
 
 def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of Spark's archives none is read again before a task, and what is in them can be imported."""
+    """A task can import modules from Spark's archives, and reads no archive a second time."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
 
-    # Inside, so that it is sent whole: workers do not have this module.
+    # The function stands inside the test so that Spark sends its code: workers lack this module.
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         list(batches)
         kinds = [type(importer) for importer in sys.path_importer_cache.values()]
-        # Of an archive, and never imported before the first of these tasks.
+        # The module lies in an archive, and no code imports it before the first of these tasks.
         sys.modules.pop("pyspark.ml.linalg", None)
         module = importlib.import_module("pyspark.ml.linalg")
         yield pa.RecordBatch.from_pydict(
@@ -39,7 +39,7 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
         )
 
     tasks = [map_batches(lab.spark.range(0, 1, 1, 1), look, SCHEMA).collect()[0] for _ in range(8)]
-    # What is left is Python's own library and what builds were sent: small, or not there at all.
+    # The archives that remain are Python's library and the code of builds: small or absent.
     assert tasks[-1].rereading <= 3
     assert tasks[-1].frozen > 0
     assert tasks[-1].module.endswith("pyspark.zip")
@@ -48,7 +48,7 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
 def test_batches_of_bounded_values_have_no_limit_of_bytes(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of whole strings keep it, and so does the user's session, for all else."""
+    """Batches of unbounded strings keep the byte limit; the user's session keeps its setting."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     limit = "spark.sql.execution.arrow.maxBytesPerBatch"
 

@@ -1,4 +1,4 @@
-"""Rows that other systems' skipping has lost, as their issue threads tell: none is lost here."""
+"""Bugs by which other systems' data skipping lost rows: Sieve loses none of these rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAN = "double('NaN')"
 
 @pytest.fixture(scope="module")
 def odd(lab: Lab) -> Iterator[Lab]:
-    """Doubles with NaN, both zeros and NULL in six files; a string and a number beside them."""
+    """Six files of doubles with NaN, both zeros and NULL, beside a string and a number column."""
     with lab.database("odd"):
         lab.sql("CREATE TABLE t (d DOUBLE, s STRING, plain INT) USING parquet")
         for number, values in enumerate(
@@ -43,7 +43,7 @@ def odd(lab: Lab) -> Iterator[Lab]:
     ],
 )  # fmt: skip
 def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: int) -> None:
-    """apache/hudi#18754: one NaN made 0 the least and greatest; rows of other files were lost."""
+    """apache/hudi#18754: one NaN made 0 the minimum and maximum; other files' rows were lost."""
     odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
 
 
@@ -57,7 +57,7 @@ def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: i
     ],
 )  # fmt: skip
 def test_nan_under_not_and_in(odd: Lab, predicate: str) -> None:
-    """ClickHouse#107074, #116927, #121481: bounds were negated as if every value compared."""
+    """ClickHouse#107074, #116927, #121481 negated bounds as if every value could be compared."""
     odd.check(f"SELECT * FROM t WHERE {predicate}")
 
 
@@ -72,36 +72,36 @@ def test_nan_under_not_and_in(odd: Lab, predicate: str) -> None:
 def test_a_filter_on_a_column_without_index_beside_one_with(
     odd: Lab, predicate: str, files: int
 ) -> None:
-    """apache/hudi#10389: such a filter gave nothing at all."""
+    """apache/hudi#10389: a filter on a column without an index returned no rows."""
     odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
 
 
 @pytest.mark.parametrize(
     ("query", "files"),
     [
-        # ClickHouse#114812: NULL and NaN were compared with the bound as if they were numbers.
+        # ClickHouse#114812 compared NULL and NaN with the bound as if they were numbers.
         ("SELECT d, s FROM t ORDER BY d NULLS FIRST, s LIMIT 3", 3),
         ("SELECT d, s FROM t ORDER BY d NULLS LAST, s LIMIT 3", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS LAST, s LIMIT 2", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS FIRST, s LIMIT 3", 4),
-        # ClickHouse#114073: a filter that the bound did not know of left no row.
+        # ClickHouse#114073: a filter that the bound did not take into account left no row.
         ("SELECT d, s FROM t WHERE plain > 2 ORDER BY d NULLS LAST, s LIMIT 1", 6),
         ("SELECT d, s FROM t WHERE s > 's2' ORDER BY d NULLS LAST, s LIMIT 1", 3),
-        # datafusion#22554: the rows were bounded before DISTINCT.
+        # datafusion#22554 applied the bound before DISTINCT.
         ("SELECT DISTINCT d FROM t ORDER BY d NULLS FIRST LIMIT 1", 6),
-        # datafusion#23684: a group of NULLs vanished.
+        # datafusion#23684 lost a group of NULLs.
         ("SELECT s, max(d) FROM t GROUP BY s ORDER BY 2 NULLS FIRST, 1 LIMIT 2", 6),
-        # datafusion#16464: further columns were not compared.
+        # datafusion#16464 did not compare the second and later columns of the order.
         ("SELECT d, s, plain FROM t ORDER BY s DESC, d, plain LIMIT 2", 1),
     ],
 )
 def test_first_rows(odd: Lab, query: str, files: int) -> None:
-    """A bound for the first rows of an order left out some of them."""
+    """A bound for the first rows of an order keeps all of these rows."""
     odd.check(query, at_most=files)
 
 
 def test_the_rows_of_a_deleted_file_bound_nothing(lab: Lab) -> None:
-    """ClickHouse#107309: deleted rows had the greatest key, and the others were left out."""
+    """ClickHouse#107309: deleted rows had the greatest key, and the query lost other rows."""
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -116,9 +116,9 @@ def test_the_rows_of_a_deleted_file_bound_nothing(lab: Lab) -> None:
 
 
 def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
-    """apache/hudi#18792: absent statistics were kept as "all NULL", and the files skipped.
+    """apache/hudi#18792 stored absent statistics as "all NULL" and skipped the files.
 
-    Of files written without statistics, and of such as lack a column that was added later.
+    The table has files without statistics, and files that lack a column added later.
     """
     with lab.database("no_statistics"):
         lab.sql(
@@ -138,10 +138,11 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
 
 
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
-    """apache/hudi#7032, and a zone map that forgot its last partial stripe: a wrong maximum.
+    """apache/hudi#7032 computed a wrong maximum; another zone map forgot its last partial stripe.
 
-    Small row groups, a number of keys that no block divides, long strings whose bounds Parquet
-    cuts short, among them ones that end in the greatest character.
+    The table has small row groups, a number of keys that no block size divides, and long strings.
+    Parquet cuts the bounds of long strings short; some of the strings end in the greatest
+    character.
     """
     with lab.database("maximum"):
         lab.sql(
@@ -163,7 +164,7 @@ def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_NTZ"])
 def test_microseconds_above_the_last_whole_millisecond(lab: Lab, kind: str) -> None:
-    """delta-kernel-rs#1003, delta#7444: a maximum cut to milliseconds lay below the true one."""
+    """delta-kernel-rs#1003, delta#7444: a maximum cut to milliseconds was below the true one."""
     with lab.database("micros"):
         lab.sql(
             f"CREATE TABLE t USING parquet AS SELECT id, CAST(timestamp_micros(1700000000000000 "
@@ -179,12 +180,12 @@ def test_microseconds_above_the_last_whole_millisecond(lab: Lab, kind: str) -> N
 
 
 def test_offsets_with_seconds(lab: Lab) -> None:
-    """delta#5568, #6080: zone offsets were cut to minutes, so that bounds were off by seconds."""
+    """delta#5568, #6080 cut zone offsets to minutes, so that bounds were off by seconds."""
     with (
         lab.database("offsets"),
         lab.setting("spark.sql.session.timeZone", "Africa/Monrovia"),
     ):
-        # Monrovia was 44 minutes and 30 seconds behind UTC, until 1972.
+        # Monrovia was 44 minutes and 30 seconds behind UTC until 1972.
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, TIMESTAMP '1960-01-15 12:00:00' + "
             "make_interval(0, 0, 0, 0, 0, 0, id) AS ts FROM range(0, 40, 1, 4)"
@@ -199,9 +200,9 @@ def test_offsets_with_seconds(lab: Lab) -> None:
 
 
 def test_a_name_that_is_used_again(lab: Lab) -> None:
-    """ClickHouse#121171: an index of an old name read what its predecessor had left.
+    """ClickHouse#121171: an index with a reused name read the files of the dropped index.
 
-    Sessions that have used the old index, of another column or another type, use it no more.
+    Sessions that have used the old index, of another column or type, stop using the old index.
     """
     with lab.database("reused"):
         lab.sql(
@@ -220,7 +221,7 @@ def test_a_name_that_is_used_again(lab: Lab) -> None:
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT concat('5', id) AS b FROM range(0, 40, 1, 4)"
         )
-        # Spark itself keeps the old table's files in this session until it is told.
+        # Spark keeps the old table's files in this session until REFRESH TABLE.
         session.sql("REFRESH TABLE t")
         session.check("SELECT * FROM t WHERE b = '57'", exactly=4)
         lab.sql("CREATE SIEVE INDEX x ON t (b)")

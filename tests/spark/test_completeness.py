@@ -1,4 +1,4 @@
-"""A build that might have seen less than a query would: it fails, or leaves that file out."""
+"""A build that may see fewer rows than a query fails, or leaves the file out of the index."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def data_files(lab: Lab, table: str, kind: str) -> list[Path]:
 
 
 def indexes_below(lab: Lab, table: str) -> list[Path]:
-    """What lies in the root of the table's database."""
+    """The entries in the root folder of the table's database."""
     root = location(lab, table).parent / ".sieve"
     return list(root.iterdir()) if root.exists() else []
 
 
 def cut(path: Path) -> None:
-    """Lose the second half, and with it Parquet's and ORC's table of contents."""
+    """Remove the file's second half, which holds the footer of Parquet and ORC."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
 
 def scramble(path: Path) -> None:
-    """Keep both ends, lose what is between."""
+    """Keep both ends of the file and overwrite the middle."""
     data = path.read_bytes()
     path.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
 
@@ -59,7 +59,7 @@ def scramble(path: Path) -> None:
 def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
     lab: Lab, kind: str, damage: Callable[[Path], None]
 ) -> None:
-    """A session may ignore corrupt files, a build may not: it names the file and leaves nothing."""
+    """A session may ignore corrupt files, but a build fails, names the file and leaves no index."""
     with lab.database("corrupt"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT id, concat('some text ', id) s "
@@ -81,7 +81,7 @@ def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
 
 
 def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: Lab) -> None:
-    """The table's own option is for queries as the session's is."""
+    """A build sets aside ignoreCorruptFiles as an option of the table, too."""
     with lab.database("corrupt_option"):
         lab.sql(
             "CREATE TABLE t USING parquet OPTIONS (ignoreCorruptFiles 'true', "
@@ -98,7 +98,7 @@ def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: La
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_a_torn_archive_of_text_fails_the_build(lab: Lab, kind: str) -> None:
-    """A gzip file cut short is an error, not a shorter file."""
+    """A gzip file that was cut short is an error, not a shorter file."""
     with lab.database("torn"):
         lab.sql(
             f"CREATE TABLE t USING {kind} OPTIONS (compression 'gzip') AS "
@@ -116,7 +116,7 @@ def test_a_torn_archive_of_text_fails_the_build(lab: Lab, kind: str) -> None:
 
 
 def test_a_missing_file_is_not_passed_over_by_a_build(lab: Lab) -> None:
-    """A partition's file that is gone by the time of the build is gone from its listing as well."""
+    """A build fails if a listed file of a partition is missing."""
     with lab.database("missing"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         with lab.setting("spark.sql.files.ignoreMissingFiles", "true"):
@@ -134,7 +134,7 @@ def test_a_missing_file_is_not_passed_over_by_a_build(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "json"])
 def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
-    """Absence of rows is no proof: what reads as empty today may be a reader that saw nothing."""
+    """An index never skips a file that seems empty: the reader may have failed to see its rows."""
     with lab.database("rowless"):
         lab.sql(f"CREATE TABLE t (id BIGINT) USING {kind}")
         lab.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
@@ -143,7 +143,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
         lab.spark.range(0, 10, 1, 2).where("id < 0").write.mode("append").format(kind).save(
             str(location(lab, "nothing"))
         )
-        # Spark itself does not open files of no bytes.
+        # Spark does not open files of zero bytes.
         rowless = [path for path in data_files(lab, "nothing", kind) if path.stat().st_size]
         for path in rowless:
             shutil.copyfile(path, folder / f"empty-{path.name}")
@@ -160,7 +160,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
 def test_a_count_that_differs_leaves_the_file_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
-    """Rows seen with the column against rows counted without it: only equality proves."""
+    """A build trusts a file if the row counts with and without the indexed column are equal."""
     honest = column_profile._row_counts
 
     def counts(*args: Any) -> np.ndarray[Any, Any]:
@@ -204,7 +204,7 @@ MALFORMED = {
 def test_malformed_text_gives_the_same_rows_in_every_projection(
     lab: Lab, tmp_path: Path, kind: str, mode: str, corrupt: str
 ) -> None:
-    """Which rows there are, and which values are NULL, changes with the columns that are read."""
+    """In malformed text, the columns that a query reads decide its rows and their NULLs."""
     for number in range(FILES):
         shifted = MALFORMED[kind]
         for digit in "56789":
@@ -229,7 +229,7 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
 
 
 def test_csv_with_stray_quotes_beside_other_columns_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """Spark reads another text in column a alone than beside b: an index would lose that row."""
+    """Spark reads column a alone differently than a beside b: an index would lose that row."""
     (tmp_path / "1.csv").write_text('"\\ x,x,,,"""1 \n#a\n"')
     with lab.database("quotes"):
         lab.sql(

@@ -1,4 +1,4 @@
-"""CREATE, and the queries it makes cheaper."""
+"""CREATE SIEVE INDEX, and the queries that read fewer files because of the index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from spark_session import Lab
 
 
 def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
-    """A key that lies in one file of ten is found by reading that file alone."""
+    """A query for a key in one of ten files reads only that file."""
     with lab.database("first"):
         lab.spark.range(0, 10000, 1, 10).selectExpr("id", "id % 7 AS r").write.saveAsTable("t")
         (row,) = lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
@@ -22,20 +22,20 @@ def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
 
 
 def test_a_misspelt_statement_fails_in_our_words(lab: Lab) -> None:
-    """A SIEVE statement that does not parse raises Spark's own kind of error, with a caret."""
+    """A SIEVE statement that does not parse raises Spark's ParseException, with a caret."""
     with pytest.raises(AnalysisException, match=r"(?s)SIEVE_SYNTAX_ERROR.*INDX.*\^"):
         lab.sql("CREATE SIEVE INDX ON t (id)")
 
 
 def test_long_blanks_and_comments_before_a_statement_are_no_burden(lab: Lab) -> None:
-    """Generated SQL that begins with thousands of blanks or comments is parsed as ever."""
+    """The parser accepts statements that begin with thousands of blanks or comments."""
     assert lab.sql(" " * 20_000 + "SELECT 1") == [(1,)]
     assert lab.sql("-- generated\n" * 20_000 + "SELECT 2") == [(2,)]
     assert lab.sql("-- generated\n" * 20_000 + "SHOW SIEVE INDEXES IN default") == []
 
 
 def test_long_and_deep_filters(lab: Lab) -> None:
-    """A chain of hundreds prunes; AND and OR nested past what is asked of an index are read."""
+    """A chain of hundreds of conditions prunes; a filter nested too deep reads all files."""
     with lab.database("deep"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

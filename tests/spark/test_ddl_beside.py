@@ -1,4 +1,4 @@
-"""A user's own statements on a table, at the same time as its indexes are refreshed."""
+"""A user alters a table while its indexes are refreshed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALL = 20
 
 
 def play(lab: Lab, rounds: int) -> None:
-    """Refresh in one session while another adds columns, properties and rows; look at all of it."""
+    """Refresh in one session while another adds columns, properties and rows; then check all."""
     with lab.database("beside"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -22,7 +22,7 @@ def play(lab: Lab, rounds: int) -> None:
         other = Lab(lab.spark.newSession())
         other.sql("USE beside")
         failures: list[Exception] = []
-        # The user keeps pace with the refreshes, so that each of them has something beside it.
+        # The user keeps pace with the refreshes, so that each refresh has a concurrent statement.
         ahead = threading.Semaphore(3)
 
         def users() -> None:
@@ -36,7 +36,7 @@ def play(lab: Lab, rounds: int) -> None:
             except Exception as error:  # noqa: BLE001 - told by the other thread
                 failures.append(error)
 
-        # It waits for a refresh that may have failed.
+        # The user's thread waits for a refresh that may have failed.
         user = threading.Thread(target=users, daemon=True)
         user.start()
         refreshes = 0
@@ -61,11 +61,11 @@ def play(lab: Lab, rounds: int) -> None:
 
 
 def test_nothing_of_the_user_is_lost_nor_of_ours(lab: Lab) -> None:
-    """Neither undoes what the other has written of the table."""
+    """Neither the user nor Sieve undoes a change of the other to the table."""
     play(lab, ROUNDS)
 
 
 @pytest.mark.soak
 def test_nothing_is_lost_in_many_rounds(lab: Lab) -> None:
-    """The same, a thousand times."""
+    """A thousand rounds of concurrent ALTER and REFRESH lose no change."""
     play(lab, MANY)

@@ -1,4 +1,4 @@
-"""Indexes on strings and decimals whose first bytes say little: few files are read, none missed."""
+"""Queries on strings and decimals with a long common prefix read few files and lose no row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOST = "element_at(array('amber', 'bluebell', 'cobalt', 'deep-sea'), cast(id DIV
 
 @pytest.fixture(scope="module")
 def pages(lab: Lab) -> Iterator[Lab]:
-    """Pages of four hosts in their order, one in a hundred in a file of others; and odd ones."""
+    """Pages of four hosts in order, a hundredth of them in files of other hosts, and odd pages."""
     url = f"concat('https://www.', {HOST}, '.com/articles/', lpad(cast(id AS string), 8, '0'), '/')"
     with lab.database("pages"):
         lab.sql(f"""
@@ -54,11 +54,11 @@ def pages(lab: Lab) -> Iterator[Lab]:
     ],
 )
 def test_few_files_are_read_and_none_missed(pages: Lab, where: str, files: int) -> None:
-    """What shares 30 bytes, or 19 digits, is told apart, off the prefix and outside the window."""
+    """Codes distinguish values that share 30 bytes or 19 digits, also outside prefix and window."""
     pages.check(f"SELECT count(*), sum(row) FROM t WHERE {where}", at_most=files)
 
 
 @pytest.mark.parametrize("where", ["url != ''", "url LIKE '%9/'", "bin >= X''", "ticket > -1"])
 def test_predicates_that_keep_most_rows_miss_none(pages: Lab, where: str) -> None:
-    """Negations and open ranges widen, they never narrow."""
+    """Codes of negations and open ranges are rounded outwards, so that no row is lost."""
     pages.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")

@@ -1,4 +1,4 @@
-"""`sieve advise` on event logs that this Spark writes, with each codec, plain and rolling."""
+"""`sieve advise` reads event logs that Spark writes with each codec, plain and rolling."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUERIES = (
 
 @contextmanager
 def logged(lab: Lab, folder: Path, **settings: str) -> Iterator[None]:
-    """Writes the events within the block as Spark does with these settings of `spark.eventLog`."""
+    """Writes Spark's events within the block to a log, with these `spark.eventLog` settings."""
     jvm = lab.spark._jvm
     scala = lab.spark.sparkContext._jsc.sc()
     conf = jvm.org.apache.spark.SparkConf(False)
@@ -52,7 +52,7 @@ def logged(lab: Lab, folder: Path, **settings: str) -> Iterator[None]:
 
 
 def advised(folder: Path) -> Any:
-    """What the command says as JSON, which shows no constant."""
+    """The JSON output of the command, which contains no constant of a query."""
     result = CliRunner().invoke(cli.main, ["advise", "--event-log", str(folder), "--json"])
     assert result.exit_code == 0, result.output
     assert SECRET not in result.output
@@ -61,7 +61,7 @@ def advised(folder: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[None]:
-    """A table of ten files, and a small one."""
+    """Creates a table of ten files and a small table."""
     with lab.database("event_logs"):
         lab.sql(
             "CREATE TABLE orders USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, "
@@ -102,7 +102,7 @@ def test_the_queries_of_a_log(lab: Lab, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy"])
 def test_compressed_and_rolling_logs(lab: Lab, tmp_path: Path, codec: str) -> None:
-    """Each codec of Spark but LZF is read, in rolling folders, too."""
+    """`sieve advise` reads all codecs of Spark but LZF, also in rolling folders."""
     settings = {"compress": "true", "compression_codec": codec, "rolling_enabled": "true"}
     with logged(lab, tmp_path, **settings), lab.setting("spark.sieve.enabled", "false"):
         lab.sql(QUERIES[0])

@@ -1,4 +1,4 @@
-"""Executors in processes of their own, which may lack what a build needs."""
+"""Executors in separate processes, which may lack what a build needs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 class Python:
-    """What the executors start as their Python; their driver is the one of all tests here."""
+    """The command that executors start as their Python; the driver has the tests' own Python."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def becomes(self, command: str, it: Driver) -> None:
-        """From now on it is another; of the one before, no worker is left."""
+        """Replaces the executors' Python; no worker of the former Python remains."""
         self.path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.path.chmod(0o755)
         for executor in children(it.jvm, EXECUTOR):
@@ -39,19 +39,19 @@ class Python:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the driver writes."""
+    """The folder that the driver writes to."""
     return tmp_path_factory.mktemp("executors")
 
 
 @pytest.fixture(scope="module")
 def python(folder: Path) -> Python:
-    """That of the executors, which starts nothing yet."""
+    """The executors' Python, which starts nothing yet."""
     return Python(folder / "python")
 
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path, python: Python) -> Iterator[Driver]:
-    """A driver, with a table, and two executors, an hour off."""
+    """A driver with a table, and two executors whose clocks are an hour off."""
     (folder / "events").mkdir()
     conf = {
         "spark.master": "local-cluster[2,1,1024]",
@@ -70,7 +70,7 @@ def cluster(folder: Path, python: Python) -> Iterator[Driver]:
 
 
 def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path) -> None:
-    """CREATE says which interpreter of the executors lacks which packages; nothing is made."""
+    """CREATE names the executors' interpreter and the packages it lacks, and creates nothing."""
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     python.becomes(str(bare / "bin" / "python"), cluster)
@@ -82,9 +82,9 @@ def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path)
 
 
 def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Path) -> None:
-    """A run is not published where its writers do not see the driver's files.
+    """A build publishes no run if the executors do not see the driver's files.
 
-    Its files would be whole for the driver, which cannot know of others elsewhere.
+    To the driver, its own files of the run would look complete.
     """
     root = tmp_path / "root"
     root.mkdir()
@@ -106,10 +106,10 @@ def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Pa
 
 
 def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
-    """Executors of their own build an index; they are sent the code once, also to a new front end.
+    """Executors build an index; they receive the code once, also for a new front end.
 
-    Their time zone matters where a file's times are read in it, and only there. Every job of a
-    statement carries it, the probes of executors too.
+    The time zone of executors matters only where a build reads a file's times in it. Every job of a
+    statement carries the zone, including the probes of executors.
     """
     python.becomes(sys.executable, cluster)
     cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")

@@ -1,4 +1,4 @@
-"""Keys of a join by a job of their own: which sides give them, at what price, and which."""
+"""Join keys that Sieve fetches by a separate job: from which sides, and at what cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ JOB, SHARE = 32 << 20, 8
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """Ten files of a hundred keys, plain and in partitions; a dimension in three formats."""
+    """A fact table of ten files of a hundred keys, plain and partitioned.
+
+    A dimension in three formats.
+    """
     with lab.database("fetched"):
         fact = "SELECT id AS k, id % 7 AS v, lpad(id, 9, '0') AS s"
         lab.sql(f"CREATE TABLE fact USING parquet AS {fact} FROM range(0, 1000, 1, 10)")
@@ -52,7 +55,7 @@ def _plan(lab: Lab, query: str) -> str:
 
 
 def _gives(lab: Lab, build: str, fact: str = "fact") -> bool:
-    """Whether a side of a join gives its keys to the scan of a fact."""
+    """Whether a side of a join supplies its keys to the scan of a fact table."""
     plan = _plan(lab, f"SELECT v FROM ({build}) d LEFT JOIN {fact} f ON f.k = d.k")
     return "amongkeys" in plan
 
@@ -87,7 +90,7 @@ COLLATED = {
 
 
 def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
-    """A key that only the join's own run of it has would be a lost row."""
+    """A key that appears only when the join itself runs the side would be a lost row."""
     with star.settings(FETCHED):
         assert {kind for kind, build in AGAIN.items() if _gives(star, build)} == set(AGAIN)
         otherwise = OTHERWISE | ({} if star.spark.version.startswith("3.") else COLLATED)
@@ -95,7 +98,7 @@ def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
 
 
 def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
-    """Its blocks may be lost between the two runs; whose function it is made with nobody knows."""
+    """A cached block may be lost between the two runs; the functions of its plan are unknown."""
     dim = star.spark.table("dim")
     good = (
         dim.filter("attr = 7"),
@@ -126,7 +129,7 @@ def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
 
 @contextmanager
 def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
-    """Gives a table an empty file, with a length by which files and catalog have so many bytes."""
+    """Adds an empty file to a table, so that files and catalog report this size."""
     files = lab.files(table)
     large = files[0].with_name("large.parquet")
     large.touch()
@@ -150,7 +153,7 @@ def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
     ],
 )
 def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost: int) -> None:
-    """Of the scan's bytes: a job, and for each exchange the tables of the build side again."""
+    """The limit is an eighth of the scan's bytes; the cost is a job and the build side's tables."""
     with star.settings(AUTO), _of_size(star, "dim", 1 << 20):
         with _of_size(star, "fact", SHARE * (JOB + cost)):
             assert _gives(star, build)
@@ -219,7 +222,7 @@ def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
 
 
 def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
-    """Spark takes partitions without statistics for the largest table there is."""
+    """Spark takes partitions without statistics for the largest possible table."""
     build = "SELECT k FROM dim WHERE attr = 7"
     with star.settings(AUTO):
         assert not _gives(star, build, "parts")
@@ -230,7 +233,7 @@ def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
 
 
 def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
-    """They may be of any length."""
+    """Keys that no index uses may be of any length, so Sieve does not collect them."""
     query = (
         "SELECT v FROM fact f JOIN (SELECT k, attr, array(s) AS a FROM dim WHERE attr = 7) d "
         "ON f.v = d.attr AND f.k = d.k AND array(f.s) = d.a"
@@ -242,7 +245,7 @@ def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
 
 
 def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
-    """Read twice: in full for its keys, and for the join where it may have partners itself."""
+    """Spark reads such a side twice: in full for its keys, and pruned for the join."""
     query = (
         "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
         "LEFT JOIN fact f ON f.k = d.k LEFT JOIN parts g ON g.k = f.k"
@@ -262,7 +265,7 @@ def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
 
 
 def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str]:
-    """Of a query that may wait for ever; queue.Empty."""
+    """The rows of a query that may wait forever; raises queue.Empty after a minute."""
     answers: queue.Queue[Answer] = queue.Queue()
     with lab.settings(conf):
         threading.Thread(target=lambda: answers.put(lab.run(query)), daemon=True).start()
@@ -271,7 +274,7 @@ def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str
 
 @pytest.mark.parametrize("table", ["parts", "plain_parts"])
 def test_a_side_that_gives_keys_may_await_its_partitions(star: Lab, table: str) -> None:
-    """A query within that for keys would show the whole plan, and wait for its scans' locks."""
+    """The key query must not contain the whole plan, or it would wait for its scans' locks."""
     query = (
         f"SELECT p.k, f.v FROM {table} p FULL JOIN (SELECT * FROM parts WHERE k < 42) f "
         "ON p.k = f.k JOIN dim d ON p.p = d.attr AND d.k < 100"
@@ -286,7 +289,7 @@ def test_a_side_that_gives_keys_may_await_its_partitions(star: Lab, table: str) 
 
 
 def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
-    """Spark has 16 threads for all subqueries: those that await others would hold each of them."""
+    """Spark has 16 threads for subqueries: a subquery that awaits another one blocks a thread."""
     sums = (
         f"(SELECT sum(f.v) FROM fact f JOIN dim d ON f.k = d.k WHERE d.attr > {n})"
         for n in range(20)
@@ -304,7 +307,7 @@ def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
 
 
 def test_texts_outlive_their_rows(star: Lab) -> None:
-    """Spark gives the next row of a task in the memory of the one before."""
+    """Sieve copies text keys: Spark reuses the memory of a row for the next row of a task."""
     query = (
         "SELECT d.s, f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.s = d.s"
     )
@@ -321,7 +324,7 @@ def test_texts_outlive_their_rows(star: Lab) -> None:
     ],
 )
 def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> None:
-    """Of more keys, or longer ones, than are kept, whichever tasks have seen them."""
+    """Ranges cover all keys, however many, long or scattered over tasks the keys are."""
     if star.spark.version.startswith("3."):
         pytest.skip("a column is made of an expression in another way")
     from pyspark.sql.classic.column import Column

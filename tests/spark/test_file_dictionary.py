@@ -1,4 +1,4 @@
-"""The driver's dictionary of files: hashes in arrays, against a plain dictionary."""
+"""Compares the driver's dictionary of files, hashes in arrays, with a plain dictionary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MASK = (1 << 64) - 1
 
 
 def siphash(data: bytes) -> tuple[int, int]:
-    """SipHash-2-4 with 128 bits, as its authors describe it: the two words of the result."""
+    """SipHash-2-4 with 128 bits as its authors describe it, as two words."""
     low, high = (int.from_bytes(KEY[k : k + 8], "little") for k in (0, 8))
     v = [low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D ^ 0xEE]
     v += [low ^ 0x6C7967656E657261, high ^ 0x7465646279746573]
@@ -52,7 +52,7 @@ def siphash(data: bytes) -> tuple[int, int]:
 
 
 def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
-    """Its authors' example of an empty text, and texts of any length."""
+    """The hash of an empty text equals the authors' example; other texts have any length."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     words = [int.from_bytes(KEY[k : k + 8], "little", signed=True) for k in (0, 8)]
     draw = random.Random(4)
@@ -68,7 +68,7 @@ def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 200])
 def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) -> None:
-    """Files of few paths, lengths and times, so that many differ in one of them alone."""
+    """The files have few paths, lengths and times, so that many differ in one of the three."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     path_of = lab.spark._jvm.org.apache.hadoop.fs.Path
     draw = random.Random(n + cut)
@@ -99,7 +99,7 @@ def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) 
 
 
 def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
-    """Who knew it could name files so that one is taken for another."""
+    """Without a secret, an attacker could name two files so that their hashes are equal."""
     sieve, path = lab.spark._jvm.org.apache.spark.sql.sieve, "file:/t/a"
     own = sieve.ask.FileDictionary.hash(lab.spark._jvm.org.apache.hadoop.fs.Path(path))
     open_ = sieve.base.SipHash(sieve.base.Hash(0, 0)).of(path.encode())
@@ -110,7 +110,7 @@ def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
     [], [0], [7] * 100, [3, 4], [1, 8, 2] * 50, [0, 2**31 - 1, 5], [0, 2**30, 1] * 3,
 ])  # fmt: skip
 def test_small_numbers_take_few_bits(lab: Lab, values: list[int]) -> None:
-    """Equal ones none; words of 64 bits hold whole numbers."""
+    """Packed equal numbers take no bits; 64-bit words hold whole numbers."""
     sieve, ints = lab.spark._jvm.org.apache.spark.sql.sieve, lab.spark._jvm.int
     array = lab.spark._sc._gateway.new_array(ints, len(values))
     for k, value in enumerate(values):
@@ -123,7 +123,7 @@ def test_small_numbers_take_few_bits(lab: Lab, values: list[int]) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 9, 300])
 def test_parts_of_files(lab: Lab, n: int) -> None:
-    """Ranges read and skipped, of the files of an answer and of no other."""
+    """Ranges to read and to skip belong to the files of an answer and to no other file."""
     sieve, draw = lab.spark._jvm.org.apache.spark.sql.sieve, random.Random(n)
     numbers = sorted(draw.sample(range(3 * n), n))
     cuts = [sorted(draw.sample(range(1, 2**40), draw.randint(1, 5))) for _ in numbers]
@@ -155,12 +155,12 @@ def test_parts_of_files(lab: Lab, n: int) -> None:
 
 
 def ranges_of(ranges: Any) -> list[tuple[int, int]]:
-    """First byte and end of each."""
+    """The first byte and the end of each range."""
     return [(ranges.apply(k).start(), ranges.apply(k).end()) for k in range(ranges.size())]
 
 
 def packed(known: list[tuple[str, int, int]], cuts: list[list[int]]) -> dict[str, Any]:
-    """Files as the front end sends them."""
+    """The files in the encoding of the front end."""
     paths, lengths, times = zip(*known, strict=True) if known else ((), (), ())
     columns = (lengths, times, [len(own) for own in cuts], [0] * len(known))
     flat = np.array([at for own in cuts for at in own], np.int64)

@@ -21,7 +21,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def _jobs(lab: Lab) -> int:
-    """Jobs that the driver has begun since its start."""
+    """The number of jobs that the driver has begun since its start."""
     return int(lab.spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
@@ -33,7 +33,7 @@ def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
 
 @pytest.mark.parametrize("predicate", ["k = 25", "k BETWEEN 15 AND 44", "k < 0", "k IN (1, 199)"])
 def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate: str) -> None:
-    """As many files as the query itself reads are kept, and all with matching rows among them."""
+    """`sieve_files` keeps as many files as the query reads, among them all with matching rows."""
     rows = lab.sql(f"SELECT * FROM sieve_files('{table}', '{predicate}')")
     kept = {path for path, kept, *_ in rows if kept}
     assert {reason for _, _, reason, *_ in rows} <= {MAY, SKIPPED}
@@ -45,7 +45,7 @@ def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate:
 
 
 def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
-    """No index on the column, one switched off, none at all: each file says so."""
+    """Each file has the reason: no index on the column, a disabled index, or no index at all."""
     assert _why(lab, table, "r = 3") == {(True, "no index used: no-predicate"): 10}
     assert _why(lab, table, "coalesce(k, 0) % 2 = 1") == {
         (True, "no index used: unsupported-predicate"): 10
@@ -60,7 +60,7 @@ def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
 
 
 def test_stale_files_say_so(lab: Lab, table: str) -> None:
-    """A file that came after the build, and one that was changed, are kept for that reason."""
+    """A file written after the build and a changed file are kept, each with its reason."""
     lab.sql(f"CREATE TABLE stale USING parquet AS SELECT * FROM {table} WHERE k < 60")
     before = {Path(path.removeprefix("file:")) for (path,) in lab.sql(
         "SELECT DISTINCT _metadata.file_path FROM stale"
@@ -77,7 +77,7 @@ def test_stale_files_say_so(lab: Lab, table: str) -> None:
 
 
 def test_spark_s_own_pruning_is_told(lab: Lab, table: str) -> None:
-    """Files of other partitions, and all where the predicate can be seen to be never true."""
+    """The reason names Spark's own pruning for other partitions and for false predicates."""
     lab.sql(
         f"CREATE TABLE parted USING parquet PARTITIONED BY (p) AS SELECT k, k % 2 AS p FROM {table}"
     )
@@ -94,7 +94,7 @@ def test_spark_s_own_pruning_is_told(lab: Lab, table: str) -> None:
 
 
 def test_a_subquery_s_scans_are_not_the_table_s(lab: Lab, table: str) -> None:
-    """Of a predicate with a subquery over the same table, only the outer scan is told."""
+    """If a predicate has a subquery over the same table, the rows are about the outer scan only."""
     assert _why(lab, table, "k < 40 AND k IN (SELECT k FROM t WHERE k = 199)") == {
         (True, MAY): 2,
         (False, SKIPPED): 8,
@@ -116,7 +116,7 @@ def test_a_subquery_s_scans_are_not_the_table_s(lab: Lab, table: str) -> None:
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str) -> None:
-    """A predicate that is none, an unknown table, a view: told, in Sieve's conditions."""
+    """An invalid predicate, an unknown table and a view fail with Sieve's error conditions."""
     lab.sql("CREATE OR REPLACE VIEW v AS SELECT * FROM t")
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_files({arguments})")
@@ -145,7 +145,7 @@ def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str)
 def test_a_function_tells_what_the_statement_tells(
     lab: Lab, table: str, function: str, statement: str
 ) -> None:
-    """The same rows under the same names, without a job; what is planned is not run."""
+    """Function and statement give the same rows and names without a job, and run no query."""
     said = lab.spark.sql(statement)
     before = _jobs(lab)
     told = lab.spark.sql(f"SELECT * FROM {function}")
@@ -158,7 +158,7 @@ def test_a_function_tells_what_the_statement_tells(
 
 @pytest.mark.usefixtures("table")
 def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
-    """They are relations like others; a permanent view of one is refused, as of any extension."""
+    """The functions join like other relations; Spark refuses a permanent view of one."""
     joined = lab.sql(
         "SELECT i.index, v.change, d.value FROM sieve_indexes() i JOIN sieve_versions('t') v "
         "ON i.index = v.index CROSS JOIN sieve_describe('t', 'i') d WHERE d.property = 'files' "
@@ -187,14 +187,14 @@ def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
     ],
 )
 def test_a_wrong_question_says_what_is_wrong(lab: Lab, call: str, problem: str) -> None:
-    """What cannot be told is refused in the statement's words."""
+    """A function refuses a wrong argument in the words of the statement."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM {call}")
 
 
 @pytest.mark.usefixtures("table")
 def test_functions_in_queries_that_are_planned_wait_for_no_thread_of_theirs(lab: Lab) -> None:
-    """More questions at once than there are threads, each of which asks another one; no deeper."""
+    """More calls than threads run at once, and each of them calls one other function."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

@@ -1,4 +1,4 @@
-"""Indexes follow their tables: dropped, renamed, moved, written to, made anew."""
+"""An index follows its table when the table is dropped, renamed, moved, written or replaced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_session import Lab
 
 
 def soon(what: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait for what happens in the background; fail where it does not."""
+    """Wait until a background task has made a condition true; fail after the given seconds."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it did not happen"
@@ -18,7 +18,7 @@ def soon(what: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def create(lab: Lab, table: str = "t") -> Path:
-    """Four files of ten keys, and an index; its folder."""
+    """Create a table of four files of ten keys, and an index; return the index's folder."""
     lab.sql(f"CREATE TABLE {table} USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id)")
     return folder(lab, table)
@@ -31,18 +31,18 @@ def folder(lab: Lab, table: str = "t") -> Path:
 
 
 def reads(lab: Lab, query: str) -> int:
-    """Files that a query would read."""
+    """The files that a query would read."""
     return int(lab.explain(query)[0]["files_read"])
 
 
 def version(lab: Lab, table: str = "t") -> int:
-    """Number of the index's version; 0 where there is none."""
+    """The version number of the index, or 0 if there is no version."""
     shown = lab.sql(f"SHOW SIEVE INDEXES ON {table}")
     return int(shown[0][7] or 0) if shown else 0
 
 
 def test_an_index_goes_with_its_table(lab: Lab) -> None:
-    """And with the database; those of other tables stay."""
+    """DROP TABLE and DROP DATABASE delete the indexes of dropped tables, and no other index."""
     with lab.database("dropping"):
         gone, stays = create(lab), create(lab, "u")
         lab.sql("DROP TABLE t")
@@ -54,7 +54,7 @@ def test_an_index_goes_with_its_table(lab: Lab) -> None:
 
 
 def test_an_index_goes_with_a_database_that_it_does_not_lie_in(lab: Lab, tmp_path: Path) -> None:
-    """Where spark.sieve.path holds the indexes of many databases."""
+    """spark.sieve.path may hold the indexes of many databases in one folder."""
     root = f"file:{tmp_path}"
     with (
         lab.setting("spark.sieve.path", root),
@@ -71,7 +71,7 @@ def test_an_index_goes_with_a_database_that_it_does_not_lie_in(lab: Lab, tmp_pat
 
 
 def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
-    """A managed table's files move with its name; the index goes on without being built again."""
+    """The files of a managed table move with its name; the index needs no rebuild."""
     with lab.database("renaming"):
         at = create(lab, "old_name")
         lab.check("SELECT * FROM old_name WHERE id = 5", exactly=1)
@@ -93,7 +93,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
 
 
 def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
-    """However fast: each ends up with its own table; REFRESH does not wait for the background."""
+    """However fast two tables swap names, each index ends up with its table, also by REFRESH."""
     with lab.database("swapping"):
         one, two = create(lab, "a"), create(lab, "b")
         for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
@@ -105,7 +105,7 @@ def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
 
 
 def test_an_index_follows_a_table_to_another_place(lab: Lab, tmp_path: Path) -> None:
-    """The files there are new to it, until it is refreshed."""
+    """The index treats the files at the new place as new until REFRESH."""
     with lab.database("moving"):
         at = create(lab)
         lab.sql(
@@ -122,7 +122,7 @@ def test_an_index_follows_a_table_to_another_place(lab: Lab, tmp_path: Path) -> 
 
 
 def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
-    """UNSET TBLPROPERTIES takes effect in open sessions; a copied property does nothing."""
+    """UNSET TBLPROPERTIES takes effect in open sessions; a copied property has no effect."""
     with lab.database("properties"):
         create(lab)
         ((_, value),) = [
@@ -142,13 +142,13 @@ def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
 
 
 def test_what_is_written_is_refreshed(lab: Lab) -> None:
-    """With spark.sieve.refresh.auto: after INSERT, OVERWRITE, insertInto and TRUNCATE."""
+    """spark.sieve.refresh.auto refreshes after INSERT, OVERWRITE, insertInto and TRUNCATE."""
     with lab.database("written"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
         for first in (40, 50, 60):
             lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
-        # Written while the first refresh ran, they were caught up with in few rounds.
+        # A few rounds of refresh include all rows written while the first refresh ran.
         assert version(lab) <= 4
         lab.spark.range(70, 80, 1, 1).write.insertInto("t")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
@@ -163,7 +163,7 @@ def test_what_is_written_is_refreshed(lab: Lab) -> None:
 
 
 def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
-    """With the option refresh = 'auto', though the session that writes does not ask for it."""
+    """The option refresh = 'auto' suffices, though the session that writes has no auto refresh."""
     with lab.database("asked"), lab.setting("spark.sieve.refresh.auto", "false"):
         create(lab)
         create(lab, "u")
@@ -188,7 +188,7 @@ def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
         lab.check("SELECT * FROM d WHERE id = 5", exactly=1)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (refresh = 'manual')")
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
-        # Writes are reported one after the other.
+        # The second write is reported after the first one.
         lab.sql("INSERT INTO d SELECT id FROM range(50, 60, 1, 1)")
         soon(lambda: reads(lab, "SELECT * FROM d WHERE id = 55") == 1)
         assert lab.facts()["files new"] == "1"
@@ -196,7 +196,7 @@ def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
 
 
 def test_what_is_written_before_a_rename_is_refreshed_after_it(lab: Lab) -> None:
-    """Whether the table has its new name before its refresh begins, while it runs, or after it."""
+    """The rename may happen before the refresh begins, while it runs, or after it."""
     with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab, "name_0")
         for k in range(3):
@@ -210,7 +210,7 @@ def test_what_is_written_before_a_rename_is_refreshed_after_it(lab: Lab) -> None
 
 
 def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> None:
-    """ADD and DROP PARTITION, a foreign location included, and LOAD DATA into a Hive table."""
+    """ADD and DROP PARTITION, also at a foreign location, and LOAD DATA into a Hive table."""
     for first in (40, 50):
         lab.spark.range(first, first + 10, 1, 1).write.parquet(f"{tmp_path}/{first}")
     with lab.database("partitions_written"), lab.setting("spark.sieve.refresh.auto", "true"):
@@ -235,7 +235,7 @@ def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> 
 
 
 def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
-    """DataFrame.saveAsTable in overwrite mode drops the table, and the property with it."""
+    """DataFrame.saveAsTable in overwrite mode drops the table, and with the table its property."""
     with lab.database("saved"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (budget = '2%')")
@@ -247,7 +247,7 @@ def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
 
 
 def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
-    """Though it has the name of an indexed one, in a database of the same name."""
+    """A table of another catalog may have the name of an indexed table and of its database."""
     catalog, kind = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
     other = {
         catalog: f"{kind}.JDBCTableCatalog",
@@ -261,7 +261,7 @@ def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
         with lab.setting("spark.sieve.refresh.auto", "true"):
             lab.sql("CREATE NAMESPACE other.following")
             lab.sql("CREATE TABLE other.following.t AS SELECT 1L AS id")
-            # Writes are reported one after the other.
+            # The second write is reported after the first one.
             lab.sql("INSERT INTO u VALUES (40)")
             soon(lambda: version(lab, "u") == 2)
         assert version(lab) == 1
@@ -269,7 +269,7 @@ def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
 
 
 def test_a_refresh_that_fails_says_so(lab: Lab) -> None:
-    """Its state tells why; queries go on; the next one that works clears it."""
+    """The index's state shows the error; queries go on; the next successful refresh clears it."""
     with lab.database("failing"), lab.setting("spark.sieve.refresh.auto", "true"):
         at = create(lab)
         (at / "intents").rename(at / "hidden")
@@ -292,12 +292,12 @@ SELECT = "SELECT id, named_struct('a b', id) AS s FROM range(0, 40, 1, 4)"
 
 
 def indexed(lab: Lab, table: str = "t") -> set[str]:
-    """Names of a table's indexes that are in use and current."""
+    """The names of a table's indexes that are in use and up to date."""
     return {row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}") if row[6] == "ready"}
 
 
 def test_a_table_declares_its_indexes(lab: Lab) -> None:
-    """They come back whenever the table is dropped and created, be it while they are built."""
+    """Declared indexes return when the table is dropped and created, even during their build."""
     both = {"id_sieve", "s_a b_sieve"}
     with lab.database("declared"), lab.setting("spark.sieve.refresh.auto", "true"):
         for run in range(3):
@@ -314,7 +314,8 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
         more.write.mode("append").saveAsTable("t")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 55") == 1)
         lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
-        # Spark makes the table anew without its properties: the indexes come back as any do.
+        # Spark creates the table again without its properties; declared indexes return all the
+        # same.
         soon(lambda: indexed(lab) == both)
         lab.spark.sql(SELECT).write.mode("overwrite").saveAsTable("t")
         soon(lambda: indexed(lab) == both)
@@ -322,7 +323,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
 
 
 def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
-    """Made by LIKE, of Hive, by a DataFrame, empty; with a wrong name, which fails no write."""
+    """The tables come from LIKE, Hive or a DataFrame, or are empty; a wrong name fails no write."""
     with lab.database("declared_kinds"), lab.setting("spark.sieve.refresh.auto", "true"):
         lab.sql(
             "CREATE TABLE t (id BIGINT) USING parquet TBLPROPERTIES ('sieve.columns' = 'id, idd')"
@@ -348,7 +349,10 @@ def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
 
 
 def test_declared_indexes_wait_for_a_refresh(lab: Lab) -> None:
-    """Without spark.sieve.refresh.auto one statement builds them all; a DROP takes one back."""
+    """Without spark.sieve.refresh.auto one REFRESH builds all declared indexes.
+
+    DROP undeclares one.
+    """
     with lab.database("declared_waiting"):
         lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")
         lab.check("SELECT * FROM t WHERE id = 5", exactly=4)

@@ -1,4 +1,4 @@
-"""Other ways to say what SIEVE statements say, and who they belong to."""
+"""Alternative forms of SIEVE statements, and whether Sieve or Spark handles them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ TABLE = "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 80
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[str]:
-    """Eight files in the order of ``id``."""
+    """Creates a table of eight files in the order of ``id``."""
     with lab.database("forms"):
         lab.sql(TABLE)
         yield "t"
 
 
 def _not_ours(lab: Lab, text: str) -> None:
-    """Spark refuses it, in words of its own."""
+    """Asserts that Spark refuses a text with an error of its own."""
     with pytest.raises(Exception) as refusal:  # noqa: PT011 - Spark's, which differ by version
         lab.sql(text)
     assert "SIEVE_" not in str(refusal.value)
@@ -31,7 +31,7 @@ def _point(lab: Lab, files: int) -> None:
 
 
 def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
-    """CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP, by name and by position."""
+    """Procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP, by name and by position."""
     (made,) = lab.sql(f"CALL sieve.create(table => '{table}', columns => 'id', budget => '2%')")
     assert made[0] == "id_sieve"
     _point(lab, 1)
@@ -59,7 +59,7 @@ def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_procedures_of_a_catalog_of_that_name_are_its_own(lab: Lab) -> None:
-    """Where there is a catalog ``sieve``, a call of its procedure is Spark's."""
+    """If a catalog ``sieve`` exists, Spark handles calls of its procedures."""
     lab.sql("CALL sieve.show_indexes()")
     with lab.setting("spark.sql.catalog.sieve", "no.such.Catalog"):
         _not_ours(lab, "CALL sieve.show_indexes()")
@@ -97,7 +97,7 @@ def test_indexes_by_the_words_of_other_systems(lab: Lab, table: str) -> None:
 
 
 def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> None:
-    """CREATE OR REPLACE: the old one serves until the new one is there, then its files go."""
+    """CREATE OR REPLACE uses the old index until the new one is ready, then deletes its files."""
     (made,) = lab.sql(f"CREATE OR REPLACE SIEVE INDEX i ON {table} (r)")
     assert made[:2] == ("i", 1)
     old = Path(lab.facts("i")["path"].removeprefix("file:"))
@@ -112,7 +112,7 @@ def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> No
     _point(lab, 1)
     assert not old.exists()
     second = Path(lab.facts("i")["path"].removeprefix("file:"))
-    # An index whose files are gone is replaced as well, and two at once.
+    # REPLACE also works on an index without files, and for two indexes at once.
     for file in second.rglob("*.json"):
         file.unlink()
     names = [row[0] for row in lab.sql("CALL sieve.create('t', 'id, r', replace => true)")]
@@ -136,14 +136,14 @@ def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> No
     ],
 )
 def test_near_misses_get_our_words(lab: Lab, typed: str, meant: str) -> None:
-    """What Spark cannot parse and is nearly one of ours is told what it may have meant."""
+    """Sieve suggests a statement for a text that Spark cannot parse and that resembles its own."""
     with pytest.raises(Exception, match=rf"SIEVE_SYNTAX_ERROR.*Did you mean {meant}\?"):
         lab.sql(typed)
 
 
 @pytest.mark.usefixtures("table")
 def test_other_mistakes_are_spark_s_to_tell(lab: Lab) -> None:
-    """Words that are not near to ours, and what Spark can parse, stay Spark's."""
+    """Spark handles texts that do not resemble a SIEVE statement, and texts that it can parse."""
     for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
         _not_ours(lab, text)
     lab.sql("CREATE VIEW seive AS SELECT 1 AS index")
@@ -151,7 +151,7 @@ def test_other_mistakes_are_spark_s_to_tell(lab: Lab) -> None:
 
 
 def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
-    """It fails with the reason an index was not used, unless there is none; EXPLAIN tells."""
+    """A query that requires an index fails with the reason, if any; EXPLAIN shows the reason."""
     lab.sql(f"CREATE SIEVE INDEX i ON {table} (id)")
     lab.sql("CREATE TABLE plain USING parquet AS SELECT * FROM t")
     query = "SELECT * FROM t WHERE id = 25"
@@ -161,7 +161,7 @@ def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
         for free in ("TABLE t", "SELECT * FROM t WHERE r = 3", "SELECT * FROM plain WHERE id = 25"):
             assert lab.run(free).rows
         assert lab.run(f"{query} AND {unsupported}").files == 1
-        # To the second Spark adds id IS NOT NULL, which an index takes and which skips nothing.
+        # Spark adds id IS NOT NULL to the second predicate; an index skips no file by it.
         for useless in (unsupported, "id % 2 = 5", "id = 25 OR id % 2 = 5"):
             with pytest.raises(Exception, match=r"SIEVE_REQUIRED.*forms.t.*unsupported-predicate"):
                 lab.run(f"SELECT * FROM t WHERE {useless}")

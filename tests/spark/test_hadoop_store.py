@@ -1,4 +1,4 @@
-"""The store contract through a real JVM, over a local folder; faults that its renames may meet."""
+"""The store contract through a real JVM, over a local folder, and faults of its renames."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.unit.storage.store_contract import PermissionsContract, StoreContract
 
 @pytest.fixture(scope="module")
 def jvm(lab: Lab) -> Any:
-    """That of the session."""
+    """The session's JVM."""
     return lab.spark._jvm
 
 
 @pytest.fixture
 def conf(jvm: Any) -> Any:
-    """A configuration in which file: has neither checksum files nor a shared instance."""
+    """A Hadoop configuration in which file: has neither checksum files nor a shared instance."""
     conf = jvm.org.apache.hadoop.conf.Configuration()
     conf.set("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
     conf.set("fs.file.impl.disable.cache", "true")
@@ -35,7 +35,7 @@ def conf(jvm: Any) -> Any:
 
 
 class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
-    """The contract but for atomic creates: Hadoop's local rename looks first and then leaps."""
+    """The store contract without atomic creates: Hadoop's local rename checks, then renames."""
 
     @pytest.fixture
     def store(self, jvm: Any, conf: Any) -> HadoopStore:
@@ -44,7 +44,7 @@ class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
 
     @pytest.fixture
     def folder(self) -> Iterator[str]:
-        """Its empty folder."""
+        """The store's empty folder."""
         with open_folder() as path:
             yield f"file:{path}"
 
@@ -53,7 +53,7 @@ class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
 def test_a_file_is_read_to_its_last_byte(
     jvm: Any, conf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
 ) -> None:
-    """In pieces, of which the last may be a single byte."""
+    """The store reads a file in pieces, of which the last may be a single byte."""
     monkeypatch.setattr(hadoop, "CHUNK", 4)
     (tmp_path / "f").write_bytes(bytes(range(length)))
     store = HadoopStore(jvm, conf, frozenset({"file"}))
@@ -61,7 +61,7 @@ def test_a_file_is_read_to_its_last_byte(
 
 
 def test_no_server(jvm: Any, conf: Any) -> None:
-    """A name node that does not answer is unavailable, and the error names the file."""
+    """A name node that does not answer raises UnavailableError with the file's name."""
     conf.set("ipc.client.connect.max.retries", "0")
     conf.set("dfs.client.retry.policy.enabled", "false")
     store = HadoopStore(jvm, conf)
@@ -72,7 +72,7 @@ def test_no_server(jvm: Any, conf: Any) -> None:
 
 
 class Contexts:
-    """Stands for the class FileContext; its rename plays a fault around the real one."""
+    """Stands for the class FileContext; injects a fault into the real rename."""
 
     def __init__(self, jvm: Any, fault: Exception, took_effect: bool) -> None:
         self._real = jvm.org.apache.hadoop.fs.FileContext
@@ -105,7 +105,7 @@ def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopSt
 
 @pytest.mark.parametrize("took_effect", [True, False])
 def test_lost_reply(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
-    """When the bridge fails in a rename the outcome is unknown, and a draft in doubt stays."""
+    """If the bridge fails in a rename, the outcome is unknown, and the draft file stays."""
     store = faulty(jvm, conf, Py4JNetworkError("cut"), took_effect)
     with pytest.raises(UnknownOutcomeError, match="cut"):
         store.create(f"file:{tmp_path}/f", b"x")
@@ -116,7 +116,7 @@ def test_lost_reply(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> N
 
 @pytest.mark.parametrize("took_effect", [True, False])
 def test_refused_repeat(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
-    """A name found taken is ours if the draft is gone: the client repeated its own success."""
+    """If the name is taken and the draft is gone, an earlier attempt of the client succeeded."""
     taken = jvm.org.apache.hadoop.fs.FileAlreadyExistsException("taken")
     store = faulty(jvm, conf, Py4JJavaError("", taken), took_effect)
     assert store.create(f"file:{tmp_path}/f", b"x") is took_effect
@@ -124,7 +124,7 @@ def test_refused_repeat(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) 
 
 
 def test_known_refusal(jvm: Any, conf: Any, tmp_path: Path) -> None:
-    """A rename that the rights forbid had no effect; the draft is removed."""
+    """A rename that permissions forbid had no effect; the store removes the draft."""
     denied = jvm.org.apache.hadoop.security.AccessControlException("no right")
     store = faulty(jvm, conf, Py4JJavaError("", denied), took_effect=False)
     with pytest.raises(UnavailableError, match="no right"):
@@ -133,7 +133,7 @@ def test_known_refusal(jvm: Any, conf: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_no_folder_is_told(jvm: Any, conf: Any, tmp_path: Path) -> None:
-    """By its name."""
+    """The error for a path that is no folder names the path."""
     store = HadoopStore(jvm, conf, frozenset({"file"}))
     (tmp_path / "f").touch()
     for call in (store.list, store.mkdirs):
@@ -142,7 +142,7 @@ def test_what_is_no_folder_is_told(jvm: Any, conf: Any, tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_taken_is_in_doubt_where_the_draft_cannot_be_asked(jvm: Any) -> None:
-    """The rename may have been ours: no reply to the draft's deletion tells."""
+    """The rename may have succeeded: the deletion of the draft gets no reply that would tell."""
     for lost in (Py4JNetworkError("cut"), Py4JJavaError("", jvm.java.io.IOException("cut"))):
 
         def delete(*_: object, lost: Exception = lost) -> bool:
@@ -156,7 +156,7 @@ def test_a_name_that_is_taken_is_in_doubt_where_the_draft_cannot_be_asked(jvm: A
 def test_a_draft_that_cannot_be_written_is_removed(
     jvm: Any, conf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool
 ) -> None:
-    """Whether the disk is full or the bridge fails."""
+    """A full disk or a failing bridge may prevent the write."""
     drafts: list[str] = []
 
     def write(_: object, fs: Any, draft: Any, __: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Hashes of values, as Spark makes them on executors and Python makes them of constants."""
+"""Compares the hashes that Spark computes on executors with Python's hashes of constants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNSCALED = sorted({sign * (edge + near) for edge in EDGES for near in (-1, 0) fo
 
 
 def spark_hashes(lab, values, data_type):
-    """What ``xxhash64(value)`` gives for each value, in their order, as unsigned words."""
+    """Spark's ``xxhash64(value)`` for each value, in their order, as unsigned words."""
     rows = list(enumerate(values))
     frame = lab.spark.createDataFrame(rows, f"n INT, value {data_type}").repartition(2)
     got = frame.selectExpr("n", "xxhash64(value) AS hash").orderBy("n").collect()
@@ -26,7 +26,7 @@ def spark_hashes(lab, values, data_type):
 
 
 def test_binary_hashes_like_spark(lab):
-    """Bytes of every length class of XXH64 hash to what Spark says, the empty one included."""
+    """Python hashes bytes of every length class of XXH64 as Spark does, also the empty value."""
     got = spark_hashes(lab, [bytearray(value) for value in BINARIES], "BINARY")
     assert np.array_equal(got, hash_bytes(BINARIES))
 
@@ -44,7 +44,7 @@ def test_text_hashes_like_spark(lab):
 
 
 def test_wide_decimals_hash_like_spark(lab):
-    """Decimals of 19 digits and more hash as Java's big integers, small and negative ones too."""
+    """Decimals of 19 digits and more hash as Java's BigInteger, also small and negative ones."""
     exact = Context(prec=60)
     for data_type, scale, digits in (
         ("DECIMAL(38,0)", 0, 38),
@@ -59,7 +59,7 @@ def test_wide_decimals_hash_like_spark(lab):
 
 
 def test_decimals_read_from_files_hash_by_their_columns_scale(lab, tmp_path):
-    """A decimal of a file of any format has its column's scale when Spark hashes it."""
+    """Spark hashes a decimal from a file of any format with its column's scale."""
     values = "VALUES (1.5), (-200), (0), (12345678901234567.25) AS t(v)"
     for source in ("parquet", "orc", "csv", "json"):
         path = str(tmp_path / source)

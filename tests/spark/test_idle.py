@@ -1,4 +1,4 @@
-"""Stop-loss: indexes that skip nothing are asked less and less often; rows are the same."""
+"""Scans use indexes that skip nothing less and less often, and return the same rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VAIN = "SELECT count(*) FROM t WHERE customer = {}"
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[None]:
-    """Ten files in the order of id, each with every customer but 10; indexes on both columns."""
+    """Ten files in order of id, each with every customer but 10, and an index on each column."""
     with lab.database("idle"):
         lab.spark.range(0, 200, 1, 10).selectExpr(
             "id", "if(id = 7, 10, id % 10) AS customer", "id % 3 AS plain"
@@ -23,7 +23,7 @@ def table(lab: Lab) -> Iterator[None]:
 
 
 def calls(lab: Lab, query: str, times: int) -> list[int]:
-    """Which of so many runs of a query, with other constants each time, asked the front end."""
+    """Which of several runs of a query, each with other constants, sent a prune request."""
     made = [asked(lab)]
     for n in range(times):
         answer = lab.run(query.format(n % 9 if "{}" in query else ""))
@@ -34,12 +34,12 @@ def calls(lab: Lab, query: str, times: int) -> list[int]:
 
 
 def asked(lab: Lab) -> int:
-    """How many prune requests there were."""
+    """The number of prune requests so far."""
     return status(lab, "prune_calls")
 
 
 def status(lab: Lab, counter: str, reason: str | None = None) -> int:
-    """A counter of the driver, without a query: it is read between any two scans."""
+    """A counter of the driver, read without a query so that no scan runs in between."""
     counters = json.loads(lab.spark._jvm.org.apache.spark.sql.sieve.ask.Counters.json())
     (value,) = (value for *key, value in counters if key == [counter, reason])
     return int(value)
@@ -52,7 +52,7 @@ def states(lab: Lab) -> dict[str, str]:
 
 @pytest.mark.usefixtures("table")
 def test_scans_in_vain_rest(lab: Lab) -> None:
-    """Eight ask, two rest, one asks, four rest, one asks, eight rest; a form that skips goes on."""
+    """Useless scans send 8 requests, skip 2, send 1, skip 4, send 1, skip 8; useful forms go on."""
     before = status(lab, "index_not_used", "idle")
     assert calls(lab, VAIN, 26) == [*range(8), 10, 15, 24]
     assert status(lab, "index_not_used", "idle") - before == 26 - 11
@@ -64,7 +64,10 @@ def test_scans_in_vain_rest(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_a_value_that_skips_wakes_its_form(lab: Lab) -> None:
-    """Once it is asked again; until then all files are read, and rows are the same."""
+    """A form of filter resumes at its next request that skips a file.
+
+    Until then all files are read.
+    """
     calls(lab, VAIN, 8)
     query = "SELECT count(*) FROM t WHERE customer = 10"
     assert [lab.run(query).files for _ in range(5)] == [10, 10, 1, 1, 1]
@@ -83,7 +86,7 @@ def test_a_value_that_skips_wakes_its_form(lab: Lab) -> None:
     ],
 )
 def test_a_changed_index_wakes_all_scans(lab: Lab, statement: str) -> None:
-    """The next scan asks, and SHOW says so."""
+    """The next scan after the change sends a request, and SHOW reports the index in use."""
     calls(lab, VAIN, 9)
     assert states(lab)["customer"] == "idle"
     lab.sql(statement)
@@ -94,7 +97,7 @@ def test_a_changed_index_wakes_all_scans(lab: Lab, statement: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_who_asks_always(lab: Lab) -> None:
-    """EXPLAIN, `sieve_files`, strict, require and audits do not rest."""
+    """EXPLAIN, `sieve_files`, strict, require and audits send a request in any case."""
     calls(lab, VAIN, 12)
     for setting, value in [("strict", "true"), ("require", "true"), ("audit.sample", "0.001")]:
         with lab.setting(f"spark.sieve.{setting}", value):
@@ -115,13 +118,19 @@ def test_who_asks_always(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_filters_on_other_columns_rest_too(lab: Lab) -> None:
-    """No index can take them, so asking is in vain; the indexes are not idle for that."""
+    """No index can serve these filters, so a request is useless.
+
+    This does not make indexes idle.
+    """
     assert calls(lab, "SELECT count(*) FROM t WHERE plain = {} OR plain < 5", 11) == [*range(8), 10]
     assert set(states(lab).values()) == {"ready"}
 
 
 def test_forms_differ_by_field_and_empty_listings_do_not_count(lab: Lab) -> None:
-    """Another field of the struct is another form; an absent partition teaches nothing."""
+    """Filters on two fields of a struct are two forms.
+
+    A scan of an absent partition counts for none.
+    """
     with lab.database("idle_forms"):
         lab.spark.range(0, 200, 1, 10).selectExpr(
             "named_struct('a', id % 10, 'b', id) AS s", "id"
@@ -141,7 +150,7 @@ def test_forms_differ_by_field_and_empty_listings_do_not_count(lab: Lab) -> None
 
 
 def test_an_index_that_lacks_files_does_not_rest(lab: Lab) -> None:
-    """It reads them for want of a REFRESH, which scans are to notice at once."""
+    """The index skips nothing because it needs a REFRESH; scans notice the REFRESH at once."""
     with lab.database("idle_stale"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

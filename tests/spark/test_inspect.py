@@ -1,4 +1,4 @@
-"""Pictures of indexes by `sieve_inspect`, and what `sieve inspect` says where it cannot draw."""
+"""Pictures of indexes by `sieve_inspect`, and the errors of `sieve inspect`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sql_ext.launcher.inspection import __main__ as inspection
 def test_what_cannot_be_drawn_is_told(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, index: str, problem: str
 ) -> None:
-    """An unknown table or index, or one without keys, ends the program in one line."""
+    """For an unknown table or index, or an index without keys, the program ends with one line."""
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     with lab.database("inspected"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT CAST(NULL AS INT) AS id, 'a' AS s")

@@ -1,4 +1,4 @@
-"""Joins and subqueries pick files by values that are known only while a query runs."""
+"""Joins and subqueries select files by values that are known only while a query runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JOIN = "SELECT fact.k, v, attr FROM fact JOIN dim ON fact.k = dim.k"
 def star(lab: Lab) -> Iterator[Lab]:
     """Forty files of a hundred keys each, ascending; a dimension of every twentieth key.
 
-    And as many files in four partitions.
+    A second fact table has as many files in four partitions.
     """
     with lab.database("joined"):
         lab.sql(
@@ -42,7 +42,7 @@ def star(lab: Lab) -> Iterator[Lab]:
 
 
 def _fact_files(frame: DataFrame) -> int:
-    """Files of `fact` that an executed query has read."""
+    """The files of `fact` that an executed query has read."""
     return sum(
         scan.metrics().apply("numFiles").value()
         for scan in scans(frame._jdf.queryExecution().executedPlan())
@@ -60,7 +60,7 @@ _ROWS: dict[str, Counter[str]] = {}
 
 
 def _without(lab: Lab, query: str) -> Counter[str]:
-    """The rows without Sieve, asked for once: they are the same however Spark plans the query."""
+    """The query's rows without Sieve, computed once: they are the same for every plan."""
     if query not in _ROWS:
         with lab.setting("spark.sieve.enabled", "false"):
             _ROWS[query], _ = _run(lab, query)
@@ -68,7 +68,7 @@ def _without(lab: Lab, query: str) -> Counter[str]:
 
 
 def _check(lab: Lab, query: str, files: int, conf: Mapping[str, str] | None = None) -> None:
-    """The rows are those without Sieve, and so many files of `fact` are read."""
+    """Asserts that the rows equal those without Sieve, and the number of files read of `fact`."""
     strict = {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"}
     with lab.settings(strict | (conf or {})):
         on, read = _run(lab, query)
@@ -88,15 +88,15 @@ MODES = {
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Each kind in the modes of its turn: one kind after another takes another turn.
+    """Pairs each kind of query with the modes of one turn; successive kinds take successive turns.
 
-    Whether a join gives keys is decided before Spark plans it in one way or the other;
-    tests/golden/joinkinds.sql has each kind of join in all of them.
+    Sieve decides whether a join supplies keys before Spark chooses the join's algorithm.
+    tests/golden/joinkinds.sql runs each kind of join in all modes.
     """
     return [(kind, mode) for n, kind in enumerate(kinds) for mode in turns[n % len(turns)]]
 
 
-# Keys 1540 and 3540, so files 15 and 35, have attr = 77.
+# The keys 1540 and 3540, in files 15 and 35, have attr = 77.
 PRUNED = {
     "inner": (f"{JOIN} WHERE attr = 77", 2),
     "inner, the fact on the right": (
@@ -186,7 +186,7 @@ UNPRUNED = {
 }  # fmt: skip
 
 
-# Joins that Spark can broadcast on no side whose keys may prune the other one.
+# In these joins, Spark can broadcast no side whose keys may prune the other side.
 OUTER = {
     "left": (
         "SELECT d.k, v FROM (SELECT * FROM dim WHERE attr = 77) d LEFT JOIN fact f ON d.k = f.k",
@@ -226,12 +226,12 @@ OUTER = {
     ),
 )
 def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: str) -> None:
-    """By the broadcast of the other side; by a job for its keys where it is shuffled."""
+    """Keys come from the broadcast of the other side, or from a job of their own in a shuffle."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
-        # Where keys are fetched from the table itself, that is a scan of it, too.
+        # A job that fetches keys from the table itself also scans the table.
         files += kind == "with itself"
-        # A subquery fetches none: Spark has few threads for them.
+        # A subquery fetches no keys: Spark has few threads for subqueries.
         files = FILES if kind == "in a subquery" else files
     _check(star, query, files, MODES[mode])
 
@@ -241,7 +241,7 @@ def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: 
 def test_the_side_that_gets_nulls_reads_files_with_a_partner(
     star: Lab, kind: str, adaptive: str
 ) -> None:
-    """By keys of the side whose rows are all given out, which is never the one broadcast."""
+    """Keys of the side whose rows are all returned prune; Spark never broadcasts this side."""
     query, files = OUTER[kind]
     conf = {"spark.sql.adaptive.enabled": adaptive}
     _check(star, query, files, FETCHED | conf)
@@ -250,7 +250,7 @@ def test_the_side_that_gets_nulls_reads_files_with_a_partner(
 
 @pytest.mark.parametrize("kind", ["inner", "in", "below a union", "the same dimension twice"])
 def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
-    """The job would take longer than the scan; `always` asks for them all the same."""
+    """The job for the keys would take longer than the scan; `always` runs it nevertheless."""
     query, _ = PRUNED[kind]
     with star.settings(SHUFFLED | {"spark.sieve.join.pruning": "off"}):
         _, files = _run(star, query)
@@ -265,13 +265,13 @@ def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
 def test_a_join_that_gives_out_rows_without_a_partner_reads_all(
     star: Lab, kind: str, mode: str
 ) -> None:
-    """So does one with something between it and the scan that looks at other rows."""
+    """A scan also reads all files if a plan node between scan and join depends on other rows."""
     _check(star, UNPRUNED[kind], FILES, MODES[mode])
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_empty_side_reads_no_file(star: Lab, mode: str) -> None:
-    """Not even files that the index does not know."""
+    """A join with an empty side does not even read files that the index does not know."""
     conf = MODES[mode]
     _check(star, f"{JOIN} WHERE attr = -1", 0, conf)
     nulls = "SELECT v FROM fact JOIN (SELECT k FROM dim WHERE k IS NULL OR attr = -1) USING (k)"
@@ -283,7 +283,7 @@ def test_an_empty_side_reads_no_file(star: Lab, mode: str) -> None:
 
 
 def test_off_reads_all(star: Lab) -> None:
-    """The setting turns keys of joins off, and results of subqueries."""
+    """The setting turns off pruning by keys of joins and by results of subqueries."""
     conf = {"spark.sieve.join.pruning": "off"}
     _check(star, f"{JOIN} WHERE attr = 77", FILES, conf)
     _check(star, "SELECT v FROM fact WHERE k = (SELECT max(k) FROM dim)", FILES, conf)
@@ -310,13 +310,13 @@ def test_off_reads_all(star: Lab) -> None:
 def test_a_scalar_subquery_picks_files(
     star: Lab, condition: str, files: int, adaptive: str
 ) -> None:
-    """By its result, as a constant would."""
+    """The result of a scalar subquery selects files as a constant would."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     _check(star, f"SELECT v FROM fact WHERE {condition}", files, conf)
 
 
 def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
-    """Parameters; session variables and EXECUTE IMMEDIATE where Spark has them."""
+    """Parameters select files, as do session variables and EXECUTE IMMEDIATE on Spark 4."""
     frame = star.spark.sql("SELECT v FROM fact WHERE k = :k", args={"k": 1540})
     assert [tuple(row) for row in frame.collect()] == [(0,)]
     assert _fact_files(frame) == 1
@@ -332,7 +332,7 @@ def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
 
 
 def test_many_keys_go_as_ranges(star: Lab) -> None:
-    """Past 10,000 of them: no more than 1,000 ranges that hold them all."""
+    """More than 10,000 keys become at most 1,000 ranges that contain all keys."""
     few = "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 1500) d ON fact.k = d.id"
     _check(star, few, 10)
     many = "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
@@ -346,7 +346,7 @@ def test_many_keys_go_as_ranges(star: Lab) -> None:
 
 
 def test_a_large_side_without_a_predicate_is_not_asked_for_its_keys(star: Lab) -> None:
-    """All keys of a dimension would skip nothing, and cost the planning of its side twice."""
+    """All keys of a dimension would skip nothing, and its side would be planned twice."""
     query = (
         "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
     )
@@ -355,7 +355,7 @@ def test_a_large_side_without_a_predicate_is_not_asked_for_its_keys(star: Lab) -
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_with_keys_is_not_taken_for_one_without(star: Lab, adaptive: str) -> None:
-    """Nor for one with other keys: exchanges are reused for equal scans alone."""
+    """Spark reuses exchanges of equal scans only; scans with different keys are unequal."""
     grouped = "SELECT v, count(*) AS n FROM fact GROUP BY v"
     keyed = (
         "SELECT v, count(*) AS n FROM fact JOIN dim ON fact.k = dim.k WHERE attr = {} GROUP BY v"
@@ -366,7 +366,7 @@ def test_a_scan_with_keys_is_not_taken_for_one_without(star: Lab, adaptive: str)
 
 
 def test_a_query_runs_twice(star: Lab) -> None:
-    """The same frame again, a cached one, and a cached dimension."""
+    """The same frame runs again, as do a cached frame and a cached dimension."""
     for adaptive in ("true", "false"):
         with star.setting("spark.sql.adaptive.enabled", adaptive):
             frame = star.spark.sql(f"{JOIN} WHERE attr = 77")
@@ -377,7 +377,7 @@ def test_a_query_runs_twice(star: Lab) -> None:
             assert cached.count() == cached.filter("attr < 3").count() == 6
             cached.unpersist()
             star.sql("CACHE TABLE kept AS SELECT * FROM dim WHERE attr = 77")
-            # Adaptive execution takes a scan of a cached table for another plan each time.
+            # Adaptive execution takes each scan of a cached table for another plan.
             files = FILES if adaptive == "true" else 2
             query = "SELECT v FROM fact JOIN kept ON fact.k = kept.k"
             _check(star, query, files)
@@ -386,7 +386,7 @@ def test_a_query_runs_twice(star: Lab) -> None:
 
 
 def test_files_that_the_index_does_not_know_are_read(star: Lab) -> None:
-    """Rows that came after the index was built find their partners."""
+    """Rows that were written after the build find their partners."""
     with star.database("later"):
         star.sql(
             "CREATE TABLE fact USING parquet AS SELECT id AS k, 1 AS v FROM range(0, 4000, 1, 40)"
@@ -399,7 +399,7 @@ def test_files_that_the_index_does_not_know_are_read(star: Lab) -> None:
 
 
 def _told(lab: Lab, query: str) -> tuple[str, str | None]:
-    """What EXPLAIN SIEVE says of the scan of `fact`: its predicate, and reasons."""
+    """The predicate and the reasons that EXPLAIN SIEVE shows for the scan of `fact`."""
     with lab.setting("spark.sieve.strict", "true"):
         (fact,) = (row for row in lab.explain(query) if row["table"].endswith("fact"))
     return fact["predicate"], fact["reasons"]
@@ -407,7 +407,7 @@ def _told(lab: Lab, query: str) -> tuple[str, str | None]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_explain_names_what_comes_at_run_time(star: Lab, adaptive: str) -> None:
-    """Beside the constants, and where it comes from; the files are those that constants leave."""
+    """EXPLAIN shows run-time values with their source; its files are those that constants leave."""
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         predicate, reasons = _told(star, f"{JOIN} WHERE attr = 77")
         assert "k IN (keys of spark_catalog.joined.dim at run time)" in predicate
@@ -454,7 +454,7 @@ def test_explain_names_what_comes_at_run_time(star: Lab, adaptive: str) -> None:
 def test_explain_says_why_a_join_gives_no_keys(
     star: Lab, query: str, conf: Mapping[str, str], reason: str
 ) -> None:
-    """And `sieve_status` counts it; the query reads all files."""
+    """`sieve_status` counts the reason, too; the query reads all files."""
     count = f"SELECT value FROM sieve_status() WHERE reason = '{reason}'"
     with star.settings(conf):
         ((before,),) = star.sql(count)
@@ -466,7 +466,7 @@ def test_explain_says_why_a_join_gives_no_keys(
 
 
 def test_one_exchange_for_scans_alike_is_worth_more(star: Lab) -> None:
-    """A scan that shares one gets keys only if all that share it get the same."""
+    """Scans that share an exchange get keys only if all of them get the same keys."""
     keyed = "SELECT f.v FROM fact f JOIN dim ON f.k = dim.k WHERE attr = {}"
     apart = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(7)})"
     alike = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(77)})"
@@ -481,7 +481,7 @@ def test_one_exchange_for_scans_alike_is_worth_more(star: Lab) -> None:
 
 
 def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
-    """In `sieve_status`, with the keys that they got; in the SQL tab, with the time they waited."""
+    """`sieve_status` counts scans and their keys; Spark's SQL tab shows the time they waited."""
     counters = ("scans_at_run_time", "keys_received")
     count = f"SELECT value FROM sieve_status() WHERE counter IN {counters} ORDER BY counter DESC"
     for conf in ({}, FETCHED):
@@ -497,7 +497,7 @@ def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
 
 
 def test_more_keys_than_are_looked_up_are_told_of(star: Lab) -> None:
-    """The scan reads by ranges that hold them; `spark.sieve.require` has nothing against it."""
+    """The scan reads by ranges that contain the keys; `spark.sieve.require` accepts this."""
     many = "FROM fact JOIN range(500, 30000) d ON fact.k = d.id WHERE d.id != 5"
     count = "SELECT value FROM sieve_status() WHERE reason = 'keys-too-many'"
     for hint, conf in (("BROADCAST(d)", {"spark.sieve.require": "true"}), ("MERGE(d)", FETCHED)):
@@ -513,7 +513,7 @@ LIMITED = {"spark.sql.autoBroadcastJoinThreshold": "20KB"}
 
 
 def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
-    """How Spark will join, by its plan before anything has run."""
+    """The join's algorithm in Spark's plan before anything has run."""
     with lab.settings(conf):
         plan = lab.spark.sql(query)._jdf.queryExecution().sparkPlan().toString()
     kinds = {kind for kind in (BROADCAST, MERGED) if kind in plan}
@@ -578,7 +578,7 @@ def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adap
 def test_a_side_whose_partitions_a_join_above_picks_is_broadcast_once(
     star: Lab, adaptive: str
 ) -> None:
-    """Planned apart from that join it would read all partitions, for another broadcast."""
+    """A side planned without the join above would read all partitions for a second broadcast."""
     query = (
         "SELECT /*+ BROADCAST(p), BROADCAST(d) */ f.v FROM fact f JOIN parted p ON f.k = p.k "
         "JOIN (SELECT k DIV 1000 AS q FROM dim WHERE attr = 77) d ON p.p = d.q"

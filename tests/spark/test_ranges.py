@@ -1,4 +1,4 @@
-"""Queries that read ranges of large files: rows, bytes, tasks, counters, and scans that cannot."""
+"""Queries that read ranges of large files: rows, bytes, tasks and counters; scans that cannot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SMALL = {"spark.sieve.range.bytes": "1000"}
 """Cuts the files of these tests, which are small."""
 READ = {
     "spark.sql.files.openCostInBytes": "0",
-    # Else Parquet's own statistics leave out row groups, too.
+    # With pushdown, Parquet's own statistics would skip row groups, too.
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.orc.filterPushdown": "false",
     "spark.sieve.strict": "true",
@@ -29,7 +29,7 @@ KEYS = random.Random(22).sample(range(10_000_000), FILES * GROUPS * ROWS)
 
 
 def write(folder: Path, format_name: str) -> None:
-    """Files of row groups with unique keys in random order."""
+    """Writes files of several row groups with unique keys in random order."""
     folder.mkdir()
     for k in range(FILES):
         keys = KEYS[k * GROUPS * ROWS : (k + 1) * GROUPS * ROWS]
@@ -48,7 +48,7 @@ def write(folder: Path, format_name: str) -> None:
 def table(
     lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """A table of few large files, with an index of their ranges."""
+    """Creates a table of few large files, with an index of their ranges."""
     folder = tmp_path_factory.mktemp("large") / "t"
     write(folder, request.param)
     with lab.database("ranges"):
@@ -63,13 +63,13 @@ def table(
 
 
 def scan_of(frame: DataFrame) -> Any:
-    """The one scan of a query that has run."""
+    """The only scan of a query that has run."""
     (scan,) = scans(frame._jdf.queryExecution().executedPlan())
     return scan
 
 
 def scanned(lab: Lab, query: str) -> tuple[int, int]:
-    """Rows that a query's scan gives to its filter, and its tasks."""
+    """The number of rows that a query's scan passes to its filter, and its number of tasks."""
     frame = lab.spark.sql(query)
     frame.collect()
     scan = scan_of(frame)
@@ -77,7 +77,7 @@ def scanned(lab: Lab, query: str) -> tuple[int, int]:
 
 
 def largest_task(lab: Lab, query: str) -> int:
-    """Bytes of files that the largest task of a query's scan reads."""
+    """The bytes of files that the largest task of a query's scan reads."""
     frame = lab.spark.sql(query)
     frame.collect()
     tasks = scan_of(frame).inputRDD().getPartitions()
@@ -90,7 +90,7 @@ def status(lab: Lab) -> dict[str, int]:
 
 
 def test_a_point_query_reads_one_range(lab: Lab) -> None:
-    """The rows of one row group, in one task, and EXPLAIN tells the bytes."""
+    """A point query reads one row group in one task, and EXPLAIN shows the bytes."""
     for key in KEYS[:: len(KEYS) // 7]:
         query = f"SELECT * FROM t WHERE k = {key}"
         lab.check(query, exactly=1)
@@ -107,7 +107,7 @@ def test_a_point_query_reads_one_range(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("adaptive", "most"), [("true", "20000"), ("false", "1g")])
 def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
-    """Of several files, joined with neighbours or not, never in more tasks than Spark has."""
+    """Ranges of several files, merged or not, never make more tasks than Spark alone makes."""
     keys = ", ".join(map(str, random.Random(most).sample(KEYS, 9)))
     query = f"SELECT k, n, pad FROM t WHERE k IN ({keys})"
     with lab.settings(
@@ -124,7 +124,7 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 
 
 def test_tasks_have_work(lab: Lab) -> None:
-    """As many bytes as the setting says, where Spark alone would give each core a piece."""
+    """A task reads as many bytes as the setting says; Spark alone would split by cores."""
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
     with lab.setting("spark.sql.files.minPartitionNum", "8"):
         lab.check(query)
@@ -135,7 +135,7 @@ def test_tasks_have_work(lab: Lab) -> None:
 
 
 def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Path) -> None:
-    """Where one row group of many is skipped, no task reads much more than Spark's largest."""
+    """If the index skips one row group of many, no task reads much more than Spark's largest."""
     if table != "parquet":
         pytest.skip("the tasks of all formats are made alike")
     (tmp_path / "v").mkdir()
@@ -165,7 +165,7 @@ def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Pa
 
 
 def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:
-    """Positions of rows, sizes and names are those of a scan of the whole file."""
+    """Row positions, sizes and names equal those of a scan of the whole file."""
     own = ", _metadata.row_index" if table == "parquet" else ""
     shown = f"_metadata.file_path, _metadata.file_size, _metadata.file_modification_time{own}"
     query = f"SELECT k, {shown}, input_file_name() FROM t WHERE k IN ({KEYS[5]}, {KEYS[-1]})"
@@ -183,7 +183,7 @@ def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:
     ],
 )
 def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None:
-    """What they show is what Spark shows, and EXPLAIN gives the reason."""
+    """Queries that show splits return what Spark returns, and EXPLAIN gives the reason."""
     query = shown.format(KEYS[77])
     lab.check(query, exactly=1)
     (told,) = lab.explain(query)
@@ -194,7 +194,7 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
 
 
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
-    """Neighbours are read with one footer, ranges apart with one each; text has none."""
+    """Adjacent ranges cost one footer, separate ranges one footer each; text files have none."""
 
     def told(*numbers: int) -> tuple[int, int]:
         keys = ", ".join(str(KEYS[number]) for number in numbers)
@@ -203,7 +203,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         (of,) = lab.explain(query)
         return of["ranges_read"], of["bytes_read"]
 
-    # Keys of the first file, from its start: one key a row group, and where the range is another.
+    # The keys of the first file in file order: one key a row group where the range changes.
     singles = [told(k * ROWS)[1] for k in range(GROUPS)]
     second = next(k for k in range(1, GROUPS) if told(0, k * ROWS)[0] == 2)
     third = next(k for k in range(second, GROUPS) if told(second * ROWS, k * ROWS)[0] == 2)
@@ -225,14 +225,14 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
     assert with_neighbour == (2, singles[0] + singles[second] - footer)
     assert with_other == (2, singles[0] + singles[third])
     if footer:
-        # Each range by itself: the whole file, and a footer for all but the last, which has it.
+        # Single ranges together cost the file, and a footer for each range but the last one.
         borders = [k for k in range(1, GROUPS) if told((k - 1) * ROWS, k * ROWS)[0] == 2]
         size = Path(local).stat().st_size
         assert sum(singles[k] for k in (0, *borders)) == size + len(borders) * footer
 
 
 def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
-    """Under ignoreCorruptFiles Spark leaves out what follows the damage in a split."""
+    """Under ignoreCorruptFiles Spark leaves out the rest of a split after damage."""
     query = f"SELECT k FROM t WHERE k = {KEYS[77]}"
     with lab.setting("spark.sql.files.ignoreCorruptFiles", "true"):
         lab.check(query, exactly=1)
@@ -241,7 +241,7 @@ def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
 
 
 def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
-    """Ranges far apart are not opened one by one where Spark is told that openings are dear."""
+    """With a high spark.sql.files.openCostInBytes, a scan does not open distant ranges singly."""
     query = f"SELECT * FROM t WHERE k IN ({KEYS[3]}, {KEYS[GROUPS * ROWS - 3]})"
     (apart,) = lab.explain(query)
     with lab.setting("spark.sql.files.openCostInBytes", "4m"):
@@ -255,7 +255,7 @@ def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
 
 
 def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
-    """`sieve_files` by file, `sieve_status` in all, the scan's node for one query."""
+    """`sieve_files` shows ranges by file, `sieve_status` in total, and the scan's node by query."""
     query = f"SELECT * FROM t WHERE k = {KEYS[40]}"
     (told,) = lab.explain(query)
     rows = lab.sql(
@@ -279,7 +279,7 @@ def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
 
 
 def test_audits_read_skipped_ranges(lab: Lab) -> None:
-    """Those of the file that is read, too."""
+    """Audits also read the skipped ranges of a file that the query reads."""
     with lab.setting("spark.sieve.audit.sample", "1.0"):
         before = status(lab)
         lab.sql(f"SELECT * FROM t WHERE k = {KEYS[44]}")
@@ -288,7 +288,7 @@ def test_audits_read_skipped_ranges(lab: Lab) -> None:
 
 
 def test_a_file_that_changed_is_read_whole(lab: Lab, table: str, tmp_path: Path) -> None:
-    """A file of the same name with other rows, and one that is new."""
+    """A replaced file of the same name and a new file are read whole."""
     write(tmp_path / "t", table)
     lab.sql("DROP TABLE IF EXISTS u")
     lab.sql(

@@ -1,4 +1,4 @@
-"""REFRESH reads only what is new, and a table of many refreshes answers as a new index would."""
+"""REFRESH reads new files only; an index after many refreshes answers as a new index does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 100
 
 
 def append(lab: Lab, first: int, files: int = 1) -> None:
-    """So many files more, of a hundred keys each, from one key on."""
+    """Appends files of a hundred keys each, from a first key on."""
     last = first + files * ROWS
     lab.sql(f"INSERT INTO t SELECT {COLUMNS} FROM range({first}, {last}, 1, {files})")
 
@@ -26,7 +26,7 @@ COLUMNS = "id, CONCAT('key-', LPAD(id * 7919 % 100000, 6, '0')) AS word"
 
 
 def create(lab: Lab, files: int) -> None:
-    """A table of a number and a string, with an index on each."""
+    """Creates a table of a number and a string, with an index on each column."""
     last = files * ROWS
     lab.sql(f"CREATE TABLE t USING parquet AS SELECT {COLUMNS} FROM range(0, {last}, 1, {files})")
     lab.sql("CREATE SIEVE INDEX ON t (id, word)")
@@ -34,9 +34,9 @@ def create(lab: Lab, files: int) -> None:
 
 @contextmanager
 def reading(lab: Lab) -> Iterator[list[int]]:
-    """Records that the tasks begun inside read from files, told at the end.
+    """Yields a list that receives the number of records that tasks within the block read.
 
-    By the numbers of the stages: Spark forgets old ones, so a sum over all of them may shrink.
+    Spark forgets old stages, so a sum over all stages may shrink; the count uses stage numbers.
     """
     before = max((stage.stageId() for stage in stages(lab)), default=-1)
     told: list[int] = []
@@ -45,7 +45,7 @@ def reading(lab: Lab) -> Iterator[list[int]]:
 
 
 def stages(lab: Lab) -> list[Any]:
-    """What Spark keeps of the stages it has run, all events told."""
+    """Spark's records of the stages it has run, after all listeners have received their events."""
     context = lab.spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()
@@ -55,7 +55,7 @@ def stages(lab: Lab) -> list[Any]:
 
 
 def refreshed(lab: Lab) -> None:
-    """Catch up with the table, which the index then knows file for file."""
+    """REFRESH the index, which then knows all files of the table."""
     lab.sql("REFRESH TABLE t")
     lab.sql("REFRESH SIEVE INDEX ON t")
     told = lab.facts()
@@ -63,13 +63,14 @@ def refreshed(lab: Lab) -> None:
 
 
 def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
-    """By Spark's own count of records; the version then is of two runs, each with its files."""
+    """Spark's count of records shows it; the version has two runs, each with its own files."""
     with lab.database("delta"):
         create(lab, 20)
         append(lab, 2000)
         with reading(lab) as told:
             assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 21), (2, 21)]
-        # Counted, sampled and read for each of two indexes; what is built is written and read.
+        # For each of two indexes, a build counts, samples and reads the rows, and writes and reads
+        # them.
         assert 2 * ROWS <= told[0] < 8 * ROWS
         assert lab.facts()["runs"] == "2"
         assert lab.facts()["rows"] == "2100"
@@ -81,7 +82,7 @@ def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
 
 
 def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
-    """Files that are gone are forgotten without a look at the others."""
+    """REFRESH forgets deleted files and reads no other file."""
     with lab.database("lost"):
         create(lab, 10)
         lab.files()[4].unlink()
@@ -94,7 +95,7 @@ def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
 
 
 def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
-    """Then all of the table is read, and is one run again."""
+    """If most of the base's files are gone, REFRESH reads the whole table into one new run."""
     with lab.database("compaction"):
         create(lab, 2)
         append(lab, 200)
@@ -107,7 +108,7 @@ def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
 
 
 def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
-    """From nothing to something and back: no run, no files, no rows."""
+    """An emptied table has no run, no files and no rows; a refilled table has them again."""
     with lab.database("emptied"):
         lab.sql("CREATE TABLE t (id BIGINT, word STRING) USING parquet")
         lab.sql("CREATE SIEVE INDEX ON t (id, word)")
@@ -125,7 +126,7 @@ def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
 
 @pytest.mark.parametrize("seed", [3])
 def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
-    """Appends, losses, overwrites and replacements in any order, refreshed now and then."""
+    """Appends, losses, overwrites and replacements in random order, with a REFRESH now and then."""
     chance = random.Random(seed)
     with lab.database("history"):
         create(lab, 6)
@@ -158,7 +159,7 @@ def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
 
 
 def test_an_unreadable_new_file_changes_nothing(lab: Lab) -> None:
-    """The refresh fails and names it; the version in force goes on."""
+    """The refresh fails and names the file; the version in force stays."""
     with lab.database("unreadable"):
         create(lab, 4)
         append(lab, 400)

@@ -1,4 +1,4 @@
-"""What Sieve refuses, in words that say what to do; and nothing is left behind."""
+"""Refused statements leave nothing behind, and their errors say what to do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_session import Lab
 
 @pytest.fixture(scope="module")
 def refusing(lab: Lab) -> Iterator[Lab]:
-    """A database with a table of each kind that is not indexed."""
+    """A database with one table of each kind that cannot be indexed."""
     with lab.database("refusals"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (p) AS "
@@ -69,7 +69,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("rest", "condition", "words"), REFUSED, ids=[r[0] for r in REFUSED])
 def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str) -> None:
-    """CREATE says why it cannot, by error class and in words, and makes nothing."""
+    """CREATE gives an error condition and the reason in words, and creates nothing."""
     folders = root_folders(refusing)
     refuse(refusing, f"CREATE SIEVE INDEX {rest}", f"SIEVE_{condition}", words)
     assert root_folders(refusing) == folders
@@ -80,7 +80,7 @@ def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str)
 def test_hive_tables_left_to_the_serde_name_the_setting(
     refusing: Lab, table: str, word: str
 ) -> None:
-    """A Hive table that Spark is told not to convert is refused, naming what turns it on."""
+    """CREATE refuses a Hive table that Spark does not convert, and names the setting for it."""
     setting = f"spark.sql.hive.convertMetastore{word}"
     with refusing.setting(setting, "false"):
         refuse(refusing, f"CREATE SIEVE INDEX ON {table} (id)", "SIEVE_UNSUPPORTED_TABLE",
@@ -90,7 +90,7 @@ def test_hive_tables_left_to_the_serde_name_the_setting(
 
 
 def test_a_collated_column_is_refused(refusing: Lab) -> None:
-    """A collation other than UTF8_BINARY finds other strings equal, which codes do not."""
+    """CREATE refuses collations other than UTF8_BINARY: they equate strings of different codes."""
     if refusing.spark.version < "4":
         pytest.skip("Spark 3.5 has no collations")
     refusing.sql("CREATE TABLE collated (s STRING COLLATE UTF8_LCASE, x STRING) USING parquet")
@@ -101,7 +101,7 @@ def test_a_collated_column_is_refused(refusing: Lab) -> None:
 
 
 def test_a_read_by_path_is_refused(refusing: Lab) -> None:
-    """`parquet`.`path` is no table: the error says how to make one of it."""
+    """`parquet`.`path` is not a table: the error shows how to create a table of the path."""
     file = refusing.spark.table("t").inputFiles()[0].removeprefix("file:")
     folder = Path(file).parent
     refuse(refusing, f"CREATE SIEVE INDEX ON parquet.`{folder}` (id)", "SIEVE_UNSUPPORTED_TABLE",
@@ -109,7 +109,7 @@ def test_a_read_by_path_is_refused(refusing: Lab) -> None:
 
 
 def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
-    """A view of what is still flowing in holds no files of its own, read from files or made up."""
+    """A streaming view has no files of its own, whether its source is files or a generator."""
     refusing.spark.range(3).write.parquet(str(tmp_path / "in"))
     files = refusing.spark.readStream.schema("id LONG").parquet(str(tmp_path / "in"))
     files.createTempView("flow")
@@ -125,7 +125,7 @@ def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_suggests_near_ones(refusing: Lab) -> None:
-    """An unknown table's error has Sieve's or Spark's class and names the table."""
+    """The error for an unknown table has Sieve's or Spark's condition and names the table."""
     refuse(refusing, "CREATE SIEVE INDEX ON pedded (id)", "SIEVE_UNKNOWN_TABLE",
            "there is no table refusals.pedded; did you mean padded")  # fmt: skip
     refuse(refusing, "SHOW SIEVE INDEXES ON nowhere.t", "SIEVE_UNKNOWN_TABLE",
@@ -153,7 +153,7 @@ STATES = [
 
 @pytest.mark.parametrize(("statement", "state"), STATES, ids=[s[0] for s in STATES])
 def test_sql_states_are_sparks(refusing: Lab, statement: str, state: str) -> None:
-    """Programs tell errors apart by the SQLSTATE that Spark gives to errors like them."""
+    """Errors have the SQLSTATE that Spark gives to similar errors, for programs to distinguish."""
     with pytest.raises(PySparkException) as refused:
         refusing.sql(statement)
     assert refused.value.getSqlState() == state
@@ -171,14 +171,14 @@ def test_sql_states_are_sparks(refusing: Lab, statement: str, state: str) -> Non
     ],
 )
 def test_positions_count_from_the_start(refusing: Lab, statement: str, position: str) -> None:
-    """Comments and blank lines before a statement count, and what stands before a query in it."""
+    """An error's position counts comments, blank lines and other text before the statement."""
     with pytest.raises(PySparkException) as refused:
         refusing.sql(statement)
     assert position in str(refused.value)
 
 
 def test_a_table_with_a_padded_column_is_indexed_on_the_others(refusing: Lab) -> None:
-    """CHAR(n) keeps itself from being indexed, not the table's other columns."""
+    """A CHAR(n) column cannot be indexed, but the table's other columns can."""
     refusing.sql(
         "INSERT INTO padded SELECT id, 'c' || id, 'v' || LPAD(id, 3, '0') FROM range(0, 40, 1, 4)"
     )
@@ -195,13 +195,13 @@ def test_a_table_with_a_padded_column_is_indexed_on_the_others(refusing: Lab) ->
      "ALTER SIEVE INDEX takn ON t DISABLE", "DESCRIBE SIEVE INDEX takn ON t"],
 )  # fmt: skip
 def test_an_unknown_index_suggests_near_ones(refusing: Lab, statement: str) -> None:
-    """Statements on an index that is not there suggest the ones that are."""
+    """The error for an unknown index suggests the table's indexes."""
     refuse(refusing, statement, "SIEVE_UNKNOWN_INDEX",
            "table refusals.t has no index takn; did you mean taken")  # fmt: skip
 
 
 def test_if_exists_and_if_not_exists(refusing: Lab) -> None:
-    """IF EXISTS passes over what is missing; IF NOT EXISTS returns what is there, unchanged."""
+    """IF EXISTS ignores a missing index; IF NOT EXISTS returns an existing index unchanged."""
     assert refusing.sql("DROP SIEVE INDEX IF EXISTS nothing ON t") == []
     assert refusing.sql("DROP SIEVE INDEX IF EXISTS ON t (s)") == []
     (row,) = refusing.sql("CREATE SIEVE INDEX IF NOT EXISTS taken ON t (id)")
@@ -209,7 +209,7 @@ def test_if_exists_and_if_not_exists(refusing: Lab) -> None:
 
 
 def test_several_columns_make_all_indexes_or_none(refusing: Lab) -> None:
-    """One column that cannot be indexed keeps the others from being indexed too."""
+    """If one of several columns cannot be indexed, CREATE creates no index."""
     folders = root_folders(refusing)
     refuse(
         refusing, "CREATE SIEVE INDEX ON t (s, arr)", "SIEVE_UNSUPPORTED_TYPE", "arr of refusals.t"
@@ -219,7 +219,7 @@ def test_several_columns_make_all_indexes_or_none(refusing: Lab) -> None:
 
 
 def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
-    """A data file that is no Parquet fails CREATE by its name; folder and property are gone."""
+    """CREATE names a data file that is not Parquet and fails; folder and property are gone."""
     with lab.database("corrupt"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
         file = Path(lab.spark.table("t").inputFiles()[0].removeprefix("file:"))
@@ -239,7 +239,7 @@ def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
 
 
 def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> None:
-    """CREATE with a root that is a file, or has no file system, fails by its name."""
+    """CREATE names a root that is a file, or whose URI scheme has no file system, and fails."""
     (tmp_path / "file").write_text("")
     with lab.database("rootless"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(3)")
@@ -259,7 +259,7 @@ def refuse(lab: Lab, statement: str, condition: str, words: str) -> None:
 
 
 def root_folders(lab: Lab) -> list[str]:
-    """What lies in the root of the current database."""
+    """The entries in the root folder of the current database."""
     database = lab.spark.catalog.currentDatabase()
     root = (
         Path(lab.spark.catalog.getDatabase(database).locationUri.removeprefix("file:")) / ".sieve"

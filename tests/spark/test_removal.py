@@ -1,4 +1,4 @@
-"""How Sieve goes: by its own statements, or by hand, as docs/operations.md says."""
+"""Removal of Sieve by its own statements, or by hand, as docs/operations.md describes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sieve.metadata.manifest import FORMAT
 
 
 def _table(lab: Lab) -> Path:
-    """A table of 8 files with an index; returns the folder of its database."""
+    """Creates a table of 8 files with an index; returns the folder of its database."""
     lab.spark.range(0, 8000, 1, 8).write.saveAsTable("t")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     database = lab.spark.catalog.currentDatabase()
@@ -32,7 +32,7 @@ def _index_dir(root: Path) -> Path:
 
 
 def test_drop_leaves_an_empty_root(lab: Lab) -> None:
-    """After DROP the table has no property of Sieve's, and the root no file."""
+    """After DROP, the table has no property of Sieve, and the root has no file."""
     with lab.database("gone_by_drop"):
         folder = _table(lab)
         assert "sieve" in _properties(lab)
@@ -43,7 +43,7 @@ def test_drop_leaves_an_empty_root(lab: Lab) -> None:
 
 
 def test_removal_by_hand_needs_no_sieve(lab: Lab) -> None:
-    """A property unset by Spark's own ALTER and a deleted root leave a table as it was before."""
+    """Spark's ALTER TABLE UNSET and deletion of the root remove every trace of Sieve."""
     with lab.database("gone_by_hand"):
         folder = _table(lab)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
@@ -59,7 +59,7 @@ def test_removal_by_hand_needs_no_sieve(lab: Lab) -> None:
 
 
 def test_what_a_newer_sieve_wrote_is_left_alone(lab: Lab) -> None:
-    """After going back to an older Sieve, queries read everything until the index is made anew."""
+    """After a downgrade of Sieve, queries read all files until the index is built again."""
     with lab.database("gone_back"):
         versions = _index_dir(_table(lab)) / "versions"
         record = json.loads((versions / "1.json").read_bytes())

@@ -1,4 +1,4 @@
-"""Functions of columns that never decrease: where clocks change and where values wrap, too."""
+"""Monotone functions of columns, also where clocks change and where values wrap around."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ QUERIES = [
 
 @pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
 def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
-    """Where clocks go back at one, functions of a time fall once, and no row is lost for it.
+    """A clock set back makes functions of a time decrease once; no row is lost for it.
 
-    Spark 4 rewrites the comparison of a cast into one of the column, and so finds one pass only:
-    without that rule the comparison reaches the index as it was typed.
+    Spark 4 rewrites the comparison of a cast into one of the column, and so finds only one of the
+    two passes. Without this rule, the comparison reaches the index as it was typed.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (
@@ -67,7 +67,7 @@ DAY = 86_400_000_000
 INT, LONG = 1 << 31, 1 << 63
 OPS = ("=", "<", "<=", ">", ">=")
 _SETTINGS = {
-    # The comparison reaches the index as it is typed, and is evaluated as it is typed.
+    # Spark passes the comparison to the index as it is typed, and evaluates it as it is typed.
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
     ),
@@ -80,7 +80,7 @@ _SETTINGS = {
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-# Column and functions of it; `m` and `u` have the values for which these do not fail.
+# A column and functions of it; columns `m` and `u` have values on which these do not fail.
 OF_TIMES: Mapping[str, Sequence[str]] = {
     "d": [
         "date_add({}, 1)",
@@ -127,7 +127,7 @@ OF_TIMES: Mapping[str, Sequence[str]] = {
     ],
     "n": ["CAST({} AS DATE)", "year({})"],
 }
-# These move half of all days past the end of their type.
+# These functions move half of all days past the limits of their type.
 WRAPPING: Mapping[str, Sequence[str]] = {
     "d": ["date_add({}, 2147483647)", "date_sub({}, CAST(-2147483648 AS INT))"]
 }
@@ -185,7 +185,7 @@ CONSTANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """An index that knows each value of a column as a location of its own."""
+    """An index in which each value of a column is a separate location."""
 
     encoder: Encoder
     codes: Codes
@@ -193,7 +193,7 @@ class Values:
     null_proof: bool = True
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Which values are asked for."""
+        """Returns the values that the index would read."""
         asked = merge(key_ranges.intervals)
         at = np.searchsorted(asked[:, 0], self.codes, side="right") - 1
         found = (at >= 0) & (self.codes <= np.append(asked[:, 1], -LONG)[at])
@@ -202,9 +202,9 @@ class Values:
 
 @pytest.mark.parametrize("zone", ["America/St_Johns", "Asia/Kolkata", "Pacific/Apia", "Etc/UTC"])
 def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None:
-    """What a comparison of a function asks for holds every value for which it is TRUE.
+    """The key ranges for a comparison contain every value for which the comparison is TRUE.
 
-    Between the ends of the type, and away from changes of the clock, it holds no other.
+    Away from the limits of the type and from clock changes, the key ranges contain no other value.
     """
     clocks = changes(lab, zone)
     seconds = [
@@ -244,7 +244,7 @@ def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None
 
 
 def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
-    """Casts of numbers never decrease, from the least value of a type to the greatest."""
+    """Casts of numbers never decrease, from the minimum to the maximum of a type."""
     whole = [k * sign for sign in (-1, 1) for k in (0, 1, 2**24 + 1, 2**31 - 2, 2**31 - 1)]
     long = [sign * (2**53 + k) for sign in (-1, 1) for k in (-1, 0, 1)] + [LONG - 1, -LONG]
     real = [0.0, -0.0, 1.5, -1.5, 3.4028235e38, np.inf, -np.inf, np.nan, 1e-45]
@@ -261,7 +261,7 @@ def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
 
 
 def changes(lab: Lab, zone: str) -> list[int]:
-    """Seconds of the zone's latest changes of the clock and of those about the turn of a month."""
+    """The seconds of a zone's latest clock changes, and of those about the turn of a month."""
     jvm = lab.spark._jvm
     found = [t.toEpochSecond() for t in jvm.java.time.ZoneId.of(zone).getRules().getTransitions()]
     months = np.array(found, "datetime64[s]").astype("datetime64[D]")
@@ -271,7 +271,7 @@ def changes(lab: Lab, zone: str) -> list[int]:
 
 @contextmanager
 def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) -> Iterator[None]:
-    """A table `edges` for a while, of all these values, each column filled up with NULLs."""
+    """A temporary table `edges` of all these values, with each column padded with NULLs."""
     rows = max(map(len, columns.values()))
     table = {k: pa.concat_arrays([v, pa.nulls(rows - len(v), v.type)]) for k, v in columns.items()}
     pq.write_table(pa.table({"at": pa.array(range(rows)), **table}), folder / "edges.parquet")
@@ -284,14 +284,14 @@ def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) ->
 
 
 def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, plain: Flags) -> None:
-    """Compare what Spark finds TRUE with what the index is asked for, for all comparisons at once.
+    """Compares the index's key ranges with the values for which Spark finds each comparison TRUE.
 
     Args:
-        lab: where `edges` is.
-        column: of it, with all its values.
-        functions: of the column.
-        values: of the column.
-        plain: for which of them the index must be asked for no more than is TRUE.
+        lab: The session that has `edges`.
+        column: A column of `edges`.
+        functions: Functions of the column.
+        values: All values of the column.
+        plain: The values for which the key ranges must be exact.
     """
     typed = lab.spark.sql(
         "SELECT {} FROM edges".format(", ".join(f.format(column) for f in functions))
@@ -321,7 +321,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
 
 
 def translated(lab: Lab, frame: DataFrame) -> list[object]:
-    """What the index would be asked for each of the comparisons in the array of a query."""
+    """The key ranges for each comparison in the array of a query."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     arrays, relations = [], []
     waiting = [plan]

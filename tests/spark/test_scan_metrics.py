@@ -1,4 +1,4 @@
-"""What Spark's user interface shows of a scan of an indexed table."""
+"""The metrics that Spark's user interface shows for a scan of an indexed table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) -> None:
-    """Beside those it reads, and the time that the index took."""
+    """The scan also shows the files it reads, and the time that the index took."""
     query = f"SELECT r, count(*) FROM {table} WHERE k BETWEEN 25 AND 45 GROUP BY r"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         (scan,) = shown_scans(lab, query)
@@ -31,7 +31,7 @@ def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) ->
 
 
 def test_each_scan_shows_its_own(lab: Lab, table: str) -> None:
-    """Two scans of one table in a query."""
+    """Two scans of one table in a query have separate metrics."""
     query = f"SELECT * FROM {table} a JOIN {table} b ON a.r = b.r WHERE a.k = 5 AND b.k > 175"
     shown = sorted(
         (scan["number of files read"], scan["number of files skipped"])
@@ -41,7 +41,7 @@ def test_each_scan_shows_its_own(lab: Lab, table: str) -> None:
 
 
 def test_a_scan_without_an_index_is_as_ever(lab: Lab, table: str) -> None:
-    """Nothing of ours on it."""
+    """The scan has no metric of Sieve."""
     with lab.setting("spark.sieve.enabled", "false"):
         (scan,) = shown_scans(lab, f"SELECT * FROM {table} WHERE k = 5")
     assert scan["number of files read"] == "10"

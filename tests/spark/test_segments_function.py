@@ -34,14 +34,17 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.mark.parametrize("column", KEYS)
 def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None:
-    """First and last key are values of the column's type; of text what the index knows of it."""
+    """First and last key have the column's type; for text, they show what the index stores."""
     rows = lab.sql(f"SELECT * FROM sieve_segments('{table}', '{column}_sieve') ORDER BY segment")
     assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
     assert (rows[0][1], rows[-1][2]) == KEYS[column][1]
 
 
 def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
-    """Keys of one file each read one; where each key is in every file, all; of maps none."""
+    """A key in one file is expected to read one file, a key in all files all.
+
+    Maps have no figure.
+    """
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'k_sieve')") == [(1.0,)]
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'r_sieve')") == [(10.0,)]
     assert (
@@ -55,7 +58,10 @@ def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_rows_are_those_of_the_time_of_analysis(lab: Lab) -> None:
-    """A frame keeps the rows of when it was made; the same text, typed again, sees a refresh."""
+    """A frame keeps the rows of its analysis.
+
+    The same SQL text after a refresh shows the new rows.
+    """
     lab.sql("CREATE TABLE grown USING parquet AS SELECT id AS k FROM range(10)")
     lab.sql("CREATE SIEVE INDEX i ON grown (k)")
     text = "SELECT max(CAST(last_key AS INT)) FROM sieve_segments('grown', 'i')"
@@ -68,7 +74,7 @@ def test_rows_are_those_of_the_time_of_analysis(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
-    """Names in parts, quoted, in any case; the current database; a temporary view comes first."""
+    """Names may be qualified, quoted, in any case, or of the current database; views come first."""
     for name in ("T", "segments.t", "`segments`.`t`", "spark_catalog.segments.t"):
         assert lab.sql(f"SELECT count(*) FROM sieve_segments('{name}', 'K_SIEVE')") == [(1,)]
     other = lab.spark.newSession()
@@ -95,6 +101,6 @@ def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str) -> None:
-    """An unknown table or index, or an argument that is no constant string, is told in one line."""
+    """An unknown table or index, or an argument other than a constant string, is an error."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_segments({arguments})")

@@ -1,4 +1,4 @@
-"""Many sessions of one driver: what one makes, stops or drops, all others see at once."""
+"""Many sessions of a driver: all see at once what one session creates, disables or drops."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def index(lab: Lab, table: str) -> str:
-    """Name of an index on the table's ``id``."""
+    """The name of an index on the table's ``id``."""
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
     return "id_sieve"
 
 
 def opened(lab: Lab, number: int) -> list[Lab]:
-    """Sessions of users of their own, each of which has read the table before."""
+    """Sessions of different users, each of which has read the table before."""
     sessions = [Lab(lab.spark.newSession()) for _ in range(number)]
     for session in sessions:
         assert session.sql(POINT) == ROWS
@@ -46,7 +46,7 @@ def opened(lab: Lab, number: int) -> list[Lab]:
 
 @pytest.mark.usefixtures("index")
 def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
-    """Spark asks an RDD for its rows in the thread that wants them; its own scans need no more."""
+    """Spark runs an RDD's jobs from the calling thread, which may have no active session."""
     frame = lab.spark.sql(POINT)
 
     def rows() -> list[Any]:
@@ -59,7 +59,7 @@ def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
 
 
 def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) -> None:
-    """Whichever session types a statement, every open one prunes, or stops, with its next query."""
+    """Whichever session runs a statement, every open session obeys it with its next query."""
     first, second = opened(lab, 2)
     everyone = (lab, first, second)
     for session in everyone:
@@ -86,7 +86,7 @@ def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) 
 
 @pytest.mark.usefixtures("index")
 def test_a_session_may_go_without(lab: Lab) -> None:
-    """``spark.sieve.enabled = false`` acts in the session that set it, and in no other."""
+    """``spark.sieve.enabled = false`` affects only the session that set it."""
     without, other = opened(lab, 2)
     without.sql("SET spark.sieve.enabled = false")
     assert without.run(POINT).files == 10
@@ -99,7 +99,10 @@ def test_a_session_may_go_without(lab: Lab) -> None:
 
 
 def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_path: Path) -> None:
-    """CREATE refuses it until ``spark.sieve.roots`` has it; without that, one reason everywhere."""
+    """CREATE refuses a folder outside ``spark.sieve.roots``.
+
+    Sessions without it give one reason.
+    """
     one, other = opened(lab, 2)
     create = f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)"
     one.sql(f"SET spark.sieve.path = {tmp_path}")
@@ -129,7 +132,7 @@ def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_p
 
 
 def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
-    """SET and ``conf.set`` name key, value and what is allowed, and leave the setting as it was."""
+    """SET and ``conf.set`` name key, value and allowed values, and leave the setting unchanged."""
     session = Lab(lab.spark.newSession())
     for key, values in INVALID.items():
         for value in values:
@@ -161,7 +164,7 @@ def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
-    """New and copied sessions start with it and read all rows; statements name it until SET."""
+    """Sessions with the wrong value read all rows; statements name the value until a SET."""
     defaults = lab.spark._jsc.sc().conf()
     wrong = {"spark.sieve.enabled": "maybe", "spark.sieve.cache.bytes": "much"}
     for key, value in wrong.items():
@@ -176,7 +179,7 @@ def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
             session.explain(POINT)
         session.sql("SET spark.sieve.enabled = true")
         assert session.run(POINT) == replace(answer, files=1)
-        # To type the driver's wrong value is refused as any other.
+        # SET refuses the driver's wrong value like any other wrong value.
         for key, value in wrong.items():
             with pytest.raises(Exception, match=rf"SIEVE_INVALID_SETTING\] {re.escape(key)} = 'm"):
                 session.sql(f"SET {key} = {value}")
@@ -193,7 +196,7 @@ def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
-    """An index belongs to the table of one database; the other of that name is read as it is."""
+    """An index belongs to the table of one database; a namesake in another database has none."""
     with lab.database("sessions_b"):
         lab.spark.range(0, 2000, 1, 4).write.saveAsTable("t")
         (other,) = opened(lab, 1)
@@ -212,7 +215,7 @@ def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
-    """Adaptive execution plans stages again: rows stay, and each scan still reads its one file."""
+    """Adaptive execution plans stages again: rows stay, and each scan still reads one file."""
     lab.sql("CREATE TABLE few USING parquet AS SELECT CAST(id AS int) AS k FROM range(0, 3)")
     query = (
         f"SELECT a.s, count(*) FROM {table} a JOIN few ON a.r - 4 = few.k "
@@ -225,7 +228,7 @@ def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
-    """A self join reads its side once, by a reused exchange, as it does without the index."""
+    """A self join reads its side once, by a reused exchange, as without the index."""
     side = f"(SELECT r, max(s) AS s FROM {table} WHERE id BETWEEN 120 AND 129 GROUP BY r)"
     query = f"SELECT a.s, b.s FROM {side} a JOIN {side} b ON a.r = b.r"
     with lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
@@ -237,7 +240,7 @@ def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
-    """A cache filled by a filtered query does not serve others; one of the table holds all rows."""
+    """A filtered query's cache serves no other query; a table's cache holds all rows."""
     (other,) = opened(lab, 1)
     try:
         lab.sql(f"CACHE TABLE part AS SELECT * FROM {table} WHERE id = 123")
@@ -251,7 +254,7 @@ def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
 
 
 def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
-    """While indexes come and go, every query of every session gives its rows; none gets stuck."""
+    """While indexes come and go, each query of each session returns its rows, and none hangs."""
     finished = threading.Event()
     wrong: list[object] = []
 
@@ -282,7 +285,7 @@ def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
 
 
 def entries(lab: Lab) -> Any:
-    """The map of tables behind the registry, which nothing in the product shows."""
+    """The map of tables inside the registry, which the product does not expose."""
     found = lab.spark._jvm.java.lang.Class.forName("org.apache.spark.sql.sieve.catalog.Registry$")
     field = found.getDeclaredField("entries")
     field.setAccessible(True)
@@ -290,7 +293,7 @@ def entries(lab: Lab) -> Any:
 
 
 def test_the_registry_forgets_the_least_used(lab: Lab, index: str, table: str) -> None:
-    """It holds 10,000 tables; one that fell out is known again from the metastore's properties."""
+    """The registry holds 10,000 tables, and reads a forgotten one from the metastore again."""
     registry = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.Registry
     key = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.TableKey
     none = lab.spark._jvm.PythonUtils.toScalaMap({})
@@ -311,7 +314,7 @@ def the_scan(session: SparkSession, query: str) -> Any:
 
 
 def the_listing(session: SparkSession, query: str) -> str:
-    """Class of the listing that the only scan of a query has."""
+    """The class of the file listing of a query's only scan."""
     return str(the_scan(session, query).relation().location().getClass().getSimpleName())
 
 
@@ -322,7 +325,7 @@ def the_listing(session: SparkSession, query: str) -> str:
 def test_a_scan_from_before_an_index_came_is_not_one_from_after(
     lab: Lab, table: str, change: str
 ) -> None:
-    """Equal scans are run once: two of one state of the indexes are equal, of two states never."""
+    """Spark runs equal scans once: scans are equal only in the same state of the indexes."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()
@@ -332,7 +335,7 @@ def test_a_scan_from_before_an_index_came_is_not_one_from_after(
 
 @pytest.mark.usefixtures("index")
 def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
-    """A plan that runs again asks again: its table may have changed."""
+    """A plan that runs again sends a new request, because its table may have changed."""
     scan = the_scan(lab.spark, POINT)
     listing = scan.relation().location()
     listing.prefetch(scan.dataFilters())
@@ -341,7 +344,7 @@ def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
 
 
 def test_a_table_without_an_index_is_planned_as_ever(lab: Lab, table: str) -> None:
-    """Its scans keep Spark's own listing."""
+    """The scans of a table without an index keep Spark's own listing."""
     assert the_listing(lab.spark, POINT) == "InMemoryFileIndex"
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id)")
     assert the_listing(lab.spark, POINT) == "SieveFileIndex"

@@ -1,7 +1,7 @@
-"""The pages are true: each block of SQL runs, in order, and prints what stands below it.
+"""Runs each SQL block of the docs in order and compares its result with the page.
 
 A block is marked ``sql``; forms of statements are marked ``sql-grammar``. Below a block stand the
-answers of its last statements, one below the other with a line between.
+results of its last statements, separated by blank lines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DATABASES = {
 }
 ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
 
-# What an example needs that its page does not make.
+# Statements that create what an example needs and its page does not create.
 BEFORE = {
     "JOIN customers": [
         "ALTER TABLE orders ADD COLUMNS (customer BIGINT)",
@@ -46,18 +46,18 @@ segments, whose borders depend on the sample that a build draws."""
 
 
 def blocks(page: str) -> Iterator[re.Match[str]]:
-    """The blocks of SQL of a page."""
+    """The SQL blocks of a page."""
     return _BLOCK.finditer((HOME / page).read_text(encoding="utf-8"))
 
 
 def printed(lab: Lab, statement: str) -> list[list[str]]:
-    """Heads and rows of an answer as texts."""
+    """The column names and rows of a result as texts."""
     frame = lab.spark.sql(statement)
     rows = [["NULL" if cell is None else str(cell) for cell in row] for row in frame.collect()]
     lowered = [
         [cell.lower() if cell in {"True", "False"} else cell for cell in row] for row in rows
     ]
-    # Pages have their tables in the database default.
+    # Tables of the pages are in the database default.
     here = f"spark_catalog.{lab.spark.catalog.currentDatabase()}."
     texts = [[cell.replace(here, "spark_catalog.default.") for cell in row] for row in lowered]
     return comparable([frame.columns, *texts])
@@ -76,7 +76,7 @@ def comparable(rows: list[list[str]]) -> list[list[str]]:
 
 
 def tables(shown: str) -> list[list[list[str]]]:
-    """The answers below a block."""
+    """The results that a page shows below a block."""
     answers = shown.strip("\n").split("\n\n")
     return [
         comparable([re.split(r" {2,}", line.strip()) for line in answer.splitlines()])
@@ -86,7 +86,7 @@ def tables(shown: str) -> list[list[list[str]]]:
 
 @pytest.mark.parametrize("database", ["tutorial", pytest.param("readme", marks=pytest.mark.tools)])
 def test_the_sql_of_pages_is_true(lab: Lab, database: str) -> None:
-    """In order, in an empty database; what is shown below a block is its last answers."""
+    """The blocks of a page run in order in an empty database."""
     compared, wrong = 0, []
     with lab.database(database):
         for block in (block for page in DATABASES[database] for block in blocks(page)):
@@ -100,7 +100,7 @@ def test_the_sql_of_pages_is_true(lab: Lab, database: str) -> None:
                 continue
             shown = tables(block["shown"])
             if "sieve_status()" in block["sql"]:
-                # Other tests of this session count, too.
+                # The counters include other tests of this session.
                 answers = [[row for row in answers[-1] if row in shown[0]]]
             if answers[-len(shown) :] != shown:
                 wrong.append((block["sql"], answers[-len(shown) :]))
@@ -110,7 +110,7 @@ def test_the_sql_of_pages_is_true(lab: Lab, database: str) -> None:
 
 
 def test_no_page_is_left_out() -> None:
-    """Each page with a block of SQL is run, here or by the test that it is listed with."""
+    """A test runs each page that has an SQL block: this one, or the one listed with the page."""
     pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
     names = {str(page.relative_to(HOME)) for page in pages}
     with_sql = {name for name in names if "```sql\n" in (HOME / name).read_text(encoding="utf-8")}

@@ -25,7 +25,7 @@ def _status(lab: Lab) -> Status:
 
 
 def _grown(before: Status, after: Status) -> dict[str, int]:
-    """By how much counters have grown; without those of times and memory, which none foresees."""
+    """The increase of the counters, except times and memory, which no test can predict."""
     assert before.keys() == after.keys()
     return {
         reason or counter: after[counter, reason] - before[counter, reason]
@@ -36,7 +36,7 @@ def _grown(before: Status, after: Status) -> dict[str, int]:
 
 
 def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
-    """One scan, one call, ten files listed and nine of them skipped."""
+    """The scan counts as one scan with one call; of ten files listed, nine were skipped."""
     (told,) = lab.explain(f"SELECT * FROM {table} WHERE k = 26")
     before = _status(lab)
     assert lab.run(f"SELECT * FROM {table} WHERE k = 26").files == 1
@@ -53,7 +53,7 @@ def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
 
 
 def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
-    """Filters that no index serves, another reader, a file that is new: once a scan each."""
+    """Each scan counts once: a filter that no index serves, another reader, a new file."""
     before = _status(lab)
     lab.run(f"SELECT * FROM {table}")
     lab.run(f"SELECT * FROM {table} WHERE r = 3")
@@ -82,7 +82,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
 
 
 def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) -> None:
-    """The nine skipped files are read again; EXPLAIN is a statement and no scan; bytes are held."""
+    """An audit reads nine skipped files; EXPLAIN is a statement, not a scan; caches use bytes."""
     lab.run(f"SELECT * FROM {table} WHERE k = 25")
     before = _status(lab)
     with lab.setting("spark.sieve.audit.sample", "1.0"):
@@ -100,6 +100,6 @@ def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) ->
 
 
 def test_it_takes_no_arguments(lab: Lab) -> None:
-    """Of one that it is given, the call says so."""
+    """A call with an argument fails with an error that names the argument."""
     with pytest.raises(Exception, match=r"SIEVE_INVALID_ARGUMENT.*sieve_status\(\) takes 0"):
         lab.sql("SELECT * FROM sieve_status('t')")

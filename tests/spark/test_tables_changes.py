@@ -1,4 +1,4 @@
-"""Tables that change under their index: same rows always, and REFRESH catches up."""
+"""Tables that change after the build: queries lose no row, and REFRESH updates the index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_session import Lab
 
 
 def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
-    """New files are read for the reason new-file; after REFRESH they are pruned like the others."""
+    """Queries read new files with the reason new-file; after REFRESH the index prunes them."""
     with lab.database("append"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -27,7 +27,7 @@ def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
 
 
 def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
-    """REFRESH has nothing to do until a file comes; REFRESH FULL builds all the same."""
+    """REFRESH without a changed file creates no version; REFRESH FULL always builds."""
     with lab.database("unchanged"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -37,7 +37,7 @@ def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
 
 
 def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
-    """After INSERT OVERWRITE, all of whose files are new, all is read; REFRESH forgets the old."""
+    """INSERT OVERWRITE makes all files new, so queries read all; REFRESH forgets the old files."""
     with lab.database("overwrite"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -54,7 +54,7 @@ def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
 
 
 def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
-    """After REFRESH TABLE a file with other bytes under an old name is read: changed-file."""
+    """After REFRESH TABLE, queries read a file with new bytes under an old name: changed-file."""
     with lab.database("replaced"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
@@ -74,7 +74,7 @@ def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
 
 
 def test_a_file_of_another_length_and_the_old_time_is_read(lab: Lab) -> None:
-    """The time alone does not tell a file: one that was put back is compared by its length, too."""
+    """A file with the old time but another length counts as changed."""
     with lab.database("put_back"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
@@ -93,7 +93,7 @@ def test_a_file_of_another_length_and_the_old_time_is_read(lab: Lab) -> None:
 
 
 def test_a_touched_file_is_read(lab: Lab) -> None:
-    """Another modification time is enough for a file to count as changed."""
+    """A file with another modification time counts as changed."""
     with lab.database("touched"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -103,7 +103,7 @@ def test_a_touched_file_is_read(lab: Lab) -> None:
 
 
 def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
-    """A file taken away gives no rows and no error once Spark has been told."""
+    """After REFRESH TABLE, a deleted file gives no rows and no error."""
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -117,7 +117,7 @@ def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
 
 
 def test_added_columns_change_the_reader_until_refresh(lab: Lab) -> None:
-    """After ADD COLUMN all is read for the reason reader-changed; REFRESH prunes again."""
+    """After ADD COLUMN, queries read all files: reader-changed; REFRESH enables pruning again."""
     with lab.database("columns"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -136,7 +136,7 @@ def test_added_columns_change_the_reader_until_refresh(lab: Lab) -> None:
 
 
 def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
-    """Files older than the column hold its default, for the index as for the query."""
+    """Files older than the column read as its default, for the index as for the query."""
     with lab.database("defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("ALTER TABLE t ADD COLUMN kind INT DEFAULT 7")
@@ -145,14 +145,14 @@ def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
         assert len(lab.check("SELECT * FROM t WHERE kind = 7", exactly=4).rows) == 40
         lab.check("SELECT * FROM t WHERE kind = 8", exactly=2)
         lab.check("SELECT * FROM t WHERE kind IS NULL", exactly=0)
-        # A new default is for new rows only: what older files read as stays.
+        # A new default applies to new rows only; older files keep reading as the former default.
         lab.sql("ALTER TABLE t ALTER COLUMN kind SET DEFAULT 9")
         assert len(lab.check("SELECT * FROM t WHERE kind = 7").rows) == 40
         lab.check("SELECT * FROM t WHERE kind = 9")
 
 
 def test_a_default_of_a_struct_is_read_with_all_of_it(lab: Lab) -> None:
-    """A query of one of its fields may lose the default: what the index knows is another read."""
+    """A query of one field may lose the struct's default, so the index reads the whole struct."""
     with lab.database("struct_defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql(
@@ -166,7 +166,7 @@ def test_a_default_of_a_struct_is_read_with_all_of_it(lab: Lab) -> None:
 
 
 def test_struct_fields_added_later(lab: Lab) -> None:
-    """A field of a struct is a column of its own; files that lack it hold NULL there."""
+    """Each struct field can be indexed; files without the field hold NULL there."""
     with lab.database("structs"):
         lab.sql(
             "CREATE TABLE t USING parquet AS "
@@ -200,7 +200,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
 
 
 def test_a_file_of_a_time_to_come_is_always_read(lab: Lab) -> None:
-    """Its time may pass over a later change, so it is no part of the index, and known not to be."""
+    """Such a time can hide a later change, so the index leaves the file out and says so."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400

@@ -1,4 +1,4 @@
-"""Kinds of tables: every format, every owner, buckets, no rows at all."""
+"""All kinds of tables: each format, managed and external, bucketed, without rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMATS = {
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_each_format_is_indexed_and_pruned(lab: Lab, form: str) -> None:
-    """Integers, decimals, strings and NULLs are found in few files of each format."""
+    """Queries find integers, decimals, strings and NULLs in few files of each format."""
     with lab.database(f"formats_{form}"):
         lab.sql(f"CREATE TABLE t {FORMATS[form]} AS {ROWS}")
         made = lab.sql("CREATE SIEVE INDEX ON t (d, s, n) OPTIONS (error = 1)")
@@ -41,7 +41,7 @@ def test_each_format_is_indexed_and_pruned(lab: Lab, form: str) -> None:
 
 
 def test_an_external_table_keeps_its_folder_untouched(lab: Lab, tmp_path: Path) -> None:
-    """The index of an external table in a folder without write permission lies elsewhere."""
+    """If the folder of an external table is not writable, its index lies elsewhere."""
     folder = tmp_path / "data"
     lab.spark.range(0, 80, 1, 8).write.parquet(str(folder))
     before = sorted((p.name, p.stat().st_mtime_ns) for p in folder.iterdir())
@@ -55,7 +55,7 @@ def test_an_external_table_keeps_its_folder_untouched(lab: Lab, tmp_path: Path) 
 
 
 def test_a_table_of_foreign_files_with_options(lab: Lab, tmp_path: Path) -> None:
-    """A CSV table with header, separator and NULL word is indexed as its options read it."""
+    """The build reads a CSV table with its options: header, separator and NULL text."""
     for k in range(6):
         lines = ["k;v", *(f"{k * 10 + n};{'none' if n == 5 else n}" for n in range(10))]
         (tmp_path / f"{k}.csv").write_text("\n".join(lines))
@@ -69,7 +69,7 @@ def test_a_table_of_foreign_files_with_options(lab: Lab, tmp_path: Path) -> None
 
 
 def test_an_empty_table_can_be_indexed(lab: Lab) -> None:
-    """An index of no files is ready; rows that come later are read until REFRESH, then found."""
+    """An index of no files is ready; queries read later rows in full until REFRESH."""
     with lab.database("empty"):
         lab.sql("CREATE TABLE t (id BIGINT, s STRING) USING parquet")
         assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][:3] == ("id_sieve", 1, 0)
@@ -81,7 +81,7 @@ def test_an_empty_table_can_be_indexed(lab: Lab) -> None:
 
 
 def test_files_without_rows_prove_nothing(lab: Lab) -> None:
-    """A file of zero rows stays in the scan, and a table of such files can be indexed."""
+    """A scan always reads a file of zero rows; a table of such files can be indexed."""
     with lab.database("norows"):
         lab.sql("CREATE TABLE t (id BIGINT) USING parquet")
         lab.sql("INSERT INTO t SELECT id FROM range(10) WHERE id < 0")
@@ -94,7 +94,7 @@ def test_files_without_rows_prove_nothing(lab: Lab) -> None:
 
 
 def test_bucketed_tables_prune_and_still_join_by_bucket(lab: Lab) -> None:
-    """Bucket files are dropped by the index, alone and in a join of two tables by bucket."""
+    """The index skips bucket files, in one scan and in a join of two tables by bucket."""
     with lab.database("buckets"), lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
         for name in ("a", "b"):
             lab.sql(

@@ -1,4 +1,4 @@
-"""Which table an index belongs to: never to a copy, a namesake or a successor."""
+"""An index belongs to one table, never to a copy, a namesake or a successor of the table."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from spark_session import Lab
 
 
 def index_folders(lab: Lab, database: str) -> list[Path]:
-    """Folders of indexes in the root of a database."""
+    """The index folders in the root of a database."""
     location = lab.spark.catalog.getDatabase(database).locationUri
     root = Path(location.removeprefix("file:")) / ".sieve"
     return sorted(root.iterdir()) if root.exists() else []
 
 
 def properties(lab: Lab, table: str) -> dict[str, str]:
-    """The registrations of a table, as the metastore has them."""
+    """The index registrations of a table in the metastore's properties."""
     rows = lab.sql(f"SHOW TBLPROPERTIES {table}")
     return {key: value for key, value in rows if key.startswith("sieve.index.")}
 
 
 def test_no_index_is_registered_on_a_table_that_took_its_tables_place(lab: Lab) -> None:
-    """What was resolved before DROP and CREATE TABLE, or before a move, is another table's."""
+    """A table resolved before DROP and CREATE TABLE, or before a move, is another table."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     with lab.database("replaced") as database:
         for change in ("DROP TABLE t", "ALTER TABLE t SET LOCATION '/elsewhere'"):
             lab.sql("CREATE TABLE t USING parquet AS SELECT 1 AS id")
             before = resolve(lab.spark._jsparkSession, [database, "t"])
-            time.sleep(1.1)  # a metastore tells times of creation in whole seconds
+            time.sleep(1.1)  # a metastore stores creation times in whole seconds
             lab.sql(change)
             if change.startswith("DROP"):
                 lab.sql("CREATE TABLE t USING parquet AS SELECT 2 AS id")
@@ -58,7 +58,7 @@ def test_create_and_drop_leave_no_trace(lab: Lab) -> None:
 
 
 def test_create_table_like_does_not_take_the_index_along(lab: Lab) -> None:
-    """A table made LIKE an indexed one is read in full, and needs an index of its own."""
+    """Queries read all files of a table created LIKE an indexed table; it needs its own index."""
     with lab.database("likes") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -73,7 +73,7 @@ def test_create_table_like_does_not_take_the_index_along(lab: Lab) -> None:
 
 
 def test_a_copied_property_is_not_an_index(lab: Lab) -> None:
-    """A registration of another table is not used; DROP takes the property and leaves the files."""
+    """Queries ignore another table's registration; DROP removes the property, not the files."""
     with lab.database("copied") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE TABLE u USING parquet AS SELECT id + 20 AS id FROM range(0, 40, 1, 4)")
@@ -96,7 +96,7 @@ def test_a_copied_property_is_not_an_index(lab: Lab) -> None:
 
 
 def test_a_namesake_made_anew_starts_without_an_index(lab: Lab) -> None:
-    """DROP TABLE and CREATE TABLE of the same name and place: the old index is not used."""
+    """A table dropped and created again at the same place does not use the old index."""
     with lab.database("anew"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -116,7 +116,7 @@ def test_a_namesake_made_anew_starts_without_an_index(lab: Lab) -> None:
 
 
 def test_two_databases_keep_their_namesakes_apart(lab: Lab) -> None:
-    """Tables of the same name in two databases have indexes of their own."""
+    """Tables of the same name in two databases have separate indexes."""
     with lab.database("apart_a"), lab.database("apart_b"):
         for k, name in enumerate(("apart_a", "apart_b")):
             lab.sql(
@@ -133,7 +133,7 @@ def test_two_databases_keep_their_namesakes_apart(lab: Lab) -> None:
 
 
 def test_a_renamed_table_loses_speed_not_rows(lab: Lab) -> None:
-    """After RENAME a table gives all its rows, whether or not its index has followed."""
+    """After RENAME, a table returns all its rows, whether or not its index has followed."""
     with lab.database("renamed"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -144,7 +144,7 @@ def test_a_renamed_table_loses_speed_not_rows(lab: Lab) -> None:
 
 
 def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
-    """DISABLE stops, ENABLE starts pruning in a session that was open before."""
+    """DISABLE stops and ENABLE starts pruning in a session that was open before."""
     with lab.database("switched"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         other = Lab(lab.spark.newSession())
@@ -163,7 +163,7 @@ def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
 
 
 def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
-    """SET OPTIONS is remembered, shown beside what is in force, and built by the next REFRESH."""
+    """SET OPTIONS stores options, which SHOW lists beside those in force and REFRESH applies."""
     with lab.database("options_set"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 50) COMMENT 'why'")
@@ -180,7 +180,7 @@ def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
 
 
 def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
-    """DROP DATABASE CASCADE names no table, and yet a namesake made anew is planned as it is."""
+    """DROP DATABASE CASCADE names no table, yet a table created again there uses no old index."""
     with lab.database("cascade"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -193,7 +193,7 @@ def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
 
 
 def test_a_name_is_given_once(lab: Lab) -> None:
-    """Of two sessions that make one index at a time, one is refused and leaves nothing."""
+    """If two sessions create one index concurrently, one is refused and leaves nothing."""
     with lab.database("taken") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
 
@@ -215,7 +215,7 @@ def test_a_name_is_given_once(lab: Lab) -> None:
 
 
 def test_one_lost_index_keeps_refresh_from_no_other(lab: Lab) -> None:
-    """REFRESH of all indexes of a table does what can be done, and then names what could not."""
+    """REFRESH of all indexes of a table refreshes the others, then names the failed one."""
     with lab.database("lost") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (r)")

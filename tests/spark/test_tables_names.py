@@ -1,4 +1,4 @@
-"""Names: blanks, other scripts, dots and quotes; case as Spark has it."""
+"""Names with blanks, other scripts, dots and quotes; letter case follows Spark."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_fields_of_strange_names(lab: Lab) -> None:
 
 
 def test_an_index_name_in_quotes(lab: Lab) -> None:
-    """An index may have a name with blanks and letters of other scripts; case does not matter."""
+    """An index name may have blanks and letters of other scripts, and ignores case."""
     with lab.database("index_names"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX My_Index ON t (id)")
@@ -59,7 +59,7 @@ def test_an_index_name_in_quotes(lab: Lab) -> None:
 
 
 def test_case_of_columns_is_as_the_session_has_it(lab: Lab) -> None:
-    """Without case sensitivity any case names the column, in statements and in queries."""
+    """Without case sensitivity, a column name in any case works in statements and queries."""
     with lab.database("cases"):
         lab.sql("CREATE TABLE T USING parquet AS SELECT id AS OrderKey FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON cases.t (ORDERKEY)")
@@ -69,7 +69,7 @@ def test_case_of_columns_is_as_the_session_has_it(lab: Lab) -> None:
 
 
 def test_case_sensitive_sessions_tell_columns_apart(lab: Lab) -> None:
-    """Under case sensitivity `a` and `A` are two columns, each with its own index."""
+    """Under case sensitivity, `a` and `A` are two columns with separate indexes."""
     with lab.database("sensitive"), lab.setting("spark.sql.caseSensitive", "true"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id AS a, -id AS A FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX lower ON t (a)")
@@ -80,7 +80,7 @@ def test_case_sensitive_sessions_tell_columns_apart(lab: Lab) -> None:
 
 
 def test_another_case_sensitivity_reads_everything(lab: Lab) -> None:
-    """An index built without case sensitivity proves nothing to a session that has it."""
+    """A case-sensitive session does not use an index built without case sensitivity."""
     with lab.database("mixed"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -92,7 +92,7 @@ def test_another_case_sensitivity_reads_everything(lab: Lab) -> None:
 
 
 def test_files_of_another_case_than_the_table(lab: Lab) -> None:
-    """Files that spell the column in another case are indexed as Spark matches them."""
+    """A build matches columns of files in another letter case as Spark does."""
     with lab.database("spelling") as database:
         lab.sql("CREATE TABLE t (OrderKey BIGINT) USING parquet")
         location = lab.spark.catalog.getDatabase(database).locationUri + "/t"
@@ -107,7 +107,7 @@ def test_files_of_another_case_than_the_table(lab: Lab) -> None:
 
 
 def test_a_table_called_sieve_is_described_by_spark(lab: Lab) -> None:
-    """Statements of Spark's about a table `sieve` with a column `index` are Spark's."""
+    """Spark handles its own statements about a table `sieve` with a column `index`."""
     with lab.database("called_sieve"):
         lab.sql(
             "CREATE TABLE sieve USING parquet AS SELECT id index, id indexes "

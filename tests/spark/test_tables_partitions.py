@@ -1,4 +1,4 @@
-"""Partitioned tables: the partitions Spark leaves, less the files the index rules out."""
+"""Partitioned tables: Spark selects partitions, and the index skips files in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_session import Lab
 
 @pytest.mark.parametrize("form", ["USING parquet", "USING json", "STORED AS ORC"])
 def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
-    """Of the files in the partitions that Spark picks, the index leaves those with the key."""
+    """Within the partitions that Spark selects, the index leaves the files with the key."""
     with lab.database("levels"):
         lab.sql(
             f"CREATE TABLE t (id BIGINT, v INT) {form} PARTITIONED BY (y INT, m STRING)"
@@ -36,7 +36,7 @@ def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
 
 
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
-    """SHOW of a database tells how stale each index is, and the driver alone finds that out."""
+    """SHOW of a database finds how stale each index is on the driver alone."""
     with lab.database("glance"):
         lab.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p)")
         lab.sql("INSERT INTO t SELECT id, id % 40 FROM range(0, 400, 1, 1)")
@@ -56,7 +56,7 @@ def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
 
 
 def test_partitions_of_strange_names(lab: Lab) -> None:
-    """NULL, blanks, %, =, quotes, slashes and letters of other scripts in partition values."""
+    """Partition values with NULL, blanks, %, =, quotes, slashes and other scripts."""
     values = ["a b", "50%", "x=y", "a/b", "'q'", "ünïcödé", "日本", "a:b", "tab\tbed", "#1?", "{}"]
     with lab.database("strange"):
         lab.sql("CREATE TABLE t (id BIGINT, p STRING) USING parquet PARTITIONED BY (p)")
@@ -73,7 +73,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
 
 
 def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
-    """Files of a partition at a foreign location are found by their own root, and dropped."""
+    """The index knows files of a partition at a foreign location by their root, and skips them."""
     foreign = tmp_path / "p=away %20 =ü"
     lab.spark.range(100, 120, 1, 2).write.parquet(str(foreign))
     with lab.database("foreign_root"):
@@ -89,7 +89,10 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_partitions_come_and_go(lab: Lab) -> None:
-    """A new partition is read until REFRESH; a dropped one gives no rows and is forgotten by it."""
+    """Queries read a new partition until REFRESH.
+
+    A dropped one gives no rows, and REFRESH forgets it.
+    """
     with lab.database("come_and_go"):
         lab.sql("CREATE TABLE t (id BIGINT, p INT) USING parquet PARTITIONED BY (p)")
         lab.sql("INSERT INTO t SELECT id, CAST(id DIV 20 AS INT) FROM range(0, 60, 1, 3)")

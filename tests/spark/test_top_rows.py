@@ -1,4 +1,4 @@
-"""ORDER BY ... LIMIT, MIN and MAX read the files that can hold one of the rows."""
+"""ORDER BY ... LIMIT, MIN and MAX read only the files that can hold one of the rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTITIONED = 12
 
 @pytest.fixture(scope="module")
 def top(lab: Lab) -> Iterator[Lab]:
-    """Tables of a hundred keys a file: ascending ones and scattered ones, NULLs and NaNs."""
+    """Tables of a hundred keys a file: ascending and scattered keys, NULLs and NaNs."""
     with lab.database("top"):
         columns = (
             "id AS k, CAST(id AS STRING) AS s, (id * 7919) % 4000 AS r, id DIV 250 AS tied, "
@@ -155,23 +155,23 @@ _WITHOUT: dict[str, Answer] = {}
 
 
 def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | None = None) -> None:
-    """The rows are those without Sieve, in a session that audits, and so many files are read."""
+    """Asserts the rows equal those without Sieve, in an audited session, and the files read."""
     with lab.settings({"spark.sieve.audit.sample": "1.0"} | dict(conf or {})):
         lab.check(query, exactly=files, known=_WITHOUT)
 
 
 @pytest.mark.parametrize("kind", PRUNED)
 def test_files_that_can_hold_one_of_the_rows_are_read(top: Lab, kind: str) -> None:
-    """And no others: at most the bound's own file more than the rows need.
+    """The scan reads at most one file, that of the bound, more than the rows need.
 
-    Queries that are alike stand together, and take the modes in turns.
+    Similar queries stand together and use the modes in turn.
     """
     _check(top, *PRUNED[kind], MODES[list(PRUNED).index(kind) % 2])
 
 
 @pytest.mark.parametrize("kind", UNPRUNED)
 def test_where_something_else_decides_about_rows_all_are_read(top: Lab, kind: str) -> None:
-    """Filters that no index can promise, samples, generators, joins, other aggregates."""
+    """No index can bound rows of other filters, samples, generators, joins or other aggregates."""
     _check(top, *UNPRUNED[kind], MODES[len(kind) % 2])
 
 
@@ -183,7 +183,7 @@ def _read(frame: DataFrame) -> int:
 def test_calls_of_a_sorted_frame_read_what_a_limit_does(
     top: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`take`, `head`, `first` and `show`, by the counter of skipped files."""
+    """The counter of skipped files shows `take`, `head`, `first` and `show` to be bounded."""
     frame = top.spark.table("fact").select("k", "v").sort(f.desc("k"))
     count = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
 
@@ -201,7 +201,7 @@ def test_calls_of_a_sorted_frame_read_what_a_limit_does(
     assert frame.tail(1)[0].k == 0
     assert len(frame.collect()) == FILES * 100
     assert _read(frame.limit(3).union(frame.limit(3))) == 1 + 1
-    # The sorted rows themselves are wanted beside, of the same nodes of the plan.
+    # The union also needs the sorted rows themselves, from the same plan nodes.
     both = frame.limit(3).union(frame)
     assert len(both.collect()) == FILES * 100 + 3
     assert [tuple(row) for row in frame.offset(3995).limit(10).sort("k").collect()] == [
@@ -211,7 +211,7 @@ def test_calls_of_a_sorted_frame_read_what_a_limit_does(
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_with_a_bound_is_not_taken_for_one_without(top: Lab, adaptive: str) -> None:
-    """Nor for one with another: exchanges are reused for equal scans alone."""
+    """Spark reuses exchanges of equal scans only; scans with different bounds are unequal."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     ends = "SELECT k FROM fact ORDER BY k {} LIMIT 3"
     parts = [ends.format(""), ends.format("DESC"), "SELECT k FROM fact WHERE v = 6"]
@@ -230,7 +230,7 @@ def test_a_scan_with_a_bound_is_not_taken_for_one_without(top: Lab, adaptive: st
 
 
 def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
-    """The same frame again, a cached result, and a sort of a cached table."""
+    """The same frame runs again, as do a cached result and a sort of a cached table."""
     frame = top.spark.sql("SELECT k FROM fact ORDER BY k DESC LIMIT 3")
     assert _read(frame) == 1
     assert frame.collect() == [(3999,), (3998,), (3997,)]
@@ -245,7 +245,7 @@ def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
-    """Where Spark sorts all rows for a limit that it takes to be large."""
+    """Spark sorts all rows for a limit above its threshold."""
     conf = {
         "spark.sql.execution.topKSortFallbackThreshold": "2",
         "spark.sql.adaptive.enabled": adaptive,
@@ -255,7 +255,7 @@ def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
 
 
 def test_off_reads_all(top: Lab) -> None:
-    """The setting turns it off."""
+    """The setting turns off the bound for top rows."""
     conf = {"spark.sieve.top.pruning": "off"}
     _check(top, "SELECT k FROM fact ORDER BY k LIMIT 10", FILES, conf)
     _check(top, "SELECT min(k) FROM fact", FILES, conf)
@@ -263,7 +263,7 @@ def test_off_reads_all(top: Lab) -> None:
 
 @pytest.mark.parametrize("key", ["ignoreCorruptFiles", "ignoreMissingFiles"])
 def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path, key: str) -> None:
-    """Where a damaged or missing file is no error, by a setting or by an option of the table."""
+    """A setting or table option may let the reader ignore damaged or missing files."""
     query = "SELECT k FROM {} ORDER BY k LIMIT 3"
     _check(top, query.format("fact"), FILES, {f"spark.sql.files.{key}": "true"})
     top.sql(
@@ -272,7 +272,7 @@ def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path,
     )
     top.sql(f"CREATE SIEVE INDEX ON {key} (k)")
     _check(top, query.format(key), 4)
-    # The setting of the moment counts, also for a plan that was made and listed before.
+    # The current setting counts, also for a plan that was made and listed earlier.
     frame = top.spark.sql(query.format("fact"))
     plan = frame._jdf.queryExecution().executedPlan()
     (scan,) = scans(plan)
@@ -283,7 +283,7 @@ def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path,
 
 
 def test_files_behind_the_index_are_read(top: Lab) -> None:
-    """New ones, changed ones and such as another file stands in for; removed ones bound nothing."""
+    """A scan reads new, changed and replaced files; removed files supply no bound."""
     with top.database("behind"):
         top.sql("CREATE TABLE t USING parquet AS SELECT id AS k FROM range(0, 400, 1, 4)")
         top.sql("CREATE SIEVE INDEX ON t (k)")
@@ -303,7 +303,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The file of the index with the least keys, which bounds the others."""
+            """The file of the index with the least keys, which bounds the other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path
@@ -324,7 +324,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
 
 
 def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
-    """Spark drops buckets and, while it runs, partitions: the rows of their files bound nothing."""
+    """Spark drops buckets and, at run time, partitions: the rows of their files bound nothing."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
         "SELECT id AS k, id % 5 AS w FROM range(0, 400, 1, 2)"
@@ -345,7 +345,7 @@ def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
 
 
 def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
-    """Of large files only the parts that can hold one of the rows."""
+    """Of large files, a scan reads only the ranges that can hold one of the rows."""
     keys = [(k * 7919) % 6000 for k in range(6000)]
     for number in range(3):
         rows = sorted(keys[number * 2000 : (number + 1) * 2000])
@@ -374,7 +374,7 @@ def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
 
 
 def test_explain_names_what_bounds_a_scan(top: Lab) -> None:
-    """Behind the filters; the reason where nothing can bound it."""
+    """EXPLAIN names the bound after the filters, or the reason why nothing bounds the scan."""
 
     def told(query: str) -> tuple[object, object, object]:
         (row,) = top.explain(query)
@@ -403,7 +403,7 @@ def test_explain_names_what_bounds_a_scan(top: Lab) -> None:
 
 
 def test_a_query_that_requires_an_index_does_not_fail_without_a_bound(top: Lab) -> None:
-    """It has no filter that an index could have served."""
+    """The query has no filter that an index could have served."""
     with top.setting("spark.sieve.require", "true"):
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 4001", FILES)
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 3", 1)

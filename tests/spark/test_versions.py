@@ -1,4 +1,4 @@
-"""Versions of the past, what VACUUM takes of them, and indexes that belong to no table any more."""
+"""Past versions, the files that VACUUM deletes, and indexes whose table is gone."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from spark_session import Lab
 
 
 def folder(lab: Lab, index: str = "id_sieve") -> Path:
-    """The index's own folder."""
+    """The folder of the index."""
     told = lab.facts(index)
     return Path(told["path"].removeprefix("file:"))
 
 
 def members(lab: Lab) -> tuple[int, int, int, int]:
-    """How many runs, lists, claims and manifests there are."""
+    """The numbers of runs, lists, claims and manifests."""
     at = folder(lab)
     names = ("runs", "locations", "intents", "versions")
     return tuple(  # type: ignore[return-value]
@@ -25,13 +25,16 @@ def members(lab: Lab) -> tuple[int, int, int, int]:
 
 
 def create(lab: Lab) -> None:
-    """Four files of ten keys, and an index."""
+    """Creates a table of four files of ten keys, and an index."""
     lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
 
 
 def test_a_life_in_versions(lab: Lab) -> None:
-    """What each version changed; OPTIMIZE makes one run; VACUUM leaves what is in force."""
+    """SHOW lists each version's change; OPTIMIZE makes one run.
+
+    VACUUM keeps the version in force.
+    """
     with lab.database("life"):
         create(lab)
         lab.sql("INSERT INTO t SELECT id FROM range(40, 50, 1, 1)")
@@ -43,7 +46,7 @@ def test_a_life_in_versions(lab: Lab) -> None:
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.sql("OPTIMIZE SIEVE INDEX ON t")[0][:3] == ("id_sieve", 8, 6)
-        # One run without gaps is as good as it gets.
+        # OPTIMIZE leaves an index of one run without gaps unchanged.
         assert lab.sql("OPTIMIZE SIEVE INDEX id_sieve ON t")[0][:3] == ("id_sieve", 8, 6)
         told = lab.spark.sql("SHOW SIEVE VERSIONS ON t").collect()
         assert [(row["version"], row["change"], row["state"], row["runs"]) for row in told] == [
@@ -73,7 +76,7 @@ def test_a_life_in_versions(lab: Lab) -> None:
 
 
 def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
-    """A run that was claimed and that no version names; what nobody claimed stays."""
+    """VACUUM deletes a claimed run that no version names, and keeps files without a claim."""
     with lab.database("dead_writer"):
         create(lab)
         at = folder(lab)
@@ -97,7 +100,7 @@ def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
 
 
 def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
-    """Of a table that is gone, or a CREATE or DROP that died; young ones and those in use stay."""
+    """VACUUM deletes old indexes of dropped tables and dead statements, not young or used ones."""
     with lab.database("orphaned"):
         create(lab)
         kept = folder(lab)
@@ -107,7 +110,7 @@ def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
         (dead / "intent.json").write_bytes((kept / "intent.json").read_bytes())
         stranger = root / "00000000-0000-4000-8000-00000000000e"
         stranger.mkdir()
-        # It may still be at work, whatever is to be retained.
+        # The writer may still be at work, so VACUUM spares the index whatever RETAIN says.
         assert lab.sql("VACUUM SIEVE INDEXES IN orphaned RETAIN 0 HOURS") == []
         yesterday = time.time() - 86_500
         os.utime(dead / "intent.json", (yesterday, yesterday))
@@ -120,7 +123,7 @@ def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
 
 
 def test_a_registration_that_was_lost_is_found_again(lab: Lab) -> None:
-    """Another tool may write the table without our property: REFRESH adopts, VACUUM spares it."""
+    """Another tool may drop the table's property: REFRESH restores it, VACUUM spares the index."""
     with lab.database("lost_property"):
         create(lab)
         lab.sql("ALTER TABLE t UNSET TBLPROPERTIES ('sieve.index.id_sieve')")

@@ -1,4 +1,4 @@
-"""Scans that cannot read ranges of files: rows are the same, and EXPLAIN SIEVE gives the reason."""
+"""Scans that cannot read ranges of files return the same rows; EXPLAIN gives the reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RANGES = {
 
 
 def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
-    """Spark groups files by their buckets where a query reads the columns of these."""
+    """Spark groups files by buckets if a query reads the bucket columns."""
     with lab.database("bucketed"), lab.settings(RANGES):
         rows = lab.spark.range(0, 40_000, 1, 1).selectExpr("id AS k", "id % 3 AS n", "uuid() AS u")
         with lab.setting("spark.sql.parquet.compression.codec", "uncompressed"):
@@ -62,7 +62,7 @@ def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_pa
 
 
 def test_a_separator_that_overlaps_with_itself_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """Lines that end in a part of it are others in other splits: an index of them lost rows."""
+    """Lines that end in part of such a separator differ by split: an index of them lost rows."""
     (tmp_path / "a.csv").write_text("s1,1,tyyyys2,2,tyys3,3,tyyy", encoding="utf-8")
     with lab.database("overlapping"):
         lab.sql(
