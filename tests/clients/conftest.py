@@ -1,4 +1,4 @@
-"""A real metastore server and a real Thrift server, shared by the tests of all clients."""
+"""Fixtures of a real metastore server and a real Thrift server, shared by the client tests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ports import free_ports
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A working directory with servers in it, and the ``sieve`` command run there.
+    """A working directory in which servers and the ``sieve`` command run.
 
     Attributes:
-        folder: the directory.
-        metastore_port: of the metastore server.
-        thrift_port: of the Thrift server.
-        ui_port: of the Thrift server's user interface.
-        other_port: a free one.
+        folder: The working directory.
+        metastore_port: The port of the metastore server.
+        thrift_port: The port of the Thrift server.
+        ui_port: The port of the Thrift server's user interface.
+        other_port: A free port.
     """
 
     folder: Path
@@ -31,7 +31,7 @@ class Site:
 
     @property
     def metastore_option(self) -> list[str]:
-        """What makes a Spark use the metastore server."""
+        """The option with which a Spark uses the metastore server."""
         uri = f"thrift://localhost:{self.metastore_port}"
         return ["--conf", f"spark.hadoop.hive.metastore.uris={uri}"]
 
@@ -42,7 +42,7 @@ class Site:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Started by the commands a user would type, stopped likewise."""
+    """Starts and stops the servers with the commands that a user would type."""
     site = Site(tmp_path_factory.mktemp("site"), *free_ports(4))
     settings = {
         "spark.ui.port": site.ui_port,

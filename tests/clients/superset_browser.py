@@ -1,6 +1,7 @@
-"""Uses a running Superset as its users do: by its interface in a browser, and by its API.
+"""Uses a running Superset as users do: by a browser, and by its API.
 
-Run by the Python of Superset's environment, which has Selenium. Prints what it found as JSON.
+The Python of Superset's environment, which has Selenium, runs this script. The script prints its
+findings as JSON.
 
     superset_browser.py http://localhost:8088 spark+sieve://localhost:10000/db orders.sql pictures
 """
@@ -20,14 +21,14 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-USER, PASSWORD = "admin", "admin"  # those of the page
+USER, PASSWORD = "admin", "admin"  # user and password on the recipe's page
 DATABASE = "Spark"
 WEEK = "2026-01-05 : 2026-01-12"
 WAIT_S = 60
 
 
 class Api:
-    """Superset's REST API as one user."""
+    """A client of Superset's REST API, logged in as one user."""
 
     def __init__(self, base: str) -> None:
         self._base, self._session = f"{base}/api/v1", requests.Session()
@@ -38,11 +39,11 @@ class Api:
         self._session.headers["X-CSRFToken"] = self.get("security/csrf_token/")["result"]
 
     def get(self, path: str) -> Any:
-        """The answer of a GET."""
+        """The response to a GET request."""
         return self._answer(self._session.get(f"{self._base}/{path}", timeout=WAIT_S))
 
     def post(self, path: str, body: Any) -> Any:
-        """The answer of a POST."""
+        """The response to a POST request."""
         return self._answer(self._session.post(f"{self._base}/{path}", json=body, timeout=WAIT_S))
 
     def _answer(self, answer: requests.Response) -> Any:
@@ -79,8 +80,8 @@ class Browser:
         self.wait(lambda: "/login" not in self._driver.current_url)
 
     def wait(self, done: Any) -> Any:
-        """What a function returns once that is true."""
-        ignored = (Exception,)  # elements come and go while a page is drawn
+        """The first true result of a function, which is called until then."""
+        ignored = (Exception,)  # elements appear and disappear while a page is drawn
         waiting = WebDriverWait(self._driver, WAIT_S, 0.2, ignored_exceptions=ignored)
         return waiting.until(lambda _: done())
 
@@ -89,7 +90,7 @@ class Browser:
         self._driver.get(self._base + path)
 
     def find(self, selector: str, text: str = "") -> WebElement:
-        """The first element that is seen and has this text in it, once it is there."""
+        """The first visible element whose text contains `text`, once it appears."""
 
         def found() -> WebElement | None:
             elements = self._driver.find_elements(By.CSS_SELECTOR, selector)
@@ -100,7 +101,7 @@ class Browser:
         return element
 
     def press(self, name: str, within: str = "") -> None:
-        """Clicks a button by its name, once that is enabled."""
+        """Clicks a button by its name, once the button is enabled."""
 
         def clicked() -> bool:
             for button in self._driver.find_elements(By.CSS_SELECTOR, f"{within} button"):
@@ -112,9 +113,9 @@ class Browser:
         self.wait(clicked)
 
     def picture(self, name: str) -> None:
-        """Saves what the browser shows, with the pointer off the page's hints."""
+        """Saves a picture of the browser, with the pointer away from the page's hints."""
         webdriver.ActionChains(self._driver).move_by_offset(0, 0).perform()
-        time.sleep(1)  # hints and bars fade
+        time.sleep(1)  # wait until hints and bars fade
         self._driver.save_screenshot(str(self._pictures / f"{name}.png"))
 
     def close(self) -> None:
@@ -123,7 +124,7 @@ class Browser:
 
 
 def main(base: str, uri: str, statements: str, pictures: str) -> dict[str, Any]:
-    """What was found: rows of statements, texts in SQL Lab, the chart's query and its scan."""
+    """Returns the rows of statements, texts in SQL Lab, the chart's query and the query's scan."""
     api, schema = Api(base), uri.rpartition("/")[2]
     database = api.post("database/", {"database_name": DATABASE, "sqlalchemy_uri": uri})["id"]
     sent: list[str] = json.loads(statements)
@@ -158,7 +159,7 @@ def main(base: str, uri: str, statements: str, pictures: str) -> dict[str, Any]:
 
 
 def in_sql_lab(browser: Browser, database: int, schema: str, sql: str) -> list[str]:
-    """Runs a query in the editor; the texts of the cells that it shows."""
+    """Runs a query in the editor and returns the texts of the cells shown."""
     query = f"new=true&dbid={database}&schema={schema}&title=Sieve&sql={quote(sql)}"
     browser.open(f"/sqllab/?{query}")
     browser.press("Run")
@@ -169,7 +170,7 @@ def in_sql_lab(browser: Browser, database: int, schema: str, sql: str) -> list[s
 
 
 def make_chart(browser: Browser, api: Api, dataset: int) -> None:
-    """Makes a bar chart of a week, looks at it, and saves it."""
+    """Makes a bar chart of a week, takes a picture and saves the chart."""
     form = {
         "datasource": f"{dataset}__table",
         "viz_type": "echarts_timeseries_bar",

@@ -1,4 +1,4 @@
-"""`sieve archive` as a user types it: later starts map the archive."""
+"""`sieve archive` as a user types it: later starts of Spark map the class archive."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from command import sieve
 
-# Test drivers map an archive that is made alike; this writes another, in 20 s of CPU time.
+# Test drivers map an equal archive; this test writes one of its own in 20 s of CPU time.
 pytestmark = pytest.mark.tools
 
 
 def test_a_later_start_maps_the_archive(tmp_path: Path) -> None:
-    """With its classes taken from the archive, and nothing said of it on standard output."""
-    # The test run's own options map an archive; Java cannot write one meanwhile.
+    """A later start takes its classes from the archive, and prints nothing about the archive."""
+    # The test run's own options map an archive; Java cannot write an archive with these options.
     cache = {
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "SPARK_SUBMIT_OPTS": "",

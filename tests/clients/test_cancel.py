@@ -1,4 +1,4 @@
-"""A user who changes his mind: each client's own way to stop a CREATE that takes long."""
+"""Cancels a long CREATE in each client by the client's own means."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OLD = 1_600_000_000
 
 @pytest.fixture(scope="module")
 def slow(site: Site) -> Iterator[None]:
-    """A table of 80 million rows of CSV: one file under many names, so that it is made at once."""
+    """A table of 80 million CSV rows: one file under many names, so that creation is instant."""
     folder = site.folder / "slow"
     folder.mkdir()
     first = folder / "0.csv"
@@ -49,7 +49,7 @@ def slow(site: Site) -> Iterator[None]:
 
 
 def jobs(ui_port: int) -> list[str]:
-    """Descriptions of a driver's running jobs, as its user interface tells them."""
+    """The descriptions of a driver's running jobs, from its user interface."""
     api = f"http://localhost:{ui_port}/api/v1/applications"
     try:
         with urlopen(api) as reply:
@@ -57,7 +57,7 @@ def jobs(ui_port: int) -> list[str]:
         with urlopen(f"{api}/{application['id']}/jobs?status=running") as reply:
             return [job.get("description", "") for job in json.load(reply)]
     except (URLError, ValueError):
-        return []  # it is starting, or has ended
+        return []  # the driver is starting, or has ended
 
 
 def building(ui_port: int) -> bool:
@@ -67,7 +67,7 @@ def building(ui_port: int) -> bool:
 
 @contextmanager
 def leaves_nothing(site: Site, ui_port: int) -> Iterator[None]:
-    """The block's CREATE ends with neither folder, nor property, nor a job that still runs."""
+    """Asserts that the block's CREATE leaves no folder, no property and no running job."""
     root = site.folder / "spark-warehouse" / ".sieve"
     before = set(root.iterdir()) if root.exists() else set()
     yield
@@ -79,12 +79,12 @@ def leaves_nothing(site: Site, ui_port: int) -> Iterator[None]:
 
 @contextmanager
 def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A shell in a terminal of its own, and the file to which it writes."""
+    """Starts a shell in a new terminal; gives the process and the file of its output."""
     output = site.folder / f"{args[0]}.out"
     program = str(Path(sys.executable).with_name("sieve"))
     with output.open("w") as sink:
         process = subprocess.Popen(
-            # A test run in the background ignores Ctrl-C, which its children would inherit.
+            # A test run in the background ignores Ctrl-C, and its children inherit that.
             ["env", "--default-signal=INT", program, *args],
             cwd=site.folder, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True,
             start_new_session=True,
@@ -97,7 +97,7 @@ def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]
 
 
 def type_in(process: subprocess.Popen[str], *statements: str) -> None:
-    """Type statements, a line each."""
+    """Type statements, one a line."""
     assert process.stdin is not None
     for statement in statements:
         process.stdin.write(f"{statement};\n")
@@ -105,7 +105,7 @@ def type_in(process: subprocess.Popen[str], *statements: str) -> None:
 
 
 def cancel_in_a_shell(site: Site, ui_port: int, *args: str) -> str:
-    """Ctrl-C while a CREATE runs, then one more statement; what the shell wrote."""
+    """Press Ctrl-C during a CREATE, then run one more statement; return the shell's output."""
     with leaves_nothing(site, ui_port), shell(site, *args) as (process, output):
         type_in(process, CREATE)
         wait_until(lambda: building(ui_port) or process.poll() is not None, "it builds", every=0.1)
@@ -131,7 +131,7 @@ def test_spark_sql(site: Site) -> None:
 
 @pytest.mark.usefixtures("slow")
 def test_beeline(site: Site) -> None:
-    """Ctrl-C in beeline too."""
+    """Ctrl-C in beeline ends a CREATE at once; the shell goes on."""
     said = cancel_in_a_shell(site, site.ui_port, "beeline", "--outputformat=tsv2")
     assert "cancelled" in said.lower()
     assert "still\there\t7" in said
@@ -139,7 +139,7 @@ def test_beeline(site: Site) -> None:
 
 @pytest.mark.usefixtures("slow")
 def test_pyhive(site: Site) -> None:
-    """A cursor's `cancel` does, and its connection goes on."""
+    """A cursor's `cancel` ends a CREATE at once, and the connection goes on."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         with leaves_nothing(site, site.ui_port):
@@ -154,7 +154,7 @@ def test_pyhive(site: Site) -> None:
 
 @pytest.mark.usefixtures("slow")
 def test_a_time_out(site: Site) -> None:
-    """The time-out that a JDBC client sets for a query does."""
+    """The query time-out of a JDBC client ends a CREATE."""
     with thrift_session(site.thrift_port) as connection:
         with leaves_nothing(site, site.ui_port):
             request = ttypes.TExecuteStatementReq(

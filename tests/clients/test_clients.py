@@ -1,4 +1,4 @@
-"""Each client types the same: CREATE, a query, EXPLAIN SIEVE, SHOW, DROP."""
+"""Runs the same statements in each client: CREATE, a query, EXPLAIN SIEVE, SHOW, DROP."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_spark_sql(site: Site) -> None:
 
 
 def test_spark_submit(site: Site, tmp_path: Path) -> None:
-    """A PySpark script run by spark-submit does too."""
+    """A PySpark script run by spark-submit creates, uses, explains, shows and drops an index."""
     (tmp_path / "client_smoke.py").write_text(SCRIPT)
     text = ";".join(tour("by_submit"))
     output = site.sieve("submit", *site.metastore_option, str(tmp_path / "client_smoke.py"), text)
@@ -41,9 +41,9 @@ def test_spark_submit(site: Site, tmp_path: Path) -> None:
 
 
 def test_beeline(site: Site) -> None:
-    """Beeline does too, through the Thrift server; and it passes what tools send.
+    """Beeline creates, uses, explains, shows and drops an index through the Thrift server.
 
-    They know no SIEVE statement: procedures, and INDEX without SIEVE.
+    Beeline also passes procedures, and INDEX without SIEVE, for tools without SIEVE statements.
     """
     forms = (
         "SELECT 'procedures'",
@@ -59,7 +59,7 @@ def test_beeline(site: Site) -> None:
 
 
 def test_pyhive(site: Site) -> None:
-    """PyHive does too, and sees the result columns by name."""
+    """PyHive creates, uses, explains, shows and drops an index; result columns have names."""
     lines: list[list[str]] = []
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
@@ -78,7 +78,7 @@ def test_pyhive(site: Site) -> None:
 
 
 def test_procedures_and_functions_pass_clients(site: Site) -> None:
-    """What tools send that know no SIEVE statement; beeline sends it in its test above."""
+    """Clients pass procedures and functions, which tools without SIEVE statements send."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute(tour("by_call")[0])
@@ -90,7 +90,7 @@ def test_procedures_and_functions_pass_clients(site: Site) -> None:
 
 
 def test_settings_of_a_connection_string(site: Site) -> None:
-    """What JDBC sends of ``?key=value`` is set, and checked, as the session opens."""
+    """A session that opens checks and sets the ``?key=value`` settings of a JDBC URL."""
     key = "set:hiveconf:spark.sieve.enabled"
     with thrift_session(site.thrift_port, configuration={key: "false"}) as connection:
         cursor = connection.cursor()
@@ -106,7 +106,7 @@ def test_settings_of_a_connection_string(site: Site) -> None:
 
 
 def test_sessions_of_one_server_are_apart(site: Site) -> None:
-    """Two open sessions in different databases each index and query their own table."""
+    """Two open sessions in different databases each create an index and query their own table."""
     with (
         thrift_session(site.thrift_port) as one,
         thrift_session(site.thrift_port) as two,
@@ -128,7 +128,7 @@ def test_sessions_of_one_server_are_apart(site: Site) -> None:
 
 
 def test_a_foreign_client_reads_the_registration(site: Site) -> None:
-    """The table property is readable by any client of the metastore, as documented."""
+    """Any client of the metastore can read the table property, as documented."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         for statement in tour("registered")[:2]:

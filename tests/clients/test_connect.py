@@ -1,4 +1,4 @@
-"""Spark Connect: the page that tells how, run by two clients that have neither Spark nor Sieve."""
+"""Spark Connect: two clients without Spark and Sieve run the code of its docs page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOME = Path(__file__).resolve().parents[2]
 PYTHON = HOME / "build" / "clients" / "bin" / "python"
 PAGE = HOME / "docs" / "recipes" / "connect.md"
 
-# Of the session that the page's own code gets.
+# Code that replaces the creation of a session on the page.
 BEFORE = """
 import sys
 from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ print(len(on), refreshed.change, scan.files_read, scan.reasons, failed and drawn
 
 
 def test_two_clients_at_once(site: Site) -> None:
-    """Each has its own database and settings, and what the page says that it prints."""
+    """Each client has its own database and settings, and prints what the page says."""
     if not PYTHON.exists():
         pytest.fail("run `make test-clients`, which installs clients")
     blocks = re.findall(r"```(?:python)?\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

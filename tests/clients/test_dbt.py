@@ -1,4 +1,4 @@
-"""The dbt package `integrations/dbt` in the project `examples/dbt`, run as its users run it."""
+"""Runs the dbt package `integrations/dbt` in the project `examples/dbt` as users do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.tools
 
 @pytest.fixture(scope="module")
 def project(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The example, run once; some names are in capitals, which Sieve folds."""
+    """The example project, run once; some names are in capitals, which Sieve folds."""
     project = Project(tmp_path_factory.mktemp("dbt"), site.thrift_port)
     project.change("events", "['id', 'kind']", "['ID', 'kind']")
     project.change("days", "'name': 'visitors'", "'name': 'Visitors'")
@@ -33,7 +33,7 @@ MADE = {
 
 
 def test_a_first_run_creates(project: Project) -> None:
-    """Each listed index is there, ready, and used; a view has none."""
+    """A first run creates each listed index, ready and in use; a view has no index."""
     indexes = project.indexes()
     assert set(indexes) == MADE
     assert set(indexes.values()) == {("ready", 1)}
@@ -42,7 +42,10 @@ def test_a_first_run_creates(project: Project) -> None:
 
 
 def test_later_runs_refresh(project: Project) -> None:
-    """Runs that append or overwrite a partition leave no index stale; a table's are made again."""
+    """Runs that append or overwrite a partition refresh each index.
+
+    A new table gets new indexes.
+    """
     for _ in range(2):
         project.dbt("run")
         states = {key: state for key, (state, _) in project.indexes().items()}
@@ -56,7 +59,7 @@ def test_later_runs_refresh(project: Project) -> None:
 
 
 def test_a_run_follows_the_config(project: Project) -> None:
-    """An index of other options is built anew, an unlisted one goes, one of a user stays."""
+    """A run rebuilds an index whose options changed, drops an unlisted one, and keeps a user's."""
     project.sql("CREATE SIEVE INDEX by_hand ON shop.days (id) OPTIONS (budget = '5%')")
     options = "'options': {'payback': 99}"
     project.change("events", ", 'kind'], 'type': 'sieve'", f"], 'type': 'sieve', {options}")
@@ -71,7 +74,7 @@ def test_a_run_follows_the_config(project: Project) -> None:
 
 
 def test_a_run_fails_with_the_reason(project: Project) -> None:
-    """A column that is not there fails its model by the error of the statement."""
+    """A missing column fails its model with the error of the CREATE statement."""
     project.change("orders", "['customer']", "['nowhere']")
     said = project.dbt("run", "--select", "orders", fails=True)
     assert "SIEVE_UNKNOWN_COLUMN" in said

@@ -1,4 +1,4 @@
-"""impyla, in an environment without Spark and Sieve."""
+"""Tests the client impyla in an environment without Spark and Sieve."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ print(json.dumps(lines))
 
 
 def test_impyla(site: Site) -> None:
-    """It creates, uses, explains, shows and drops an index."""
+    """impyla creates, uses, explains, shows and drops an index."""
     if not PYTHON.exists():
         pytest.fail("run `make test-clients`, which installs clients")
     words = [PYTHON, "-c", SCRIPT, str(site.thrift_port), json.dumps(tour("by_impyla"))]

@@ -1,4 +1,4 @@
-"""The judge of `make test-sqlancer`: it must see a lost row, or its silence says nothing."""
+"""Tests the checker of `make test-sqlancer`: the checker must detect a lost row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONE, TWO = (f"SELECT a, input_file_name() FROM t WHERE a = {a}" for a in (1, 2))
 
 
 def test_sees_a_lost_row(site: Site) -> None:
-    """All columns are indexed before the first query; a row that the index loses is told."""
+    """All columns are indexed before the first query, and the checker reports a lost row."""
     tally = Tally()
     warehouse = site.folder / "spark-warehouse"
     proxy = HiveProxy(site.thrift_port, lambda each: IndexedDatabase(each, warehouse, tally))
@@ -53,7 +53,7 @@ def _rows(cursor: Any, query: str) -> list[tuple[Any, ...]]:
 
 
 def _replace(path: Path, by: Path) -> None:
-    """Give a file the content of another, of the same length, and its own time."""
+    """Replace the content of a file by another file's of the same length; keep the file's time."""
     before = path.stat()
     for name in (".{}.crc", "{}"):
         shutil.copy(by.with_name(name.format(by.name)), path.with_name(name.format(path.name)))

@@ -23,7 +23,7 @@ CREATE TABLE drawn USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, arrived)
 
 @pytest.fixture(scope="module")
 def drawn(site: Site) -> Site:
-    """A site with a table whose late rows are a few files on."""
+    """A site with a table whose late rows lie a few files further on."""
     with thrift_session(site.thrift_port) as connection:
         for statement in (TABLE, "CREATE SIEVE INDEX ON drawn (id)"):
             connection.cursor().execute(statement)
@@ -43,9 +43,9 @@ def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
-    """The picture is a PNG of its full size; the terminal tells what it shows, and where it is.
+    """The picture is a PNG of full size; the terminal prints a summary and the picture's path.
 
-    A client of the Thrift server gets the same.
+    A client of the Thrift server gets the same picture and summary.
     """
     output = tmp_path / "picture.png"
     done = _inspect(
@@ -70,10 +70,10 @@ def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
-    """An unknown index ends in one line and no stack; other errors are those of the program."""
+    """An unknown index ends with one line and no stack trace; other errors pass through."""
     done = _inspect(drawn, *drawn.metastore_option, "drawn", "nope")
     assert done.returncode == 1
-    # spark-submit makes one stream of what a Python program prints.
+    # spark-submit merges a Python program's standard output and error into one stream.
     assert "Error: [SIEVE_UNKNOWN_INDEX]" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     assert not list(drawn.folder.glob("*.png"))
@@ -84,7 +84,7 @@ def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
     [["drawn"], ["drawn", "i", "--output", "/nowhere/x.png"], ["t", "i", "--output", "x.svg"]],
 )
 def test_a_wrong_command_line_is_told_at_once(site: Site, args: list[str]) -> None:
-    """A name too few, or a file that cannot be written, is told before any Spark is started."""
+    """`sieve inspect` reports a missing name or an unwritable file before it starts Spark."""
     done = _inspect(site, *args)
     assert done.returncode == 2
     assert "Usage: sieve inspect" in done.stderr

@@ -1,4 +1,4 @@
-"""A program of the JVM, compiled and submitted as a jar: no Python in sight."""
+"""Tests a Scala program, compiled and submitted as a jar, without Python code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ object Tour {
 
 
 def compiled(folder: Path) -> Path:
-    """A jar of the program, made by the Scala compiler among Spark's own jars."""
+    """A jar of the program, compiled by the Scala compiler among Spark's own jars."""
     source, classes, jar = folder / "Tour.scala", folder / "classes", folder / "tour.jar"
     source.write_text(PROGRAM)
     classes.mkdir()
@@ -53,7 +53,7 @@ def compiled(folder: Path) -> Path:
 def test_spark_submit_of_a_jar(site: Site, tmp_path: Path) -> None:
     """A Scala program creates, uses, explains, shows and drops an index.
 
-    It has rules of its own for Spark's operators, as plug-ins that replace them by their class.
+    The program has its own planner rules, which replace operators by class as plug-ins do.
     """
     output = site.sieve(
         *("submit", *site.metastore_option, "--class", "Tour", str(compiled(tmp_path))),

@@ -1,4 +1,4 @@
-"""The notebooks in `examples/`, run from first to last cell by a kernel of their own."""
+"""Runs the notebooks in `examples/` from first to last cell, each in a new kernel."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ notebook = nbformat.read(sys.argv[1], 4)
 NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
 nbformat.write(notebook, "run.ipynb")
 """
-# Times and identities, which differ from run to run; files have such names.
+# Outputs with times and UUIDs, among them file names, differ from run to run.
 VARYING = ("seconds", "uuid", "part-0")
 
 
 def results(path: Path) -> dict[str, dict[str, Any]]:
-    """What each cell shows: its result in text and in HTML."""
+    """The result that each cell shows, in text and in HTML."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return {
         cell["id"]: {kind: "".join(text) for kind, text in output["data"].items()}
@@ -45,7 +45,7 @@ def results(path: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> None:
-    """No cell fails; the same cells show results, and the same but for times and identities."""
+    """No cell fails, and each shows its saved result, except for times and UUIDs."""
     if not TOOLS.exists():
         pytest.fail("run `make test-clients`, which installs what runs notebooks")
     places = os.pathsep.join([str(HOME), str(TOOLS), os.environ.get("PYTHONPATH", "")])
@@ -64,7 +64,7 @@ def test_a_notebook_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> 
     assert len(varying) * 3 < len(saved)
     for name, shown in saved.items():
         if name in varying:
-            # The first line has the names of the columns.
+            # The first line contains the column names.
             heads = {each["text/plain"].splitlines()[0].split()[0] for each in (shown, found[name])}
             assert len(heads) == 1
             assert shown.keys() == found[name].keys()
@@ -73,7 +73,7 @@ def test_a_notebook_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> 
 
 
 def test_pictures_are_saved_in_full() -> None:
-    """An index is drawn in a notebook as by the command, with the summary as text."""
+    """A notebook draws an index as the command does, with the summary as text."""
     shown = [cell for path in NOTEBOOKS for cell in results(path).values() if "image/png" in cell]
     for cell in shown:
         png = base64.b64decode(cell["image/png"])
@@ -83,6 +83,6 @@ def test_pictures_are_saved_in_full() -> None:
 
 
 def test_answers_are_tables_with_bars() -> None:
-    """What the notebooks are saved with shows shares as bars."""
+    """The saved notebooks show shares as bars."""
     shown = [cell for path in NOTEBOOKS for cell in results(path).values()]
     assert sum("position:absolute" in cell.get("text/html", "") for cell in shown) > 3

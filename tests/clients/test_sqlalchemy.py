@@ -1,4 +1,4 @@
-"""The dialect `integrations/sqlalchemy`, in an environment that has neither Sieve nor Spark."""
+"""Tests the dialect `integrations/sqlalchemy` in an environment without Sieve and Spark."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ print(json.dumps({
 """
 
 
-# The page's code, with what its last two lines show.
+# The page's code, extended to print the results of its last two lines.
 _PAGE = """
 import ast, json, sys
 
@@ -71,7 +71,7 @@ print(json.dumps([indexes, frame.to_dict("list")]))
 
 
 def test_the_page_on_sqlalchemy_is_true(site: Site) -> None:
-    """Its code runs, and shows the indexes that stand in its comment."""
+    """The page's code runs, and prints the indexes that its comment shows."""
     page = (HOME / "docs" / "recipes" / "sqlalchemy.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (told,) = re.findall(r"# (\[.*\])", code)
@@ -89,7 +89,7 @@ def test_the_page_on_sqlalchemy_is_true(site: Site) -> None:
 
 
 def run_python(release: str, script: str, *args: str) -> str:
-    """What a script prints, beside a release of SQLAlchemy."""
+    """The output of a script that runs with a release of SQLAlchemy."""
     python = HOME / "build" / f"sqlalchemy-{release}" / "bin" / "python"
     if not python.exists():
         pytest.fail("run `make test-clients`, which installs SQLAlchemy")
@@ -102,7 +102,7 @@ def run_python(release: str, script: str, *args: str) -> str:
 
 @pytest.mark.parametrize("release", ["1.4", "2"])
 def test_sqlalchemy_and_pandas(site: Site, release: str) -> None:
-    """Tables, views, columns and indexes as they are; queries by SQLAlchemy and by pandas."""
+    """SQLAlchemy shows tables, views, columns and indexes; queries run in SQLAlchemy and pandas."""
     database = f"alchemy_{release[0]}"
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()

@@ -1,4 +1,4 @@
-"""Superset, started as its recipe says, and used in a browser over the Thrift server."""
+"""Superset, started by the steps of its recipe, in a browser over the Thrift server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOOLS = HOME / "build" / "superset" / "bin"
 PAGE = (HOME / "docs" / "recipes" / "superset.md").read_text(encoding="utf-8")
 BROWSER = ("chromium", "chromedriver")
 
-# Twenty files in order of arrival; one order in fifty comes late.
+# Twenty files in order of arrival; one order in fifty arrives late.
 ORDERS = """
 CREATE TABLE superset_db.orders USING parquet AS
 SELECT /*+ REPARTITION_BY_RANGE(20, arrived) */ id,
@@ -38,14 +38,14 @@ FROM (SELECT id, if(id % 50 = 7, id + 20000, id) AS arrived FROM range(0, 100000
 
 
 def blocks(language: str) -> list[str]:
-    """The blocks of a language on the page."""
+    """The page's code blocks in a language."""
     found = re.findall(r"^( *)```(\w*)\n(.*?)^\1```", PAGE, re.MULTILINE | re.DOTALL)
     return [textwrap.dedent(text) for _, marked, text in found if marked == language]
 
 
 @pytest.fixture(scope="module")
 def superset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Superset of its own, started by the lines of the page; its address."""
+    """The address of a new Superset, started by the lines of the page."""
     if not TOOLS.exists():
         pytest.fail("run `make test-clients`, which installs Superset")
     if any(shutil.which(program) is None for program in BROWSER):
@@ -85,7 +85,7 @@ def superset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def answers(url: str) -> bool:
-    """Whether a server answers."""
+    """Whether a server responds."""
     try:
         with urllib.request.urlopen(url, timeout=5) as reply:
             return bool(reply.status == 200)
@@ -94,7 +94,7 @@ def answers(url: str) -> bool:
 
 
 def test_the_page_on_superset_is_true(site: Site, superset: str, tmp_path: Path) -> None:
-    """Its statements answer, SQL Lab shows indexes, and a chart of a week reads few files."""
+    """The page's statements work, SQL Lab shows indexes, and a chart of a week reads few files."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE superset_db")

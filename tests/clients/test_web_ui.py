@@ -27,7 +27,7 @@ HOSTILE = "<script>document.title='owned'</script>"
 
 
 def browse(url: str, profile: Path, *options: str) -> str:
-    """The page as the browser has it once its scripts have run."""
+    """The page's source in the browser after its scripts have run."""
     quiet = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}")
     done = subprocess.run(
         ["chromium", *quiet, "--window-size=1200,1400", *options, "--dump-dom", url],
@@ -40,7 +40,7 @@ def browse(url: str, profile: Path, *options: str) -> str:
 
 
 def test_who_may_not_see_the_ui_does_not_see_the_tab(site: Site) -> None:
-    """Spark's own lists of users hold for it, as for the page of jobs."""
+    """Spark's lists of UI users also protect the tab, as they protect the page of jobs."""
     for page in ("jobs", "sieve"):
         address = f"http://localhost:{site.ui_port}/{page}/"
         assert urlopen(address, timeout=30).status == 200
@@ -49,7 +49,7 @@ def test_who_may_not_see_the_ui_does_not_see_the_tab(site: Site) -> None:
 
 
 def test_the_tab_in_a_browser(site: Site, tmp_path: Path) -> None:
-    """It tells of the index and the scan, draws a picture, and runs nothing that a name says."""
+    """The tab shows index, scan and picture, and runs no script that a name contains."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE web_ui")
