@@ -1,7 +1,7 @@
-"""Makes a sample of the present format: ``python -m tests.compat.make FOLDER``; released, it stays.
+"""Makes a sample of the current format: ``python -m tests.compat.make FOLDER``; samples stay.
 
-A sample is a root with the folders of some indexes, and ``keys.json``: of each index, by its uuid,
-the column's values in every file of the table.
+A sample is a root with the folders of some indexes, and ``keys.json``. For each index, by its UUID,
+``keys.json`` has the column's values in every file of the table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from tests.spark_session import Lab, start_session
 
-# The paths in a sample must not be those of anybody.
+# The paths in a sample must not name anybody's home folder.
 HOME = Path("/tmp/sieve-compat")
 COLUMNS = {
     "n": "auto",
@@ -35,7 +35,7 @@ ROWS = """
 
 
 def make(sample: Path) -> None:
-    """A table of twenty files and four later ones, indexed before and refreshed after these."""
+    """Creates and indexes a table of twenty files, adds four files and refreshes the index."""
     lab = Lab(start_session(HOME))
     lab.sql(f"CREATE TABLE t USING parquet AS {ROWS.format(first=0, last=1000, files=20)}")
     for column, shape in COLUMNS.items():
