@@ -1,4 +1,4 @@
-"""The list of mutants that no test can tell from the code."""
+"""The list of mutants that behave as the original code does."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 LIST = Path(__file__).parent / "equivalent.txt"
 _STEP = " +- 1"
-# What says the same everywhere: no length is below 0, and Python has one object for each small
-# integer and each member of an enumeration.
+# Expressions with the same value everywhere: no length is below 0, and Python has one object for
+# each small integer and each enumeration member.
 _SAME = (
     (re.compile(r"(len\([^()]*\)) <= 0\b"), r"\1 == 0"),
     (re.compile(r"(len\([^()]*\)) != 0\b"), r"\1 > 0"),
@@ -22,14 +22,16 @@ _SAME = (
 
 
 class Equivalent:
-    """``module: before  ->  after``, or ``module: NAME +- 1`` of a constant; reasons are indented.
+    """An entry is ``module: before  ->  after``, or ``module: NAME +- 1`` for a constant.
 
-    The second form is for constants that were chosen by measurement and bound no answer: each
-    number in one's value may be one more or one less, and nothing differs that a user sees. What
-    makes the value 0 is no such step.
+    Reasons are indented.
+
+    The second form is for constants that were chosen by measurement and bound no result: users see
+    no difference if a number in the value is one more or one less. A step that makes the value 0 is
+    not covered.
 
     Args:
-        text: of the list.
+        text: The text of the list.
     """
 
     def __init__(self, text: str) -> None:

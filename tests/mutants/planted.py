@@ -1,4 +1,4 @@
-"""Faults that were planted by hand: a table of them, each with the test that must see it."""
+"""The table of hand-planted faults, each with the test that must detect the fault."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Fault:
     """A change of one file that makes the code wrong.
 
     Attributes:
-        file: base name of the changed file, Python or Scala.
-        old: its text, which occurs once.
-        new: what stands there with the fault.
-        test: base name of a file of tests, and ``::`` with a test's name, if one of them.
+        file: The base name of the changed file, Python or Scala.
+        old: A text of the file, which occurs once.
+        new: The faulty replacement of `old`.
+        test: The base name of a test file, with ``::`` and a test's name for a single test.
     """
 
     file: str
@@ -43,17 +43,20 @@ class Fault:
         return f"{self.file}: {' '.join(self.old.split())}  ->  {' '.join(self.new.split())}"
 
     def path(self) -> Path:
-        """The changed file, below the root. Raises ValueError where there is not exactly one."""
+        """The path of the changed file below the root.
+
+        Raises ValueError unless exactly one file has this name.
+        """
         return _only(self.file, _CODE)
 
     def test_id(self) -> str:
-        """The test as pytest names it. Raises ValueError where its file is not exactly one."""
+        """The test as pytest names it. Raises ValueError unless exactly one file has this name."""
         name, _, function = self.test.partition("::")
         path = str(_only(name, ("tests",)))
         return f"{path}::{function}" if function else path
 
     def planted(self) -> str:
-        """The file's text with the fault. Raises ValueError where `old` does not occur once."""
+        """The file's text with the fault. Raises ValueError if `old` does not occur once."""
         text = (ROOT / self.path()).read_text()
         if text.count(self.old) != 1:
             raise ValueError(f"{self.file} has {text.count(self.old)} times: {self.old}")
@@ -61,13 +64,13 @@ class Fault:
 
 
 def faults() -> Iterator[Fault]:
-    """The table, in its order."""
+    """The faults of the table, in its order."""
     for row in tomllib.loads(TABLE.read_text())["fault"]:
         yield Fault(**row)
 
 
 def main(only: str) -> int:
-    """Plant each fault whose file or test contains `only`; 1 where its test does not see one."""
+    """Plants each fault whose file or test contains `only`; returns 1 if a test misses one."""
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="sieve-planted-") as folder:
         bench = Bench(ROOT, Path(folder) / "bench")
@@ -93,7 +96,7 @@ def _only(name: str, below: tuple[str, ...]) -> Path:
 
 
 def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
-    """What the test says of the fault, and the lines that name what failed."""
+    """The test's outcome with the fault, and the lines that name the failures."""
     test, path = fault.test_id(), bench.folder / fault.path()
     hudi = test.startswith("tests/hudi/")
     if hudi and not (ROOT / "build" / "hudi").exists():
@@ -116,7 +119,7 @@ def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
         shutil.copy2(jar, made)
     log = (bench.folder / "pytest.log").read_text()
     failed = [line for line in log.splitlines() if line.startswith("FAILED ")]
-    # A test that is not found, not collected, or not set up sees nothing.
+    # A test that is not found, not collected or not set up cannot detect the fault.
     if code not in (0, 1, TIMED_OUT) or (code == 1 and not failed):
         raise SystemExit(f"{fault.test} does not run:\n{log}")
     return {0: "SURVIVES", 1: "killed", TIMED_OUT: "TIMED OUT"}[code], failed

@@ -25,20 +25,20 @@ _COPIED = (
     "CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml Makefile"
 ).split()
 _TESTS = ("tests/unit", "tests/property")
-# Reading, surveying and writing run on executors, the Hadoop store in a JVM, which no unit test
-# has.
+# No unit test runs this code: reading, surveying and writing run on executors, the Hadoop store
+# needs a JVM.
 _SPARK_TESTS = [
     f"tests/spark/test_{name}.py"
     for name in ("hadoop_store", "create", "refresh", "shapes", "completeness", "estimate", "check")
 ]
 _SPARK_S = 1800.0
-# They start a Spark, and are in the folder of those that need none.
+# These tests start a Spark, though their folder is for tests that need no Spark.
 _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
 _MOST_TESTS = 150
-# A mutant that runs for ever is known by its CPU time: that hardly grows on a busy machine. One
-# that waits for ever is known by the clock, and one that fills the memory by its address space.
+# CPU time, which hardly grows on a busy machine, reveals a mutant that runs forever. The clock
+# reveals a mutant that waits forever, and the address space one that fills the memory.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
@@ -48,10 +48,10 @@ _OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 class Bench:
-    """A copy of the project in which one mutant at a time is put in place and tested.
+    """A copy of the project that tests one mutant at a time.
 
     Attributes:
-        folder: the copy.
+        folder: The folder of the copy.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -67,7 +67,7 @@ class Bench:
                 shutil.copy(root / name, folder / name)
 
     def end(self, mutant: Mutant, reach: Reach) -> str:
-        """How unit tests end: ``killed``, ``by time``, ``SURVIVES``, or ``UNREACHED`` by any."""
+        """The outcome of the unit tests: ``killed``, ``by time``, ``SURVIVES`` or ``UNREACHED``."""
         rounds = reach.rounds(mutant)
         if not rounds:
             return "UNREACHED"
@@ -80,12 +80,12 @@ class Bench:
         return "SURVIVES"
 
     def killed_by_types(self, mutant: Mutant) -> bool:
-        """Whether mypy, which is part of ``make test``, finds an error with the mutant."""
+        """Whether mypy, a part of ``make test``, finds an error in the mutant."""
         with self._planted(mutant):
             return self.mypy() == 1
 
     def killed_on_spark(self, mutant: Mutant) -> bool:
-        """The same by tests with a session of Spark, whether they reach the line or not."""
+        """Whether a test on Spark fails with the mutant, be the line reached or not."""
         with self._planted(mutant):
             return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
 
@@ -105,13 +105,13 @@ class Bench:
         marks: str = MARKS,
         spark: Path | None = None,
     ) -> int:
-        """The exit code of pytest; TIMED_OUT when it did not end in time.
+        """The exit code of pytest, or TIMED_OUT if pytest did not end in time.
 
         Args:
-            arguments: of pytest.
-            timeout: seconds.
-            marks: the tests to run of those named.
-            spark: the ``pyspark`` folder of another Spark to run them on.
+            arguments: The arguments of pytest.
+            timeout: The time limit in seconds.
+            marks: The expression of marks that selects among the tests named.
+            spark: The ``pyspark`` folder of another Spark to run the tests on.
         """
         command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
         with (
@@ -131,7 +131,8 @@ class Bench:
                 return TIMED_OUT
             finally:
                 if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)  # and the processes that tests started
+                    # also ends the processes that tests started
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def _environment(self, spark: Path | None = None) -> dict[str, str]:
         paths = [str(self.folder), os.environ.get("PYTHONPATH", "")]
@@ -142,7 +143,10 @@ class Bench:
         return environment | {"PYTHONPATH": os.pathsep.join(paths)}
 
     def _forked(self, tests: list[str], cpu_seconds: int) -> int:
-        """The same by a fork of a warm interpreter: a number of CPU seconds ends it by a signal."""
+        """The exit code of a pytest in a fork of a warm interpreter.
+
+        A signal limits its CPU seconds.
+        """
         if self._warm is None:
             self._warm = subprocess.Popen(
                 [sys.executable, "-m", "tests.mutants.warm"],
@@ -150,9 +154,9 @@ class Bench:
                 env=self._environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                bufsize=0,  # so that a line that has come is seen by `select`
+                bufsize=0,  # unbuffered, so that `select` sees each line that has arrived
             )
-        # An example that failed with one mutant is not tried first with the next.
+        # Hypothesis must not try the failing example of one mutant first on the next mutant.
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         asked, told = self._warm.stdin, self._warm.stdout
         assert asked is not None
@@ -162,7 +166,7 @@ class Bench:
         pid = int(told.readline())
         ended, _, _ = select.select([told], [], [], _MOST_WAITING * cpu_seconds)
         if not ended:
-            os.killpg(pid, signal.SIGKILL)  # and the processes that tests started
+            os.killpg(pid, signal.SIGKILL)  # also ends the processes that tests started
         return int(told.readline())
 
     def close(self) -> None:
@@ -179,13 +183,13 @@ class Bench:
             ).returncode
 
     def warm_types(self) -> None:
-        """Fills mypy's cache, so that a mutant takes seconds."""
+        """Fills mypy's cache, so that the check of a mutant takes seconds."""
         if self.mypy():
             log = (self.folder / "mypy.log").read_text()
             raise SystemExit(f"{log}\nmypy fails without a mutant")
 
     def measure(self) -> Reach:
-        """Which tests reach which lines, from one run of all of them."""
+        """Records which tests reach which lines in one run of all tests."""
         data, times = self.folder / "coverage", self.folder / "times.xml"
         settings = self.folder / "coverage.ini"
         settings.write_text(f"[run]\ndata_file = {data}\nsource =\n  sieve\n  sql_ext\n")
@@ -204,9 +208,9 @@ class Reach:
     """Which tests reach which lines, and how long each takes.
 
     Args:
-        data: what coverage has recorded.
-        times: pytest's report of the same run, in the form of JUnit.
-        folder: where both ran.
+        data: The data that coverage has recorded.
+        times: The JUnit report of pytest for the same run.
+        folder: The folder in which both coverage and pytest ran.
     """
 
     def __init__(self, data: Path, times: Path, folder: Path) -> None:
@@ -232,16 +236,18 @@ class Reach:
                 self._seconds[test] += float(case.attrib["time"])
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """Seconds of tests, or of files of tests, without a mutant."""
+        """The seconds that tests, or whole test files, take without a mutant."""
         return sum(self._seconds[test] for test in tests)
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:
-        """The tests of the mutant's line, the quickest first; then all unit tests of their files.
+        """The tests that reach the mutant's line, fastest first.
 
-        What runs when a module is loaded is reached by whatever reaches the module at all. What a
-        test leaves in a constant of its file, such as an encoder with its tables, is used by others
-        that do not reach the line themselves. A module of records alone is loaded before any test,
-        and runs nothing later: all unit tests of its folder are its tests.
+        Then all unit tests of their files.
+
+        Each test that reaches a module also reaches the code that runs when the module is loaded.
+        Code may leave a result in a constant of its file, such as an encoder with its tables, which
+        tests use that never reach the line. A module of records alone is loaded before any test and
+        runs no code later: its tests are all unit tests of its folder.
         """
         lines = self._lines[mutant.module]
         tests = set(lines[mutant.line])

@@ -1,4 +1,4 @@
-"""Compiles one changed file of the shim, and puts its classes in place of those in a jar."""
+"""Compiles one changed file of the shim, and replaces its classes in a jar."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sql_ext.launcher.spark_home import find_java
 
 
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
-    """Write `made`: the jar with the classes of one source as it is now.
+    """Writes `made`: the jar with newly compiled classes of one source.
 
-    The other classes are those that the jar has, so a change of what they use is not seen by them.
-    That takes a third of the time of compiling the shim whole.
+    The jar's other classes stay, so they do not see a changed signature. Compiling one source takes
+    a third of the time of compiling the whole shim.
 
     Raises:
-        subprocess.CalledProcessError: the source does not compile.
+        subprocess.CalledProcessError: The source does not compile.
     """
     with tempfile.TemporaryDirectory(prefix="sieve-classes-") as folder:
         path = os.pathsep.join([f"{spark.path / 'jars'}/*", str(jar)])

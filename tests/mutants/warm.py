@@ -1,7 +1,8 @@
-"""An interpreter that has loaded the libraries of the tests, and forks for each run of pytest.
+"""An interpreter that has loaded the tests' libraries, and forks for each run of pytest.
 
-To load them takes longer than most runs. It reads a line of JSON a run, ``[arguments, log, CPU
-seconds]``, and writes the run's process id when it begins and its exit code when it has ended.
+Loading the libraries takes longer than most runs. The interpreter reads one line of JSON for each
+run, ``[arguments, log, CPU seconds]``, and writes the run's process id at its begin and its exit
+code at its end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import resource
 import sys
 
-# Nothing of the project: a mutant is to be loaded from its file.
+# The list has no module of the project, because each mutant must be loaded from its file.
 _LIBRARIES = (
     "hypothesis.extra.numpy",
     "lark",
@@ -26,7 +27,7 @@ _MEMORY = 8 << 30
 
 
 def main() -> None:
-    """Serve until the input ends."""
+    """Serves requests until the input ends."""
     for name in _LIBRARIES:
         importlib.import_module(name)
     for line in sys.stdin:
@@ -42,7 +43,7 @@ def main() -> None:
 
 
 def _run(arguments: list[str], log: str, cpu_seconds: int) -> None:
-    """Run pytest in this process, and end it."""
+    """Runs pytest in this process, then ends the process."""
     code = 1
     try:
         os.setsid()
