@@ -1,4 +1,4 @@
-"""The least that must work on every line of Spark: `make test-spark VERSION=4.2` runs it."""
+"""A minimum of tests for every Spark version: `make test-spark VERSION=4.2` runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_session import RANGES, Lab
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """Ten files in the order of ``id``, with an index on it."""
+    """Creates a table of ten files in the order of ``id``, with an index on ``id``."""
     with lab.database("smoke"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
             "id", "cast(id % 7 AS int) AS r", "concat('k', id) AS s"
@@ -24,26 +24,26 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def test_the_index_leaves_the_right_files(lab: Lab, table: str) -> None:
-    """A point, a range and a key that is nowhere read one, two and no file, with the same rows."""
+    """A point reads one file, a range two, an absent key none, with the same rows."""
     lab.check(f"SELECT * FROM {table} WHERE id = 123", exactly=1)
     lab.check(f"SELECT count(*), max(s) FROM {table} WHERE id BETWEEN 195 AND 204", exactly=2)
     lab.check(f"SELECT * FROM {table} WHERE id = -1", exactly=0)
 
 
 def test_the_listing_of_the_plan_is_ours(lab: Lab, table: str) -> None:
-    """Spark's own EXPLAIN names the index's listing as the scan's location."""
+    """Spark's own EXPLAIN names Sieve's file listing as the scan's location."""
     ((plan,),) = lab.sql(f"EXPLAIN FORMATTED SELECT * FROM {table} WHERE id = 123")
     assert "Location: SieveFileIndex" in plan
 
 
 def test_explain_sieve_tells_what_is_left(lab: Lab, table: str) -> None:
-    """EXPLAIN SIEVE has a row for the scan, with the index and the files it leaves."""
+    """EXPLAIN SIEVE has a row for the scan, with the index and the files left to read."""
     (scan,) = lab.explain(f"SELECT * FROM {table} WHERE id = 123")
     assert (scan["indexes"], scan["files_total"], scan["files_read"]) == ("id_sieve@1", 10, 1)
 
 
 def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
-    """The three SQL functions answer, in plans of their own and with a table's rows."""
+    """The three SQL functions return rows, alone and joined with a table's rows."""
     assert lab.sql(f"SELECT max(sieve_key(id)), sieve_key(DATE '1969-12-31') FROM {table}") == [
         (999, -1)
     ]
@@ -62,7 +62,7 @@ def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
 def test_values_that_only_a_running_query_has_pick_files(
     lab: Lab, table: str, adaptive: str
 ) -> None:
-    """Keys of a broadcast, none among them, and the result of a subquery."""
+    """Keys of a broadcast, an empty set of keys, and the result of a subquery select files."""
     keys = "(SELECT k + 0 AS k, n FROM VALUES (123L, 1), (777L, 2), (NULL, 3) AS d(k, n))"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         lab.check(f"SELECT s, n FROM {table} JOIN {keys} ON id = k", exactly=2)
@@ -72,17 +72,17 @@ def test_values_that_only_a_running_query_has_pick_files(
 
 
 def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
-    """Spark merges them into one that gives a struct; EXPLAIN SIEVE and the web UI tell of it."""
+    """Spark merges both subqueries into one of a struct; EXPLAIN SIEVE and the web UI show them."""
     ends = f"(SELECT min(id) + 120 FROM {table}) AND id <= (SELECT max(id) - 870 FROM {table})"
     query = f"SELECT * FROM {table} WHERE id >= {ends}"
-    # One file of the scan itself, and one each for its ends.
+    # The scan itself reads one file, and the subquery for each of its bounds reads one.
     lab.check(query, exactly=3)
     told = [str(scan["predicate"]) for scan in lab.explain(query)]
     assert any("subquery at run time" in predicate for predicate in told)
 
 
 def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
-    """Two scalar subqueries that differ in their filters alone are right, merged or not."""
+    """Two scalar subqueries that differ only in their filters are correct, merged or not."""
     lab.check(
         f"SELECT (SELECT sum(r) FROM {table} WHERE id < 50), "
         f"(SELECT sum(r) FROM {table} WHERE id > 950)",
@@ -91,12 +91,12 @@ def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
 
 
 def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
-    """Over HTTP, in Spark's own frame: the index, the scan without its constant, the picture."""
+    """The page in Spark's web UI shows the index, the scan without its constant, and a picture."""
     jvm, session = lab.spark._jvm, lab.spark._jsparkSession
     assert jvm is not None
     context = session.sparkContext()
     conf = context.conf().clone().set("spark.ui.port", "0")
-    # Not that of the context's environment, some of whose classes the package of Spark 4.3 lacks.
+    # Spark 4.3's package lacks some classes of the security manager in the context's environment.
     managers = getattr(getattr(jvm.org.apache.spark, "SecurityManager$"), "MODULE$")
     manager = jvm.org.apache.spark.SecurityManager(
         conf, jvm.scala.Option.empty(), getattr(managers, "$lessinit$greater$default$3")()
@@ -133,7 +133,7 @@ def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
 
 
 def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
-    """SHOW lists an index until DROP; afterwards queries read all files again."""
+    """SHOW lists an index until DROP; after DROP, queries read all files again."""
     lab.spark.sql(f"CREATE SIEVE INDEX ON {table} (r, s)").collect()
     shown = [row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}")]
     assert shown == ["id_sieve", "r_sieve", "s_sieve"]
@@ -145,7 +145,10 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
 
 
 def test_ranges_of_a_scan_that_spark_wants_in_one_task(lab: Lab) -> None:
-    """Spark 4.3 shuffles nothing above it, and joins its tasks; other lines lack the setting."""
+    """Spark 4.3 runs such a scan in one task without a shuffle.
+
+    Earlier versions lack the setting.
+    """
     settings = RANGES | {
         "spark.sql.files.openCostInBytes": "0",
         "spark.sieve.tasks.bytes": "0",
