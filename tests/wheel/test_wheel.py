@@ -1,4 +1,4 @@
-"""The built wheel, installed as a user would: beside a PySpark, or for a Spark that is there."""
+"""Installs the built wheel as a user would: with PySpark, or for an existing Spark."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def wheel() -> Path:
 
 
 def environment(tmp_path: Path, *packages: str) -> Path:
-    """A new virtual environment with these packages alone; gives its folder of programs."""
+    """Creates a virtual environment with only these packages; returns its folder of programs."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
     programs = tmp_path / "venv" / "bin"
     pip = [programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -64,7 +64,7 @@ def environment(tmp_path: Path, *packages: str) -> Path:
 
 
 def run(command: list[str | Path], folder: Path, stdin: str = "", **settings: str) -> str:
-    """Standard output of a program, which knows nothing of this checkout or its Spark."""
+    """The standard output of a program that cannot see this checkout or its Spark."""
     hidden = ("SPARK", "PYSPARK", "PYTHON", "VIRTUAL_ENV")
     environ = {k: v for k, v in os.environ.items() if not k.startswith(hidden)} | settings
     folder.mkdir(exist_ok=True)
@@ -76,7 +76,7 @@ def run(command: list[str | Path], folder: Path, stdin: str = "", **settings: st
 
 
 def check_tour(output: str) -> None:
-    """The row is found, and EXPLAIN says that the index leaves one file of eight."""
+    """Asserts that the row is found, and that EXPLAIN shows one file of eight to read."""
     lines = [line.split("\t") for line in output.splitlines()]
     assert ["found 7"] in lines
     (scan,) = [line for line in lines if "id_sieve@1" in line]
@@ -84,7 +84,7 @@ def check_tour(output: str) -> None:
 
 
 def test_it_holds_what_it_needs(wheel: Path) -> None:
-    """A jar for each line of Spark, the configuration inside a package of ours, the version."""
+    """The wheel has a jar for each Spark version, the packaged configuration, and a version."""
     names = set(zipfile.ZipFile(wheel).namelist())
     jars = {name for name in names if name.endswith(".jar")}
     assert jars == {
@@ -106,7 +106,7 @@ def test_it_holds_what_it_needs(wheel: Path) -> None:
 
 @pytest.mark.parametrize("version", ["4.1.4", "3.5.9"])
 def test_beside_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
-    """In an environment with nothing but it and PySpark, `sieve sql` creates and prunes."""
+    """With only the wheel and PySpark installed, `sieve sql` creates an index and prunes."""
     programs = environment(tmp_path, str(wheel), f"pyspark=={version}")
     said = run([programs / "sieve", "--version"], tmp_path / "work")
     assert said.split()[-1] == sieve.__version__
@@ -114,7 +114,7 @@ def test_beside_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
 
 
 def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
-    """With what the pages say and nothing else: a program, and then the shell of PySpark."""
+    """A Python program and the PySpark shell work with only the steps on the docs pages."""
     programs = environment(tmp_path, str(wheel), "pyspark==4.1.4")
     work = tmp_path / "work"
     (tmp_path / "first.py").write_text(FIRST_SESSION)
@@ -122,10 +122,10 @@ def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
     assert "reads 1 of 8" in said
     assert "indexes ['id_sieve']" in said
     assert "advice [('keep', 'id_sieve')]" in said
-    # There is no matplotlib, and the error says what to install.
+    # matplotlib is not installed, and the error says what to install.
     assert any("SIEVE_NOTHING_TO_DRAW_WITH" in line for line in said)
     (tmp_path / "sieve.conf").write_text(run([programs / "sieve", "conf"], work))
-    # Python runs the shell's start only where it is asked questions, or told so.
+    # Python runs the shell's start-up file only in interactive mode.
     interactive = {
         "PYSPARK_DRIVER_PYTHON": str(programs / "python"),
         "PYSPARK_DRIVER_PYTHON_OPTS": "-i",
@@ -135,7 +135,7 @@ def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_an_existing_spark(wheel: Path, tmp_path: Path) -> None:
-    """A Spark elsewhere needs the lines of `sieve conf` in its spark-defaults, and nothing else."""
+    """A Spark elsewhere needs only the lines of `sieve conf` in its spark-defaults."""
     programs = environment(tmp_path, str(wheel))
     home = TOP / "build" / "spark-3.5" / "pyspark"
     conf = tmp_path / "conf"
