@@ -1,4 +1,4 @@
-"""``sieve_files``: which files of a table a scan reads or skips, and why, as rows.
+"""``sieve_files`` returns the files of a table that a scan reads or skips, with the reason.
 
 Example: ``SELECT kept, reason FROM sieve_files('orders', 'id = 123457')``.
 """
@@ -31,15 +31,15 @@ _UNREAD: Final = {
 def file_rows(
     scan: Mapping[str, Any],
 ) -> Iterator[tuple[str, bool, str, int | None, int, int]]:
-    """One row for each file of the table.
+    """Returns one row for each file of the table.
 
     Args:
-        scan: the scan as the driver reports it: ``files``, all paths; ``listed``, paths left by
-            Spark's own pruning, each with the number of the file's ranges; ``kept``, paths that are
-            read, each with the number of ``ranges`` and ``bytes`` that are read of the file, and as
-            ``unproven`` the reason why the index does not know it, if it does not; ``used``, the
-            indexes; ``reasons`` why other indexes were not used; ``unread`` instead of these if
-            there is no scan at all; and whether the table is ``partitioned``.
+        scan: The scan as the driver reports it. ``files`` has all paths. ``listed`` has the paths
+            left by Spark's own pruning, each with the number of the file's ranges. ``kept`` has the
+            paths to read, each with the number of ``ranges`` and ``bytes`` to read, and as
+            ``unproven`` the reason if the index does not know the file. ``used`` has the indexes
+            used, and ``reasons`` says why other indexes were not used. ``unread`` replaces these
+            keys if there is no scan at all. ``partitioned`` says whether the table is partitioned.
     """
     listed, kept = scan.get("listed", {}), scan.get("kept", {})
     used = ", ".join(scan.get("used", ()))

@@ -1,4 +1,4 @@
-"""``sieve_segments``: the segments of an index's current version, as rows.
+"""``sieve_segments`` returns the segments of an index's current version as rows.
 
 Example: ``SELECT * FROM sieve_segments('orders', 'id_sieve')``.
 """
@@ -43,7 +43,7 @@ def segment_rows(index: Usable) -> list[tuple[object, ...]]:
     A hash map stores only hashes of its keys, so its keys and expected files are None.
 
     Raises:
-        UnsupportedError: a later release wrote it.
+        UnsupportedError: A later release wrote the index.
         CorruptError, UnavailableError: a run file is damaged or unreachable.
     """
     stored = stored_segments(index.store, index.directory, index.manifest)
@@ -55,10 +55,11 @@ def segment_rows(index: Usable) -> list[tuple[object, ...]]:
 def stored_segments(
     store: Store, directory: str, manifest: Manifest
 ) -> Iterator[tuple[Encoder, int, dict[str, Any]]]:
-    """The stored columns of each segment of a version; raises as `segment_rows`.
+    """The stored columns of each segment of a version. Raises the errors of `segment_rows`.
 
     Returns:
-        The encoder of its keys, the slot of its run's first location, and its columns in run files.
+        The encoder of the segment's keys, the slot of the run's first location, and the segment's
+        columns in run files.
     """
     slot = 0
     for run in manifest.runs:
@@ -72,7 +73,7 @@ def stored_segments(
 def _described(
     encoder: Encoder, stored: dict[str, Any]
 ) -> tuple[tuple[bool, int], tuple[object, ...]]:
-    """Sort key of a segment, and its row after the number."""
+    """The sort key of a segment, and the segment's row without its number."""
     payload, blocks = stored["payload"], stored["blocks"]
     if payload[:1] == bytes([SHAPE_MAP]):
         return (True, stored["first"]), (None, None, "map", None, len(payload), None)

@@ -1,4 +1,4 @@
-"""``sieve_status``: the driver's counters since its start, and the cache size, as rows.
+"""``sieve_status`` returns the driver's counters since its start, and the cache size.
 
 Example: ``SELECT * FROM sieve_status() WHERE value > 0``.
 """
@@ -19,8 +19,8 @@ def status_rows(counters: Iterable[Counter], cache: FileCache) -> Iterator[Count
     """One row for each counter; counters by reason have one row for each reason.
 
     Args:
-        counters: the counters of the driver.
-        cache: the cache of index files in this process.
+        counters: The counters of the driver.
+        cache: The cache of index files in this process.
     """
     yield from counters
     yield "cache_bytes", None, cache.nbytes

@@ -26,8 +26,8 @@ class FileLayout:
     """The files that hold keys, sorted by their least key.
 
     Attributes:
-        paths: of the f files.
-        entries: the index's entries of them; their locations are positions in `paths`.
+        paths: The paths of the f files.
+        entries: The index's entries of the files; their locations are positions in `paths`.
         spans: one entry a file, from its least to its greatest key in the index.
         axis: maps keys to positions.
         without: number of files without any key, which are not drawn.
@@ -44,17 +44,17 @@ class FileLayout:
         return self.axis.end(self.spans.high) - self.axis.begin(self.spans.low)
 
     def covered(self) -> Numbers:
-        """float64[f], share of the axis that each file's entries cover."""
+        """float64[f], the share of the axis that each file's entries cover."""
         sizes = self.axis.end(self.entries.high) - self.axis.begin(self.entries.low)
         return np.bincount(self.entries.location, sizes, len(self.paths)).astype(np.float64)
 
 
 def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
-    """The layout of an index's files; None if no file holds a key.
+    """Returns the layout of an index's files, or None if no file holds a key.
 
     Args:
-        entries: of all runs, in any order.
-        paths: of all locations.
+        entries: The entries of all runs, in any order.
+        paths: The paths of all locations.
     """
     low, high, location = disjoint(entries)
     if len(low) == 0:
@@ -137,9 +137,9 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
 def _columns(
     of: Entries | Coverage, axis: KeyAxis, columns: int
 ) -> tuple[Offsets, Offsets, Numbers, Numbers]:
-    """First and last column of each stretch, and the shares of these that it covers.
+    """The first and last column of each stretch, and the shares of these columns that it covers.
 
-    If both are the same column, the shares less one add up to its share less one.
+    If first and last column are equal, the stretch covers the sum of both shares less one.
     """
     low, high = (of.low, of.high) if isinstance(of, Entries) else (of.first, of.last)
     start, stop = axis.begin(low) * columns, axis.end(high) * columns

@@ -17,13 +17,13 @@ from udfs.segments import stored_segments
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VersionEntries:
-    """The current version of an index, whole.
+    """All entries of an index's current version.
 
     Attributes:
-        manifest: of the version.
-        encoder: of its keys.
-        entries: of all runs; their locations are positions in `names`.
-        names: the locations: paths, with the offset of a range of a file.
+        manifest: The manifest of the version.
+        encoder: The encoder of its keys.
+        entries: The entries of all runs; their locations are positions in `names`.
+        names: The paths of the locations, each with the offset of its range in the file.
         has_maps: whether hash maps, which are not among the entries, answer ``=`` and IN.
     """
 
@@ -38,8 +38,8 @@ def read_entries(index: Usable) -> VersionEntries:
     """The entries of an index.
 
     Raises:
-        UnsupportedError: a later release wrote it.
-        CorruptError, UnavailableError: a file of it is damaged or unreachable.
+        UnsupportedError: A later release wrote the index.
+        CorruptError, UnavailableError: A file of the index is damaged or unreachable.
     """
     manifest = index.manifest
     listed = read_locations(index.store, index.directory, manifest)
