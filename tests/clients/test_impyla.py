@@ -33,7 +33,7 @@ print(json.dumps(lines))
 
 
 def test_impyla(site: Site) -> None:
-    """impyla creates, uses, explains, shows and drops an index."""
+    """The client impyla creates, uses, explains, shows and drops an index."""
     if not PYTHON.exists():
         pytest.fail("run `make test-clients`, which installs clients")
     words = [PYTHON, "-c", SCRIPT, str(site.thrift_port), json.dumps(tour("by_impyla"))]
