@@ -1,9 +1,9 @@
-"""Arrow jobs: runs a step over record batches on executors, without per-task overhead of Spark.
+"""Arrow jobs: run a step over record batches on executors, without per-task overhead of Spark.
 
-Spark's Python workers live on from task to task. Before each task, Spark drops all import caches:
-every importer of an archive on the path (PySpark's own, once for each of its packages, and Spark's
-jar) then rereads the archive's list of files. After each task, it collects garbage among all
-imported modules. Together that took 0.1 s per task, most of the time of a small build.
+Spark's Python workers live on from task to task. Before each task, Spark drops all import caches.
+Every importer of an archive on the path (PySpark has one for each of its packages, and one for
+Spark's jar) then rereads the archive's list of files. After each task, Spark collects garbage among
+all imported modules. Together these steps took 0.1 s per task, most of the time of a small build.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def map_batches(frame: DataFrame, step: Callable[[Batches], Batches], schema: st
     """Applies a step to a data frame, task by task.
 
     Args:
-        frame: its columns are the batches' columns.
-        step: the function of a task over its batches.
-        schema: of its output, in Spark's notation.
+        frame: a data frame with the columns of the batches.
+        step: a function from a task's batches to the output batches.
+        schema: the schema of the output, in Spark's notation.
     """
 
     def run(batches: Batches) -> Batches:
@@ -48,18 +48,18 @@ class _Unchanging(zipimporter):
 
 @functools.cache
 def _freeze_imports() -> None:
-    # Once per worker; a query for the number of frozen objects would visit each of them.
+    # Freeze once per worker; a query for the number of frozen objects would visit each of them.
     gc.collect()
     gc.freeze()
 
 
 def spare_next_task() -> None:
-    """Make what Spark does between two tasks of this worker cheap (`python -m bench worker`)."""
+    """Makes Spark's work between two tasks of this worker cheap (`python -m bench worker`)."""
     _freeze_imports()
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))
     archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}
     for path, importer in list(sys.path_importer_cache.items()):
-        # No task changes these archives; archives that users add keep their importers.
+        # No task changes PySpark's archives; archives that users add keep their importers.
         if type(importer) is zipimporter and (
             importer.archive in archives or importer.archive.endswith(".jar")
         ):

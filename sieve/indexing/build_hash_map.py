@@ -32,11 +32,11 @@ _WORTHWHILE_BITS = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CollectedPairs:
-    """Pairs that the reading step has collected.
+    """Pairs of hash and location that the reading step has collected.
 
     Attributes:
-        rows: of `PACKED_SCHEMA`, persisted by the reading step.
-        parts: number of ranges of hashes that they are packed by.
+        rows: rows of `PACKED_SCHEMA`, persisted by the reading step.
+        parts: number of ranges of hashes by which the pairs are packed.
     """
 
     rows: DataFrame
@@ -48,9 +48,9 @@ class SharedPairs:
 
     Args:
         values: the column as ``v``, and `LOCATION`.
-        sample: of the column.
-        seen: the counts of its locations.
-        collected: the pairs; None: the first map reads the column for them.
+        sample: a sample of the column.
+        seen: the counts of the column's locations.
+        collected: the pairs; with None, the first map reads the column to collect them.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SharedPairs:
             self._pairs, self._parts = collected.rows, collected.parts
             return
         self._parts = parts_of(int(seen.rows.sum()))
-        # Spark passes rows to Python at a cost for each byte, so only what is needed of a value.
+        # Spark charges for each byte that it passes to Python, so it passes only the part needed.
         encoder = sample.encoder
         key = sf.col("v") if encoder.exact else hash_of_value()
         zoomed = not encoder.exact and sample.domain_sample is not None
@@ -83,14 +83,15 @@ class SharedPairs:
             self._pairs.unpersist()
 
     def map_rows(self, budget: int, worth: float = math.inf) -> DataFrame:
-        """Rows of a run file, one per map; they must be computed before the block ends.
+        """Rows of a run file, one per map; compute them before the block ends.
 
         Args:
             budget: maximum bytes of all maps.
-            worth: bytes that fingerprints may take for each location that an absent key reads less.
+            worth: bytes that fingerprints may take for each location that an absent key then skips.
 
         Raises:
-            InvalidInputError: the budget cannot pay for a map of so many keys; names one that can.
+            InvalidInputError: the budget is too small for a map of so many keys; the message names
+                a budget that suffices.
         """
         pairs, parts = self._pairs, self._parts
         if self._counts is None:
@@ -98,7 +99,8 @@ class SharedPairs:
                 pairs.persist(StorageLevel.MEMORY_AND_DISK)
             self._counts = _counts(pairs)
         maps, bits = fit_maps(*self._counts, self._n_files, budget, worth)
-        # No more ranges than before the pairs were counted: neighbouring ranges share a map.
+        # The number of ranges only falls once the pairs are counted: neighbouring ranges share a
+        # map.
         joined = sf.floor(sf.col("part") * maps / parts).cast("int")
         number = sf.get(sf.lit(partition_keys(maps).tolist()), joined)
         ranges = pairs.withColumn("part", number).drop("smallest")
@@ -108,12 +110,12 @@ class SharedPairs:
 
 
 def parts_of(rows: int) -> int:
-    """Number of ranges of hashes that pairs are packed by: of the most maps that there may be."""
+    """Number of ranges of hashes by which pairs are packed: the largest possible number of maps."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
 
 
 def _counts(pairs: DataFrame) -> tuple[int, int]:
-    """Number of pairs of a key and a location, and approximate number of distinct keys."""
+    """Number of pairs of key and location, and approximate number of distinct keys."""
     merge, schema = hash_map_tasks.merge_sketches, hash_map_tasks.SKETCH_SCHEMA
     of_tasks = pairs.select("pairs", "smallest").repartition(1)
     n, smallest = map_batches(of_tasks, merge, schema).first()
@@ -123,21 +125,22 @@ def _counts(pairs: DataFrame) -> tuple[int, int]:
 def fit_maps(
     pairs: int, keys: int, n_files: int, budget: int, worth: float = math.inf
 ) -> tuple[int, int]:
-    """Number of maps that the keys are split into, and fingerprint bits within the budget.
+    """Number of maps for the keys, and bits of a fingerprint, within the budget.
 
-    Without a fingerprint an absent key gets the locations of some other key, and each bit halves
-    how often that happens. An absent key counts as at least one location.
+    Without a fingerprint, an absent key gets the locations of some other key; each bit halves the
+    probability. An absent key counts as at least one location.
 
     Args:
-        pairs: of a key and a location.
+        pairs: number of pairs of key and location.
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum bytes of all maps.
-        worth: bytes that fingerprints may take for each location that an absent key reads less;
-            infinite: as many as the budget pays for.
+        worth: bytes that fingerprints may take for each location that an absent key then skips;
+            with infinity, as many as the budget allows.
 
     Raises:
-        InvalidInputError: the budget cannot pay for a map of so many keys; names one that can.
+        InvalidInputError: the budget is too small for a map of so many keys; the message names a
+            budget that suffices.
     """
     parts = max(1, math.ceil(pairs / _PAIRS_PER_MAP))
     keys = min(keys, pairs)

@@ -1,7 +1,8 @@
-"""Check rounds: splits the look-up of every key into rounds that fit in executors' memory.
+"""Check rounds: split the look-up of every key into rounds that fit in executors' memory.
 
-A round holds some files of a run, and answers for one stretch of the domain. Together the stretches
-cover the whole domain: every key is looked up, also between the ranges of the files.
+A round has some files of a run and looks up the keys of one stretch of the domain. Together the
+stretches cover the whole domain, so every key is looked up, also a key between the ranges of the
+files.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ _ALL: Final = (LEAST, GREATEST)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Part of a run.
+    """A part of a run that is looked up at once.
 
     Attributes:
-        run: the run with the files that may hold keys of the round.
-        codes: range of the key codes to look up; None: none.
-        hashes: range of the hashes, as signed numbers, to look up in the run's maps; None: none.
+        run: the run, restricted to the files that may hold keys of the round.
+        codes: the range of key codes to look up, or None to look up none.
+        hashes: the range of hashes to look up in the run's maps, as signed numbers, or None to look
+            up none.
     """
 
     run: RunRef
@@ -38,7 +40,7 @@ class Round:
 
 
 def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
-    """The rounds that cover a run: one, if it has no more than `limit` bytes.
+    """The rounds that cover a run: a single round if the run has at most `limit` bytes.
 
     A larger run has rounds by codes first, then rounds by hashes if it has maps.
     """
@@ -54,10 +56,10 @@ def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
 
 
 def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
-    """Groups files for look-up, given the runs of each; yields the files and the runs of a group.
+    """Groups files by the runs that hold them; yields the files and the runs of each group.
 
-    The files of a single run form a group per run. All files in several runs form one group, which
-    is looked up in all of these runs.
+    The files that lie in a single run form one group per run. All files that lie in several runs
+    form one group, which is looked up in each run of its files.
     """
     several = (runs >= 0).sum(axis=1) > 1
     only = runs.max(axis=1, initial=-1)
@@ -70,16 +72,16 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """int64[n]: the files' ordinals in the run with these places, -1 for files that it lacks."""
+    """int64[n]: each file's ordinal in the run with these places, -1 for a file not in the run."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals
 
 
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
-    """The rounds for look-ups in each of several runs; a key is found if one of them holds it.
+    """The rounds for look-ups in several runs; a key is found if one of the runs holds it.
 
-    All parts of a round answer for the same stretch of the domain. For one run these are its
+    All parts of a round have the same stretch of the domain. The rounds of a single run are its
     `rounds_of`; several runs have no maps. Without runs there is one empty round.
     """
     if not runs:

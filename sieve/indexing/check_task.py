@@ -1,4 +1,4 @@
-"""The task of CHECK on executors: looks up every key of a file as queries do; no PySpark here."""
+"""The task of CHECK on executors looks up every key of a file as queries do, without PySpark."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEEN = pa.schema(
     + [("key", pa.string())]
 )
 
-# Run files and decoded chunks, shared by the tasks of a worker.
+# A cache of run files and decoded chunks that the tasks of a worker share.
 _HELD = FileCache(256 << 20)
 _SHOWN_CHARACTERS: Final = 100
 
@@ -42,7 +42,7 @@ class HeldFiles:
     files: Mapping[str, bytes]
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:  # noqa: ARG002 - a store's
-        """The whole file."""
+        """Returns the whole file."""
         return self.files[uri]
 
 
@@ -53,16 +53,16 @@ def look_up_keys(
     ordinals: Sequence[Sequence[int]],
     files: Callable[[], Mapping[str, bytes]],
 ) -> Callable[[Batches], Batches]:
-    """A step from (value, location, JVM's hash) rows to counts of each location, with one lost key.
+    """A step from (value, location, hash) rows to counts of each location and one lost key.
 
     The row of a corrupt record has -1 minus the location's number; see `LOCATION`. A key is lost if
-    none of the runs holds it. Hashes are needed only if codes are not exact and rounds have hashes.
+    no run holds it. Hashes are needed only if codes are inexact and rounds have hashes.
 
     Args:
-        encoder: the index's.
-        asked: the rounds, one for each of the locations' runs; may be empty.
-        index_dir: the index's folder.
-        ordinals: by run, of each location; -1 if the run lacks it.
+        encoder: the encoder of the index.
+        asked: the rounds, one for each run of the locations; may be empty.
+        index_dir: the folder of the index.
+        ordinals: by run, the ordinal of each location, or -1 if the run does not have the location.
         files: the run files of the rounds by URI.
     """
 
@@ -80,7 +80,7 @@ def look_up_keys(
 
 
 def _open(asked: Sequence[Round], index_dir: str, files: Mapping[str, bytes]) -> list[Run]:
-    # A module-level function, so that executors use the cache of their own module.
+    # This function is at module level so that executors use the cache of their own module.
     return [Run(HeldFiles(files), index_dir, one.run, _HELD) for one in asked]
 
 
@@ -92,7 +92,7 @@ def _seen(
     location: int,
     ordinals: Sequence[int],
 ) -> pa.RecordBatch:
-    """One line: counts of some rows of a location, and the number of rows that look-ups miss."""
+    """One output row: counts of some rows of a location, and the number of lost rows."""
     values = part.column(0)
     encoded = encoder.encode(values)
     keys = np.flatnonzero(encoded.valid & ~encoded.nan)
@@ -124,7 +124,7 @@ def _line(location: int, counts: Sequence[int], key: str | None) -> pa.RecordBat
 def _missed_by(
     asked: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
-    """bool[n]: keys, by code and hash, that a run does not hold for one of its locations."""
+    """bool[n]: the keys, by code and hash, that a run does not hold for a location."""
     missed = _lost(codes, asked.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(
@@ -134,7 +134,7 @@ def _missed_by(
 
 
 def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Flags]) -> Flags:
-    """bool[n]: codes, or hashes, in a range that are not held."""
+    """bool[n]: the codes, or hashes, within a range that a run does not hold."""
     if judged is None:
         return np.zeros(len(words), np.bool_)
     distinct = np.unique(words)
@@ -144,11 +144,11 @@ def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Fla
 
 
 def _shown(value: pa.Scalar) -> str:
-    """A value as text, bytes in hex; long values are cut."""
+    """A value as text, with bytes in hex; long values are cut."""
     if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
         text = value.as_py().hex()
     elif pa.types.is_timestamp(value.type):
-        # Without the zone, which is UTC: a zone name needs a time zone database, maybe missing.
+        # A zone name would need a time zone database, which may be missing, so UTC is left out.
         text = str(pc.cast(pc.cast(value, pa.timestamp("us")), pa.string()))
     else:
         text = str(pc.cast(value, pa.string()))

@@ -30,13 +30,13 @@ _GAIN: Final = 0.01
 
 
 def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int) -> Encoder:
-    """The encoder for a column of strings, binary or wide decimals.
+    """Returns the encoder for a column of strings, binary or wide decimals.
 
     Args:
-        type_name: Spark's simple name of its type.
-        values: a sample; strings and binary may be cut to `FRONT` bytes.
-        rows: of the column.
-        size: its bytes.
+        type_name: Spark's simple name of the column's type.
+        values: a sample of the column; strings and binary may be cut to `FRONT` bytes.
+        rows: number of rows of the column.
+        size: bytes of the column.
     """
     values = values.drop_null()
     plain = Encoder.for_type(type_name)
@@ -49,7 +49,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
     best = Encoder.for_type(type_name, distinct[0], distinct[-1])
     fronts = Fronts(distinct, len(best.prefix))
     sample = pa.array(distinct, pa.large_binary())
-    # Effective bits per byte: the values' bytes use only part of the 256, so the rest is spare.
+    # Effective bits per byte: values use only some of the 256 bytes, so the other bits are spare.
     byte = math.log2(max(2, len(np.unique(fronts.bytes[:, :8]))))
     score = _told_apart(best, sample, spare * 8 / byte)
     most = min(MOST_BYTES, max(_ALWAYS_ALLOWED, size // _SHARE_OF_COLUMN))
@@ -68,8 +68,8 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
     """Number of bits by which neighbours in the table are closer than neighbours in the sample."""
-    # The share of singletons estimates that of unseen values: Good, "The population frequencies of
-    # species".
+    # The share of singletons estimates the share of unseen values: Good, "The population
+    # frequencies of species".
     counts = pc.value_counts(values).field("counts")
     unseen = pc.sum(pc.equal(counts, 1)).as_py() / len(values)
     return math.log2(1 + unseen * max(0.0, rows / len(values) - 1))
@@ -91,13 +91,13 @@ def _of_decimals(type_name: str, distinct: pa.Array, spare: float) -> Encoder:
 
 
 def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
-    # Uses the digits: arithmetic would round to the context's 28.
+    # Arithmetic would round to the 28 digits of the decimal context, so the code uses digits.
     sign, digits, exponent = value.as_py().as_tuple()
     unscaled: int = int("".join(map(str, digits))) * 10 ** (exponent + of.scale)
     return -unscaled if sign else unscaled
 
 
 def _told_apart(encoder: Encoder, distinct: pa.Array, spare: float) -> float:
-    """Share of distinct values with a code of their own, `spare` bits before its end."""
+    """Share of distinct values with a separate code, where the last `spare` bits do not count."""
     codes = encoder.of_bytes.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
     return len(np.unique(codes >> np.uint64(min(63, round(spare))))) / len(distinct)

@@ -1,4 +1,4 @@
-"""Split points: groups sampled values such that each group shares as long a prefix as possible."""
+"""Split points group sampled values such that each group has the longest common prefix."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Fronts:
     Attributes:
         bytes: uint8[n, w], zero padded, ascending.
         shared: int64[n - 1], length of the common prefix of neighbours.
-        radix: number of distinct bytes, zero included; 256 if an alphabet would be too large.
+        radix: number of distinct bytes, including zero, or 256 if an alphabet would be too large.
     """
 
     __slots__ = ("bytes", "radix", "shared")
@@ -48,7 +48,7 @@ class _Group(NamedTuple):
     """Values `first` to `stop` with a common prefix of `shared` bytes; sorts by `unresolved`.
 
     Attributes:
-        unresolved: negative number of values whose code equals the next one's.
+        unresolved: negative number of values whose code equals that of the next value.
     """
 
     unresolved: int
@@ -58,16 +58,16 @@ class _Group(NamedTuple):
 
 
 def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
-    """Splits with at most `count` points in at most `most` bytes; None if they take more.
+    """Splits with at most `count` points in at most `most` bytes, or None if this is impossible.
 
-    Repeatedly cuts the group with most equal codes in two, where neighbours have the shortest
-    common prefix: only there do the parts share longer ones.
+    Repeatedly cuts the group with the most equal codes between neighbours with the shortest common
+    prefix: only such a cut gives the parts longer prefixes.
 
     Args:
-        fronts: of the sampled values.
-        count: of points.
-        spare: bits that a code must have beyond those that distinguish neighbours.
-        most: bytes.
+        fronts: the first bytes of the sampled values.
+        count: maximum number of points.
+        spare: bits that a code must have beyond the bits that distinguish neighbours.
+        most: maximum bytes of the points.
     """
     room = 64 - math.log2(count)
     reach = max(1, int((room - spare) / math.log2(fronts.radix)))
@@ -96,7 +96,7 @@ def _group(fronts: Fronts, first: int, stop: int, reach: int) -> _Group:
 
 
 def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
-    """The cut: between neighbours with the shortest common prefix, balancing both sides."""
+    """The position of the cut: at neighbours' shortest common prefix, balancing both sides."""
     steps = fronts.shared[group.first : group.stop - 1]
     done = np.cumsum(steps >= group.shared + reach)
     places = np.flatnonzero(steps == group.shared)
@@ -104,7 +104,7 @@ def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
 
 
 def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
-    """The shortest bytes that separate each group from the one before, and its common prefix."""
+    """The shortest bytes that separate each group from the one before, and the group's prefix."""
     points: list[Point] = []
     for group in groups:
         apart = int(fronts.shared[group.first - 1]) + 1 if group.first else 0
@@ -112,21 +112,21 @@ def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
         start = fronts.bytes[group.first, :size].tobytes()
         if not group.first:
             start = start.rstrip(b"\0")
-        # A point must be above the group before; if none can, the group joins that one.
+        # A point must be above the previous group; if no point can be, the two groups are joined.
         if apart <= size and (not group.first or not start.endswith(b"\0")):
             points.append(Point(start, min(group.shared, len(start))))
     return points
 
 
 def _digits_of(fronts: Fronts, skipped: npt.NDArray[np.int64], digits: int) -> bytes:
-    """The bytes after the shared ones of each value."""
+    """The bytes of each value after the shared bytes."""
     columns = np.minimum(skipped[:, None] + np.arange(digits), _WIDTH - 1)
     counts = np.bincount(np.take_along_axis(fronts.bytes, columns, 1).ravel(), minlength=256)
     return _alphabet(counts, len(skipped) * STRAYS)
 
 
 def _alphabet(counts: npt.NDArray[np.int64], strays: float) -> bytes:
-    """The bytes that occur, without the rarest; empty if there are too many to be useful."""
+    """The bytes that occur, without the rarest ones; empty if an alphabet would be too large."""
     counts = counts.copy()
     counts[0] = 0
     rarest = np.argsort(counts, kind="stable")

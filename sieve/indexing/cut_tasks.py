@@ -1,8 +1,8 @@
-"""The first step of a build on executors: reads a column, sorts and cuts its codes. No PySpark.
+"""The first build step on executors reads a column, sorts and cuts its codes, without PySpark.
 
-Reading makes *cuts*: intervals of keys of one location, one for each key if the shape needs that.
-The later steps (`segment_tasks`) process cuts, which are few, and never rows. All steps exchange
-Arrow record batches in bounded memory.
+Reading makes *cuts*: intervals of keys of one location, or one interval per key if the shape needs
+that. The later steps (`segment_tasks`) process cuts, which are few, and never rows. All steps
+exchange Arrow record batches in bounded memory.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Cutting:
 
     Attributes:
         sizes: int64[n], bytes of each location.
-        query_model: the distribution of queries; None: every key is a cut.
-        threshold: minimum bytes that a gap saves an expected query: its skip probability times the
-            bytes of its location.
+        query_model: the distribution of queries; with None, every key is a cut.
+        threshold: minimum bytes that a gap must save an expected query: the gap's skip probability
+            times the bytes of its location.
         budget: maximum bytes of the run.
-        rows: of the table.
+        rows: number of rows of the table.
     """
 
     sizes: Counts
@@ -88,13 +88,13 @@ def read_column(
     The row of a corrupt record has -1 minus the location's number; see `LOCATION`.
 
     Args:
-        encoder: the column's.
-        domain_sample: the windows of the domain to index; None: the whole domain.
+        encoder: the encoder of the column.
+        domain_sample: the windows of the domain to index, or None for the whole domain.
         cutting: the granularity of cuts.
         probes: int64[k, 2], intervals of key codes whose true locations are counted.
-        parts: also yields packed pairs for hash maps, by so many ranges of hashes; unless the
-            encoder is exact, rows then have the JVM's hash in a third column. None: no pairs. Not
-            with a domain sample.
+        parts: number of ranges of hashes for packed pairs of hash maps, which the step then also
+            yields, or None for no pairs. Unless the encoder is exact, rows then have the JVM's hash
+            in a third column. Not allowed with a domain sample.
     """
 
     def run(batches: Batches) -> Batches:
@@ -122,7 +122,7 @@ def read_column(
 
 
 def pack_cuts(lines: Batches) -> Batches:
-    """A step from the lines of `read_column` to fewer: one for all cuts of a batch."""
+    """A step that packs the cuts of each batch of `read_column` into one row."""
     for batch in lines:
         none = pa.nulls(batch.num_rows, pa.binary())
         if batch.schema.equals(hash_map_tasks.PACKED):
@@ -232,8 +232,8 @@ class _File:
 
 
 def _distinct(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
-    """Distinct codes, ascending, and their counts; sorts the argument (not empty) in place."""
-    # Merging sorted runs pays if most codes are in order, as in a file with a few late rows.
+    """The distinct codes, ascending, and their counts; sorts the argument (not empty) in place."""
+    # Merging sorted runs is faster if most codes are in order, as in a file with a few late rows.
     falls = np.count_nonzero(codes[1:] < codes[:-1])
     if falls:
         codes.sort(kind="stable" if falls * _ORDERED < len(codes) else None)

@@ -1,9 +1,9 @@
-"""Domain sample: windows of a column's domain, and the column restricted to them.
+"""Domain sample: windows of a column's domain, and the column restricted to the windows.
 
 The size of a structure and the files that queries read depend on how the keys of each file lie next
-to each other, which a sample of rows does not show. A sample of stretches of the domain does: a
-window contains every key of every file in it. With the gaps between windows removed, every
-algorithm for a column works on its windows, at a known share of its size.
+to each other. A sample of rows does not show this, but a sample of stretches of the domain does: a
+window contains every key of every file in its stretch. With the gaps between windows removed, every
+algorithm for a column works on its windows, at a known share of the column's size.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), one window a stratum.
 """
@@ -30,10 +30,10 @@ class DomainSample:
     """Disjoint windows of the domain, and the key codes of a query that must be represented.
 
     Attributes:
-        first: int64[w], ascending.
-        last: int64[w], not below `first`.
-        asked: int64[k, 2], ascending and disjoint; a key of these between two windows is mapped to
-            the last key of the window before.
+        first: int64[w], first code of each window, ascending.
+        last: int64[w], last code of each window, not below `first`.
+        asked: int64[k, 2], key codes of the query, ascending and disjoint; a code between two
+            windows is mapped to the last code of the window before.
         share: approximate share of all queried keys that lies in the windows.
     """
 
@@ -48,7 +48,7 @@ class DomainSample:
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Without this correction, heavy keys, which are always sampled, would count too often.
+        # Without this correction, heavy keys, which are always sampled, would count too much.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
         )
@@ -62,7 +62,7 @@ class DomainSample:
         )
 
     def rates(self, query_model: QueryModel, codes: Codes) -> Numbers:
-        """The weight of a key in a window, relative to a heavy key, which is always in one."""
+        """The weight of a key in a window, relative to a heavy key, which is always sampled."""
         heavy = np.isin(codes, query_model.codes[_heavy(query_model)])
         rates: Numbers = np.where(heavy, 1.0, 1 / self.share)
         return rates
@@ -82,7 +82,10 @@ class DomainSample:
         return locate(self.first, self.last, codes)[1]
 
     def intervals(self, intervals: Intervals) -> Intervals:
-        """Intervals restricted to the windows; first is above last for one between two windows."""
+        """Intervals restricted to windows.
+
+        An interval between two windows gets first above last.
+        """
         low = np.searchsorted(self.last, intervals[:, 0], side="left")
         high = np.searchsorted(self.first, intervals[:, 1], side="right") - 1
         seen = np.empty_like(intervals)
@@ -103,18 +106,20 @@ class DomainSample:
 
 
 def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSample:
-    """Windows over about a share of all queried keys, one at random in each of 32 strata.
+    """Windows over a share of about `share` of all queried keys, one at random in each stratum.
 
     Args:
         query_model: the distribution of keys.
-        share: above 0 and below 1.
-        asked: int64[k, 2], of a query whose ends must be included: each gets a window around it.
+        share: the share of queried keys, above 0 and below 1.
+        asked: int64[k, 2], a query whose ends must lie in windows: each end gets a window around
+            it.
     """
     random = np.random.default_rng(2)
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA
     ends = np.clip(asked.ravel(), query_model.codes[0], query_model.codes[-1])
     begin = np.append(begin, query_model.up_to(ends) - share / _STRATA / 2)
-    # A window ends with a key if the key's own weight does, so that all keys are equally likely.
+    # A window ends at a key if the key's own weight ends there, so that all keys are equally
+    # likely.
     both = np.concatenate([begin, begin + share / _STRATA])
     first, last = np.split(_code_at(query_model, both), 2)
     first += first < last
@@ -131,7 +136,7 @@ def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSa
 
 
 def _heavy(query_model: QueryModel) -> npt.NDArray[np.intp]:
-    """Indices of heavy keys: those with so many rows that random sampling is not enough."""
+    """Indices of heavy keys, which have too many rows to be sampled at random."""
     return np.flatnonzero(query_model.rows * 2 * _STRATA >= query_model.rows.sum())
 
 

@@ -1,8 +1,8 @@
 """Even partitions: keys by which Spark puts one stretch of a domain into each partition.
 
-`DataFrame.repartition(n, column)` hashes the column, so of n consecutive numbers some share a
-partition, 0 and 1 of two among them, and a core is idle; to repartition by range reads the rows
-once more for a sample.
+`DataFrame.repartition(n, column)` hashes the column. Consecutive numbers, such as 0 and 1 of two,
+may therefore share a partition, which leaves a core idle. Repartitioning by range would read the
+rows once more for a sample.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SEED: Final = 42
 
 
 def partition_keys(n: int) -> npt.NDArray[np.int32]:
-    """For each of n partitions a number that Spark's hash partitioning assigns to it.
+    """For each of n partitions, a number that Spark's hash partitioning assigns to the partition.
 
     Source: MurmurHash3 (32 bits), as `HashPartitioning` applies it to an INT.
     """
@@ -25,7 +25,7 @@ def partition_keys(n: int) -> npt.NDArray[np.int32]:
     while (keys < 0).any():
         numbers = np.arange(start, start + 8 * n, dtype=np.int32)
         partition = _murmur3(numbers).view(np.int32) % n
-        # The first of each partition; assignment leaves the last of several.
+        # Take the first number of each partition; the assignment keeps the last one of duplicates.
         missing = keys[partition] < 0
         keys[partition[missing][::-1]] = numbers[missing][::-1]
         start += 8 * n
@@ -35,7 +35,7 @@ def partition_keys(n: int) -> npt.NDArray[np.int32]:
 def _murmur3(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32]:
     mixed = _rotated(numbers.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
     state = _rotated(np.uint32(_SEED) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-    state ^= np.uint32(4)  # The length of an INT.
+    state ^= np.uint32(4)  # The length of an INT in bytes.
     state = (state ^ (state >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     state = (state ^ (state >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return state ^ (state >> np.uint32(16))

@@ -30,7 +30,7 @@ def named_if_unreadable(
     numbers: Sequence[int],
     environment: Environment,
 ) -> Iterator[None]:
-    """Raises an error that names the file if the block fails because a file cannot be read.
+    """If the block fails because a file cannot be read, raises an error that names the file.
 
     Bisects the files by reading them again, which takes one to two times as long as reading all.
 
@@ -38,8 +38,8 @@ def named_if_unreadable(
         table: the table.
         column: the column to read.
         files: the files that the block reads.
-        numbers: their numbers in the table's last listing.
-        environment: the environment.
+        numbers: the files' numbers in the table's last listing.
+        environment: the environment of the build.
 
     Raises:
         UnavailableError: a file cannot be read; the cause is Spark's error.
@@ -56,7 +56,7 @@ def named_if_unreadable(
             half = suspects[: len(suspects) // 2]
             suspects = half if _fails(table, column, half) else suspects[len(half) :]
         if not _fails(table, column, suspects):
-            # The error had another cause, or was transient.
+            # The error was transient or had another cause.
             raise
         raise UnavailableError(
             "SIEVE_FILE_UNREADABLE",
@@ -66,7 +66,7 @@ def named_if_unreadable(
 
 
 def _names_one(error: Exception, files: Sequence[DataFile]) -> bool:
-    """Whether Spark's message names the file for its readers; the text has no other use."""
+    """Whether Spark's message names one of the files; the text is used for nothing else."""
     words = str(error)
     return any(file.path.rpartition("/")[2] in words for file in files)
 

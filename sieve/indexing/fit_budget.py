@@ -1,4 +1,4 @@
-"""Budget fitting: finds the cost per byte that the budget allows, then makes segments and maps."""
+"""Budget fitting finds the cost per byte that the budget allows, then makes segments and maps."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Make = Callable[[float], DataFrame]
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """The input of all runs that are made from one reading; computed when it is first used.
+    """The input of all runs made from one reading, computed at first use.
 
     Attributes:
-        cuts: of the reading step.
-        seen: its counts.
-        column_profile: the profile that it was read with.
-        pairs: for maps.
+        cuts: the cuts of the reading step.
+        seen: the counts of the reading step.
+        column_profile: the profile of the column at the reading.
+        pairs: the pairs for maps.
     """
 
     cuts: DataFrame
@@ -55,13 +55,13 @@ class Shared:
 
     @cached_property
     def pieces(self) -> DataFrame:
-        """Cuts, clipped to stretches of the domain."""
+        """The cuts, clipped to stretches of the domain."""
         query_model = _query_model(self.seen, self.column_profile)
         pieces = _in_stretches(self.cuts, query_model, _stretches(self.seen.cuts[0], query_model))
         return pieces.persist(StorageLevel.MEMORY_AND_DISK)
 
     def unpersist(self) -> None:
-        """Frees the pieces, if there are any."""
+        """Frees the persisted pieces, if any."""
         if "pieces" in vars(self):
             self.pieces.unpersist()
 
@@ -73,13 +73,13 @@ def shared_by_runs(
     column_profile: ColumnProfile,
     collected: CollectedPairs | None = None,
 ) -> Iterator[Shared]:
-    """Yields the input of several runs, kept until the block ends.
+    """Yields the input of several runs, which is persisted until the block ends.
 
     Args:
-        cuts: of the reading step.
-        seen: its counts.
-        column_profile: the profile that it was read with.
-        collected: pairs that it has collected.
+        cuts: the cuts of the reading step.
+        seen: the counts of the reading step.
+        column_profile: the profile of the column at the reading.
+        collected: the pairs that the reading step has collected.
     """
     with SharedPairs(column_profile.values, column_profile.sample, seen, collected) as pairs:
         shared = Shared(cuts, seen, column_profile, pairs)
@@ -99,24 +99,24 @@ def run_maker(
     stop: Stop | None = None,
     worth: float = math.inf,
 ) -> Make | None:
-    """A function that makes the rows of a run at a multiple of the budget's cost per byte.
+    """Returns a function that makes a run's rows at a multiple of the budget's cost per byte.
 
-    None if there is no key. The rows must be used before the block of `shared` ends.
+    Returns None if there is no key. Use the rows before the block of `shared` ends.
 
     Args:
-        cuts: of the reading step.
-        seen: its counts.
-        column_profile: the profile that it was read with.
+        cuts: the cuts of the reading step.
+        seen: the counts of the reading step.
+        column_profile: the profile of the column at the reading.
         options: shape and budget.
-        shared: the input of `shared_by_runs`, of that reading.
-        describe_job: sets the description of the next job.
-        stop: the stop criterion for intervals, of which those beside a map take the price alone;
-            None: use the whole budget.
-        worth: bytes that a map's fingerprints may take for each location that an absent key reads
-            less.
+        shared: the input from `shared_by_runs` for the same reading.
+        describe_job: sets the description of the next Spark job.
+        stop: the stop criterion for intervals, or None to use the whole budget; intervals beside a
+            map use only its price.
+        worth: bytes that a map's fingerprints may take for each location that an absent key then
+            skips.
 
     Raises:
-        InvalidInputError: the budget cannot pay for a map.
+        InvalidInputError: the budget is too small for a map.
     """
     n, least, greatest = seen.cuts
     if not n:
@@ -142,7 +142,7 @@ def _priced(
 ) -> Make:
     n, query_model = seen.cuts[0], _query_model(seen, column_profile)
     if options.shape == "map":
-        # The map answers queries for one key.
+        # The map answers queries for single keys, so the intervals are planned for range queries.
         query_model = query_model.of_ranges
     planner = _planner(query_model, column_profile, options)
 
@@ -163,7 +163,7 @@ def _priced(
         stop = replace(stop, budget=left)
         prices = stop.prices(column_profile.n_files)
     if _stretches(n, query_model) == 1:
-        # One task has all cuts, so it finds the cost per byte itself.
+        # One task has all cuts, so the task finds the cost per byte itself.
         def whole(times: float) -> DataFrame:
             if stop is None:
                 step = segment_tasks.write_whole(planner, prices, left, times)
@@ -184,9 +184,10 @@ def _priced(
 def trial_of_least_cost(
     pieces: DataFrame, seen: Seen, column_profile: ColumnProfile, options: IndexOptions, stop: Stop
 ) -> Trial | None:
-    """Estimates the intervals that cost least: those at the least price, where bytes just pay back.
+    """Estimates the intervals at the lowest price, at which their bytes just pay back.
 
-    None if there is no cut, or if one task has all: then intervals cost hardly more than a trial.
+    Returns None without cuts, or if one task has all cuts: building then costs little more than a
+    trial.
     """
     query_model = _query_model(seen, column_profile)
     if _stretches(seen.cuts[0], query_model) <= 1:
@@ -206,7 +207,10 @@ def _planner(
 
 
 def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
-    """Of the sample; if it has no key though the column has some, all queries count alike."""
+    """The query model of the sample.
+
+    If the sample has no key but the column has, all queries count alike.
+    """
     ends = np.array(seen.cuts[1:], np.int64)
     return column_profile.sample.query_model or QueryModel.of_sample(ends)
 
@@ -230,7 +234,7 @@ def _price_of(
 
 
 def _trial(pieces: DataFrame, planner: segment_tasks.Planner, price: float, stop: Stop) -> Trial:
-    """The result of a cost per byte, over all stretches."""
+    """The bytes and files read that a cost per byte leads to, over all stretches."""
     tried = map_batches(
         pieces,
         segment_tasks.try_stretches(planner, float(price), stop),
@@ -241,7 +245,7 @@ def _trial(pieces: DataFrame, planner: segment_tasks.Planner, price: float, stop
 
 
 def run_files(n: int, column_profile: ColumnProfile) -> int:
-    """Number of run files that a build makes of a column with so many cuts in its sample."""
+    """Number of run files for a column with this many cuts in its sample."""
     return math.ceil(n / column_profile.sample.share / CUTS_PER_TASK)
 
 

@@ -1,8 +1,8 @@
-"""The tasks that build hash maps on executors, on Arrow record batches; no PySpark here.
+"""The tasks that build hash maps on executors, on Arrow record batches, without PySpark.
 
-Pairs of hash and location are packed: one row holds the pairs of a task in one range of hashes, as
-two byte arrays. With a row per pair, Spark would take about twenty times as long to receive, sort
-and return them as numpy does.
+Pairs of hash and location are packed: one row holds a task's pairs in one range of hashes, as two
+byte arrays. With one row per pair, Spark would take about twenty times as long as numpy to receive,
+sort and return the pairs.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def pack_hashes(
 ) -> Callable[[Batches], Batches]:
     """A step from (key, location) rows to packed pairs, mostly without duplicates.
 
-    The key is the value where the encoder is exact, else the JVM's hash of it; or NULL. With a
-    domain sample, rows of the second kind have the value in a third column.
+    The key is the value if the encoder is exact, otherwise the JVM's hash of the value; it may be
+    NULL. With a domain sample, rows with a hash have the value in a third column.
 
     Args:
-        encoder: the column's.
-        domain_sample: the windows of the domain to index; None: the whole domain.
+        encoder: the encoder of the column.
+        domain_sample: the windows of the domain to index, or None for the whole domain.
         parts: number of ranges of hashes of equal length, in signed order.
-        proves: bool[n], locations to take; None: all.
+        proves: bool[n], the locations to take, or None for all.
     """
 
     def run(batches: Batches) -> Batches:
@@ -76,7 +76,7 @@ class PairPacker:
         self._n = 0
 
     def add(self, hashes: Hashes, location: int) -> Batches:
-        """Takes hashes of a location; yields rows of `PACKED_SCHEMA` if the buffer is full."""
+        """Adds hashes of a location; yields rows of `PACKED_SCHEMA` if the buffer is full."""
         self._held.append((hashes, np.full(len(hashes), location, np.int32)))
         self._n += len(hashes)
         if self._n >= _HELD:
@@ -118,7 +118,7 @@ def _joined(held: list[tuple[Hashes, Ordinals]]) -> tuple[Hashes, Ordinals]:
 
 
 def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
-    """Rows of `PACKED_SCHEMA`, one for each range with hashes; at least one pair is required."""
+    """Rows of `PACKED_SCHEMA`, one for each range that has hashes; requires at least one pair."""
     order = np.argsort(hashes.view(np.int64))
     hashes, locations = hashes[order], locations[order]
     upper = (hashes ^ _SIGN) >> np.uint64(32)
@@ -140,7 +140,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """The `SKETCH` smallest of sorted hashes, each once, or twice if it occurs more than once."""
+    """The `SKETCH` smallest of sorted hashes: each once, or twice if it occurs more often."""
     few = hashes[: 4 * SKETCH]
     copies, ranks = _at_most_twice(few)
     if len(few) < len(hashes) and ranks[-1] <= SKETCH:
@@ -149,7 +149,7 @@ def _smallest(hashes: Hashes) -> Hashes:
 
 
 def _at_most_twice(hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.int64]]:
-    """Sorted hashes without their third and later copies, and the rank of each among the distinct.
+    """Sorted hashes without third and later copies, and each hash's rank among the distinct ones.
 
     Ranks start at 1.
     """
@@ -160,7 +160,7 @@ def _at_most_twice(hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.int64]]:
 
 
 def merge_sketches(batches: Batches) -> Batches:
-    """A step from (pairs, smallest) rows to one: the number of all pairs, and their sketch."""
+    """A step from (pairs, smallest) rows to one row: the number of all pairs, and their sketch."""
     pairs, smallest = 0, np.empty(0, np.uint64)
     for batch in batches:
         pairs += sum(batch.column(0).to_pylist())
@@ -175,12 +175,12 @@ def merge_sketches(batches: Batches) -> Batches:
 def distinct(pairs: int, smallest: bytes) -> int:
     """Estimated number of distinct hashes.
 
-    It is exact if no hash of the sketch occurs twice, as with unique keys: an error of one part in
-    a hundred would stand for keys in several locations, which take several times the bytes.
+    The number is exact if no hash of the sketch occurs twice, as with unique keys. An error of one
+    percent would suggest keys in several locations, which take several times the bytes.
 
     Args:
         pairs: number of all pairs.
-        smallest: uint64, the sketch of `merge_sketches`.
+        smallest: uint64, the sketch from `merge_sketches`.
 
     Source: Bar-Yossef et al., "Counting Distinct Elements in a Data Stream" (k minimum values).
     """
@@ -194,11 +194,11 @@ def distinct(pairs: int, smallest: bytes) -> int:
 
 
 def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
-    """A step from packed pairs, grouped by range, to one map per range: rows of a run file.
+    """A step from packed pairs, grouped by range, to rows of a run file with one map per range.
 
     Args:
-        n_locations: of the run.
-        fingerprint_bits: of a map.
+        n_locations: number of locations of the run.
+        fingerprint_bits: bits of a fingerprint in a map.
     """
 
     def run(batches: Batches) -> Batches:

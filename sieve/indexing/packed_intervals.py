@@ -1,6 +1,6 @@
 """Packed cuts: many intervals as one binary value of a row.
 
-Spark receives, caches, shuffles and returns rows at a cost for each, and a cut is small.
+Cuts are small, and Spark's cost to receive, cache, shuffle and return rows grows with their number.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CUT: Final = np.dtype(
 
 
 def pack(intervals: Intervals) -> bytes:
-    """36 bytes for each interval."""
+    """Packs each interval into 36 bytes."""
     packed = np.empty(len(intervals), _CUT)
     for field in fields(Intervals):
         packed[field.name] = getattr(intervals, field.name)

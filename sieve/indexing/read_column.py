@@ -1,4 +1,4 @@
-"""The reading step: reads the whole column once for its cuts and counts."""
+"""The reading step reads the whole column once for its cuts and counts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ReadCuts:
     """The result of the reading step.
 
     Attributes:
-        cuts: of all completely read locations.
+        cuts: the cuts of all completely read locations.
         seen: the counts.
-        pairs: the pairs for hash maps; None: not collected, or some are of a location that was not
-            read completely.
+        pairs: the pairs for hash maps, or None if none were collected or a location was not read
+            completely.
     """
 
     cuts: DataFrame
@@ -50,20 +50,20 @@ def read_cuts(
     *,
     with_pairs: bool = False,
 ) -> Iterator[ReadCuts]:
-    """Reads the column once; what comes of it is persisted until the block ends.
+    """Reads the column once; the results are persisted until the block ends.
 
-    The cuts are packed, those of each location in few rows; for the shape ``sieve``, whose pairs
-    Spark sorts, each is a row.
+    Cuts are packed into few rows per location; for the shape ``sieve``, whose pairs Spark sorts,
+    each cut is a row.
 
     Args:
-        column_profile: of the column.
+        column_profile: the profile of the column.
         options: shape and budget.
         probes: the probes to count.
-        may_be_empty: bool[n], locations that prove something even without rows; None: none does.
-        with_pairs: collect the pairs for hash maps, too; not for the shape ``sieve``.
+        may_be_empty: bool[n], locations that prove something even without rows, or None for none.
+        with_pairs: whether to collect pairs for hash maps, too; not for the shape ``sieve``.
 
     Raises:
-        Py4JJavaError: a file cannot be read; names it.
+        Py4JJavaError: a file cannot be read; the message names the file.
     """
     sample, encoder = column_profile.sample, column_profile.sample.encoder
     parts = parts_of(sample.rows) if with_pairs else None
@@ -113,7 +113,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # An interval takes two bytes at least; one is on the safe side.
+        # An interval takes at least two bytes; one byte is a safe lower bound.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
         column_profile.sizes,
@@ -131,7 +131,7 @@ def _seen(
     n_probes: int,
     may_be_empty: Flags,
 ) -> Seen:
-    """The counts of the reading step, summed over the tasks; `n_cuts` is of a line of cuts."""
+    """Sums the reading step's counts over all tasks; `n_cuts` counts the cuts of a row."""
     n = column_profile.n_files
     kinds = (cut_tasks.ROWS, cut_tasks.NULLS, cut_tasks.NANS, cut_tasks.KEY, cut_tasks.DAMAGED)
     counts = {kind: np.zeros(n, np.int64) for kind in kinds}
@@ -156,9 +156,9 @@ def _seen(
             np.minimum(hit_bytes, column_profile.table_bytes),
         ]
     )
-    # A file without rows proves nothing, and an incompletely read one too little; a range without
-    # rows in a file that was read completely does. The rows of a corrupt record depend on the
-    # columns that a query reads.
+    # A file without rows proves nothing, and a file read incompletely too little. A range without
+    # rows in a completely read file proves that it has none. The rows of a corrupt record depend on
+    # the columns that a query reads.
     owners = column_profile.owners
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (

@@ -1,7 +1,7 @@
-"""Reuse planning: the runs of a version that remain valid for the current table.
+"""Reuse planning selects the runs of a version that remain valid for the current table.
 
-A refresh reads only the other files. It merges runs when they become many, and rebuilds when little
-of the base remains, like the compactions of a log-structured merge tree.
+A refresh reads only files that no reused run covers. A refresh merges runs when there are many, and
+rebuilds when little of the base remains, like the compactions of a log-structured merge tree.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Below it a refresh reads the whole table and makes a new base (major compaction)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReusedRuns:
-    """The reused part of a version.
+    """The part of a version that a refresh reuses.
 
     Attributes:
         runs: runs with at least one valid location, the base first.
         locations: the valid locations, with their slots in these runs.
-        stats: of the version; None if nothing is reused.
-        appended: paths of locations with appended log files; the version has their earlier rows.
+        stats: the statistics of the version, or None if nothing is reused.
+        appended: paths of locations with appended log files; the version knows their earlier rows.
     """
 
     runs: tuple[RunRef, ...]
@@ -51,12 +51,15 @@ class ReusedRuns:
 
     @property
     def encoder(self) -> Encoder | None:
-        """The common encoder of the runs, so that one look-up serves them; None without a run."""
+        """The common encoder of the runs, so that one look-up serves all runs.
+
+        None without a run.
+        """
         return Encoder.from_json(dict(self.runs[0].encoder)) if self.runs else None
 
     @property
     def column_bytes(self) -> float:
-        """Approximate uncompressed bytes of the column in its locations."""
+        """Approximate uncompressed bytes of the column in the reused locations."""
         if self.stats is None:
             return 0.0
         return self.stats.column_bytes * int(self.locations.rows.sum()) / max(1, self.stats.rows)
@@ -68,7 +71,7 @@ NOTHING: Final = ReusedRuns((), NO_LOCATIONS, None)
 def is_current(known: Locations, snapshot: Snapshot) -> bool:
     """Whether a version's locations are exactly the table's current files.
 
-    A file that was racy and still is counts as unchanged.
+    A file that was racy and still is racy counts as unchanged.
     """
     found = zip(file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = all(status in AS_IT_WAS if stable else status == "racy" for status, stable in found)
@@ -82,7 +85,7 @@ def is_one_run(base: Manifest, known: Locations) -> bool:
 
 
 def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
-    """bool[n]: locations of a version that are stable, unchanged files of the table."""
+    """bool[n]: the locations of a version that are stable, unchanged files of the table."""
     found = zip(snapshot.files, file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = {f.path for f, status, stable in found if stable and status in AS_IT_WAS}
     return np.array([path in same for path in known.paths], np.bool_)
@@ -91,14 +94,14 @@ def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
 def plan_reuse(
     base: Manifest, known: Locations, snapshot: Snapshot, appended: frozenset[str] = frozenset()
 ) -> ReusedRuns:
-    """The runs that a refresh reuses; `NOTHING` if a new base is due.
+    """The runs that a refresh reuses, or `NOTHING` if a new base is due.
 
     Args:
-        base: the version.
-        known: its locations.
-        snapshot: the current table.
-        appended: paths of changed locations that were only appended to, so that their known rows
-            remain valid.
+        base: the manifest of the version.
+        known: the locations of the version.
+        snapshot: the current listing of the table.
+        appended: paths of changed locations that only had log files appended, so that their known
+            rows remain valid.
     """
     still = _unchanged(known, snapshot) | np.array([p in appended for p in known.paths], np.bool_)
     number = runs_of(known.places, base.runs)
@@ -112,7 +115,7 @@ def plan_reuse(
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
-    """Number of the run that each slot lies in, -1 for a location in no run; same shape."""
+    """The number of each slot's run, in the shape of `slots`; -1 for a location in no run."""
     ends = np.cumsum([run.locations for run in runs])
     return np.where(slots < 0, -1, np.searchsorted(ends, slots, side="right"))
 
@@ -135,7 +138,7 @@ def _base_is_worth_it(
 def _left(
     base: Manifest, left: Locations, number: npt.NDArray[np.int64], appended: frozenset[str]
 ) -> ReusedRuns:
-    """The runs that are still needed, and the slots in them."""
+    """The runs that are still needed, and the slots in these runs."""
     used = [k for k in range(len(base.runs)) if np.any(number == k)]
     before = np.cumsum([0, *(run.locations for run in base.runs)])
     now = np.cumsum([0, *(base.runs[k].locations for k in used)])

@@ -1,4 +1,4 @@
-"""What the reading step counts, by location and by probe."""
+"""The counts of the reading step, by location and by probe."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from sieve.arrays.dtypes import Counts, Flags
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """The counts, by location and by probe.
+    """Counts of rows and keys, by location and by probe.
 
     Attributes:
-        rows, nulls, nans: int64[n].
-        least, greatest: int64[n], key codes; least is above greatest if there is no key.
-        hits: int64[2, k], locations that hold a key of each probe, and their bytes.
+        rows, nulls, nans: int64[n], counts for each location.
+        least, greatest: int64[n], extreme key codes of each location; least is above greatest
+            without a key.
+        hits: int64[2, k], the number of locations that hold a key of each probe, and the locations'
+            bytes.
         partial: bool[n], locations of files that prove nothing: without rows, with a corrupt
             record, or read incompletely.
-        cuts: of the other locations, the number of cuts, and their least and greatest key code.
-        keys: distinct keys of each of these, summed.
+        cuts: the number of cuts of all other locations, and the extreme key codes of these cuts.
+        keys: sum over the other locations of their numbers of distinct keys.
     """
 
     rows: Counts
@@ -35,5 +37,5 @@ class Seen:
 
     @property
     def whole(self) -> list[int] | None:
-        """The locations that were read completely; None: all."""
+        """The locations that were read completely, or None for all."""
         return [int(k) for k in np.flatnonzero(~self.partial)] if self.partial.any() else None

@@ -1,7 +1,7 @@
-"""The later steps of a build on executors: weigh cuts, merge them into segments, emit run rows.
+"""The later build steps on executors weigh cuts, merge them into segments and emit run rows.
 
-Cuts are split at the borders of stretches of the domain. One task then has all pieces of a stretch:
-it tries costs per byte there, and writes the segments at the chosen one. No PySpark here.
+Cuts are split at the borders of stretches of the domain. One task has all pieces of a stretch: the
+task tries costs per byte, and writes the segments at the chosen cost. The steps do not use PySpark.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _FITTED = 0.98
 
 
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
-    """A step that splits packed cuts at the borders: a row has the pieces of one stretch.
+    """A step that splits packed cuts at the borders: each output row has the pieces of one stretch.
 
-    The cuts of a batch are split together. A stretch is named by the
-    number that Spark puts into the partition of its place.
+    The cuts of a batch are split together. A stretch's name is the number that Spark puts into the
+    partition of the stretch's position.
     """
     keys = partition_keys(len(borders) + 1)
 
@@ -70,11 +70,11 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 def weigh_stretches(
     planner: Planner, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
-    """A step from pieces sorted by stretch to the bytes that each cost per byte leads to there.
+    """A step from pieces sorted by stretch to the bytes that each cost per byte leads to.
 
     Args:
         planner: plans the pieces of a stretch.
-        prices: float64[p], descending.
+        prices: float64[p], costs per byte, descending.
         budget_each: bytes for each of the pieces.
     """
 
@@ -90,12 +90,12 @@ def weigh_stretches(
 
 
 def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batches], Batches]:
-    """A step from pieces sorted by stretch to the result of a cost there: bytes, and files read.
+    """A step from pieces sorted by stretch to bytes and files read at a cost per byte.
 
     Args:
         planner: plans the pieces of a stretch.
         price: files read per query, per byte.
-        stop: has the probes.
+        stop: the stop criterion, which has the probes.
     """
 
     def run(batches: Batches) -> Batches:
@@ -110,11 +110,11 @@ def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batch
 def write_until(
     planner: Planner, prices: Numbers, stop: Stop, times: float
 ) -> Callable[[Batches], Batches]:
-    """A step from the pieces of a single stretch to run rows, at the cost given by the criterion.
+    """A step from the pieces of a single stretch to run rows, at the stop criterion's cost.
 
     Args:
         planner: plans the pieces of a stretch.
-        prices: float64[p], descending.
+        prices: float64[p], costs per byte, descending.
         stop: the stop criterion.
         times: factor of the cost per byte.
     """
@@ -134,12 +134,12 @@ def write_stretches(planner: Planner, price: float) -> Callable[[Batches], Batch
 def write_whole(
     planner: Planner, prices: Numbers, budget: float, times: float
 ) -> Callable[[Batches], Batches]:
-    """A step from the pieces of a single stretch to run rows, at a cost found for the budget.
+    """A step from the pieces of a single stretch to run rows, at a cost that fits the budget.
 
     Args:
         planner: plans the pieces of a stretch.
-        prices: float64[p], descending.
-        budget: bytes for all of it.
+        prices: float64[p], costs per byte, descending.
+        budget: maximum bytes of the whole run.
         times: factor of the cost per byte.
     """
 
@@ -173,8 +173,8 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
     """A step from sorted (code, location, rows) pairs to rows of a run file of the shape `sieve`.
 
     Args:
-        error: bound of the shrinking cone.
-        hole: gap between keys above which a segment closes.
+        error: error bound of the shrinking cone.
+        hole: gap between keys above which a segment ends.
     """
 
     def run(batches: Batches) -> Batches:
@@ -188,10 +188,10 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """A step that passes rows of a run file if it sees a file of the driver; else the task fails.
+    """A step that passes run rows on if it sees a file of the driver; otherwise the task fails.
 
     Args:
-        witness: URI of the file.
+        witness: URI of the driver's file.
         failure: text that identifies the job's error.
     """
 
@@ -204,7 +204,7 @@ def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
 
 
 def run_row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatch:
-    """A row of a run file; the numbers are its first and last key, keys, rows and blocks."""
+    """A row of a run file; the numbers are first key, last key, keys, rows and blocks."""
     columns = [pa.array([shape]), *(pa.array([number], pa.int64()) for number in numbers)]
     return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=RUN)
 
@@ -223,6 +223,6 @@ class _Counter:
             yield codes, locations, rows
 
     def take(self) -> int:
-        """Pairs since the last call: correct in sum over a task's segments."""
+        """The number of pairs since the last call; only the sum over a task's segments is exact."""
         seen, self._seen = self._seen, 0
         return seen

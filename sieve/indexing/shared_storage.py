@@ -1,4 +1,4 @@
-"""Shared storage: checks that executors write where the driver reads, since local files differ."""
+"""Shared storage: checks that executors write to the driver's storage, since local files differ."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _CONDITION: Final = "SIEVE_ROOT_NOT_SHARED"
 
 
 def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
-    """Rows of a run whose tasks fail if they cannot see a file that the driver has just created.
+    """The rows of a run; their tasks fail unless they see a file that the driver has just created.
 
-    A listing by the driver is no proof: an executor on the driver's machine writes into the same
-    folder, and nothing would show that the files of other machines are missing.
+    A listing by the driver proves nothing: an executor on the driver's machine writes into the same
+    folder, and the listing would not show that files of other machines are missing.
 
     Args:
-        rows: about to be written.
+        rows: the rows of the run, about to be written.
         witness: URI of a file that the driver has just created.
     """
-    # All other file systems look the same from every machine.
+    # All file systems other than local files look the same from every machine.
     if split(witness)[0] != "file" or on_this_machine(rows.sparkSession.sparkContext):
         return rows
     return map_batches(rows, only_if_seen(witness, _CONDITION), SPARK_SCHEMA)
@@ -44,7 +44,10 @@ def on_this_machine(context: SparkContext) -> bool:
 
 @contextmanager
 def named_if_unseen(folder: str) -> Iterator[None]:
-    """Reports failures of such tasks as one line. Raises UnavailableError."""
+    """Reports failures of such tasks in one line.
+
+    Raises UnavailableError.
+    """
     try:
         yield
     except (Py4JError, PySparkException) as error:

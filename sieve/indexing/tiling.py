@@ -1,4 +1,4 @@
-"""Tiling: the locations of a build, which are files, or the byte ranges of large files."""
+"""Tiling: the locations of a build, which are files or byte ranges of large files."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class Tiling:
     """n files, cut into m ranges; a range is one location.
 
     Attributes:
-        lengths: int64[n], bytes of each file.
-        cuts: for each file the offsets at which it is cut, ascending; none: it is one location.
-        footers: int64[n], bytes of the footer of each file that is cut, else 0.
+        lengths: int64[n], length of each file in bytes.
+        cuts: for each file, the ascending offsets at which the file is cut; a file without offsets
+            is one location.
+        footers: int64[n], bytes of the footer of each cut file; 0 for other files.
     """
 
     lengths: Counts
@@ -42,7 +43,7 @@ class Tiling:
 
     @property
     def counts(self) -> Counts:
-        """int64[n]: ranges of each file."""
+        """int64[n]: number of ranges of each file."""
         return np.array([len(some) + 1 for some in self.cuts], np.int64)
 
     @property
@@ -68,7 +69,7 @@ class Tiling:
 
     @property
     def sizes(self) -> Counts:
-        """int64[m]: bytes of each range."""
+        """int64[m]: length of each range in bytes."""
         ends = chain.from_iterable(
             (*some, length) for some, length in zip(self.cuts, self.lengths.tolist(), strict=True)
         )
@@ -76,11 +77,11 @@ class Tiling:
 
     @property
     def is_cut(self) -> bool:
-        """Whether some file is more than one location."""
+        """Whether a file is cut into several locations."""
         return any(self.cuts)
 
     def chosen(self, files: Sequence[int]) -> Tiling:
-        """Some of the files."""
+        """The tiling of the chosen files."""
         some = [*files]
         return Tiling(self.lengths[some], tuple(self.cuts[k] for k in some), self.footers[some])
 
@@ -91,12 +92,12 @@ class Tiling:
 
     @property
     def whole(self) -> Tiling:
-        """The same files, each of them one location."""
+        """The tiling of the same files with each file as one location."""
         return whole_files(self.lengths.tolist())
 
 
 def whole_files(lengths: Sequence[int]) -> Tiling:
-    """Files that are one location each."""
+    """A tiling in which each file is one location."""
     n = len(lengths)
     return Tiling(np.array(lengths, np.int64), ((),) * n, np.zeros(n, np.int64))
 
@@ -112,11 +113,11 @@ def tile(
 
     Args:
         table: the table.
-        numbers: numbers of the files in its last listing.
-        files: the files.
-        options: their granularity is the finest that the build may choose.
-        range_bytes: files with fewer bytes are one location, and text is cut at each multiple of
-            it.
+        numbers: the files' numbers in the table's last listing.
+        files: the files that the build reads.
+        options: the options, whose granularity is the finest that the build may choose.
+        range_bytes: size below which a file is one location; text is cut at each multiple of this
+            size.
     """
     whole, info = whole_files([file.length for file in files]), table.info
     is_text = info.format_name in TEXT_FORMATS
@@ -147,10 +148,10 @@ def locations_of(
 
     Args:
         files: the files.
-        tiling: their ranges.
+        tiling: the ranges of the files.
         counts: rows, NULLs and NaNs of each range.
-        proven: bool[n], files that were read completely and did not change meanwhile.
-        first_slot: slot of the first range; None if the files are in no run.
+        proven: bool[n], files that were read completely and did not change during the read.
+        first_slot: slot of the first range, or None if the files are in no run.
     """
     columns = [np.where(proven[tiling.owners], column, 0) for column in counts]
     rows, nulls, nans = map(tiling.of_files, columns)

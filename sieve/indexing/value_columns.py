@@ -1,4 +1,4 @@
-"""The columns that executors' tasks get of the indexed column ``v``, computed by the JVM."""
+"""The columns that tasks get for the indexed column ``v``, computed by the JVM."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sieve.encoding.encoder import Encoder
 
 
 def encoded_bytes(encoder: Encoder) -> Column:
-    """The part of a value that its code depends on: of strings and binary the leading bytes.
+    """The part of a value that determines its code: for strings and binary, the leading bytes.
 
-    These have a bound, so that a batch of them needs none (`reading_conf`).
+    Leading bytes have bounded length, so a batch needs no byte limit (`reading_conf`).
 
     Args:
-        encoder: the column's; its `of_bytes` takes them.
+        encoder: the encoder of the column, whose `of_bytes` takes the result.
     """
     most = encoder.leading_bytes
     return sf.col("v") if most is None else leading_bytes(most)
@@ -23,8 +23,8 @@ def encoded_bytes(encoder: Encoder) -> Column:
 def leading_bytes(most: int) -> Column:
     """The first bytes of a string or binary, as binary.
 
-    Of binary, since Spark's `substring` of a string goes by characters, and reads past the end of
-    one whose last character is cut short.
+    The string is cast to binary first: Spark's `substring` of a string counts characters, and reads
+    past the end of a string whose last character is cut short.
     """
     return sf.substring(sf.col("v").cast("binary"), 1, most)
 

@@ -36,7 +36,7 @@ _NO_RUN = BuiltRun(None, whole_files(()), _NONE, _NONE, _NONE, (), 0.0)
 
 
 class ReaderChangedError(ConflictError):
-    """A reader setting was changed during the build, so its reads are inconsistent."""
+    """A reader setting changed during the build, so the build's reads are inconsistent."""
 
 
 def build_contents(
@@ -51,27 +51,27 @@ def build_contents(
     kept: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
 ) -> Contents:
-    """Indexes the files of a table that are not reused; no version refers to the written files yet.
+    """Indexes the files of a table that are not reused; no version refers to the result yet.
 
-    A failed build deletes them.
+    A failed build deletes the files it has written.
 
     Args:
         table: the table.
         column: the column to index.
         options: shape and budget.
         store: the store of the index.
-        index_dir: the index's folder.
-        environment: the environment.
+        index_dir: the folder of the index.
+        environment: the environment of the build.
         snapshot: the table's last listing.
-        kept: reused part of an earlier version; its files are not read, except for appended log
-            files.
-        before: the file list of that version; the new list is merged onto it.
+        kept: the reused part of an earlier version; the build reads none of its files, except for
+            appended log files.
+        before: the file list of the earlier version; the new list is merged onto this list.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.
-        Py4JJavaError: Spark failed; if a data file cannot be read, its message names it.
+        Py4JJavaError: Spark failed; if a data file cannot be read, the message names the file.
         UnavailableError: a data file cannot be read, and Spark's message does not name it.
-        ReaderChangedError: a setting that affects how files are read was changed meanwhile.
+        ReaderChangedError: a setting that affects how files are read changed during the build.
     """
     refuse_build(table.info)
     started = time.monotonic()
@@ -112,7 +112,7 @@ def build_contents(
     first_slot = sum(run.locations for run in kept.runs)
     try:
         environment.check_cancelled()
-        # An incremental listing implies a format with immutable files.
+        # Only a format with immutable files has incremental listings.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)
@@ -171,16 +171,16 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """The locations that were read; those that changed meanwhile match no file.
+    """The locations that were read; a location that changed during the build matches no file.
 
-    Those that are gone are left out. After a rename of the table they are back under its new name,
-    as old as before, and a location that proves nothing is not read again.
+    Locations whose files are gone are left out. After a rename of the table, a file is back under
+    its new name with its old time, and a location that proves nothing is not read again.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
     proven = same & (built.rows[built.tiling.firsts] >= 0)
     if is_text:
-        # A header that is not in the first range would be a row of a later one.
+        # If a text file's header is not in the first range, a later range has the header as a row.
         proven &= (built.tiling.counts == 1) | (built.rows[built.tiling.firsts] > 0)
     counts = (built.rows, built.nulls, built.nans)
     slot = first_slot if built.run else None
@@ -189,7 +189,7 @@ def _unchanged(
 
 
 def _with_appended(kept: ReusedRuns, read: Locations) -> Locations:
-    """Merges reused and read locations: one with appended log files has both counts."""
+    """Merges reused and read locations; one with appended log files has the sum of both counts."""
     if not kept.appended:
         return concat(kept.locations, read)
     grew = np.array([path in kept.appended for path in kept.locations.paths], np.bool_)
@@ -203,20 +203,20 @@ def _with_appended(kept: ReusedRuns, read: Locations) -> Locations:
         nulls=before.nulls[at] + news.nulls,
         nans=before.nans[at] + news.nans,
     )
-    # Locations that were read incompletely, or changed meanwhile, are left for the next refresh.
+    # The next refresh reads locations that were read incompletely or changed during the build.
     both = both.chosen(news.states != FileState.UNPROVEN)
     return concat(kept.locations.chosen(~grew), read.chosen(~added), both)
 
 
 def _packed(places: Counts) -> Counts:
-    """Compacts places of locations, int64[n, k]: -1 last, and no column of only -1."""
+    """Compacts places of locations, int64[n, k]: moves -1 last, and drops columns of only -1."""
     order = np.argsort(places < 0, axis=1, kind="stable")
     packed = np.take_along_axis(places, order, axis=1)
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]
 
 
 def _racy(files: list[DataFile]) -> Locations:
-    """The files that are left for a later refresh."""
+    """The files that a later refresh must read."""
     none = np.zeros(len(files), np.int64)
     states = states_of(len(files), FileState.RACY)
     times = np.array([file.mtime for file in files], np.int64)

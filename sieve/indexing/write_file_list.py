@@ -1,9 +1,9 @@
-"""Writes the file list of a version: one new part, merged onto those of the version before.
+"""Writes the file list of a version: one new part, merged onto the previous version's parts.
 
-Each part has at least four times the rows of the next one, so there are about log4(n) parts for n
-locations, and a row is rewritten a few times in all. A smaller part is merged into the new one; if
-that is the first part, the list is written as a whole. (The logarithmic method of Bentley and Saxe,
-as log-structured merge trees have it.)
+Each part has at least four times the rows of the next part, so n locations have about log4(n)
+parts, and a row is rewritten a few times in all. A part smaller than that is merged into the new
+part; if this is the first part, the whole list is written. This is the logarithmic method of
+Bentley and Saxe, as used by log-structured merge trees.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Stored:
     """The stored file list of a version.
 
     Attributes:
-        refs: references to its parts.
-        parts: the decoded parts.
-        roots: the folders that their paths are relative to.
+        refs: references to the list's parts.
+        parts: the decoded parts of the list.
+        roots: the folders to which the paths in the parts are relative.
         whole: the merged list.
     """
 
@@ -54,7 +54,10 @@ NOTHING_STORED: Final = Stored((), (), (), NO_LOCATIONS)
 
 
 def read_list(store: Store, index_dir: str, version: Manifest) -> Stored:
-    """Reads and verifies the file list of a version. Raises CorruptError or UnavailableError."""
+    """Reads and verifies the file list of a version.
+
+    Raises CorruptError or UnavailableError.
+    """
     parts = read_parts(store, index_dir, version)
     return Stored(version.locations.parts, parts, version.roots, whole_list(version, parts))
 
@@ -66,23 +69,23 @@ def store_list(
     roots: Sequence[str],
     before: Stored,
 ) -> tuple[LocationsRef, tuple[str, ...]]:
-    """Writes a file list.
+    """Writes the file list of a version.
 
     Args:
         store: the store of the index.
-        index_dir: its folder.
-        locations: the list.
+        index_dir: the folder of the index.
+        locations: the locations to list.
         roots: folders that contain the locations.
         before: a list whose parts may be reused.
 
     Returns:
-        The reference to the list, and the roots that the paths in its parts are relative to.
+        The reference to the list, and the roots to which paths in its parts are relative.
 
     Raises:
-        UnavailableError: it cannot be written.
+        UnavailableError: the list cannot be written.
     """
     part, refs = _part_over(before, locations)
-    # Parts refer to roots by number, so unused roots remain until the whole list is written.
+    # Parts refer to roots by number, so an unused root remains until the whole list is written.
     had = set(before.roots)
     joined = (*before.roots, *(root for root in roots if root not in had))
     if len(joined) > MAX_ROOTS:
@@ -94,7 +97,7 @@ def store_list(
 
 
 def _part_over(before: Stored, now: Locations) -> tuple[Locations, tuple[PartRef, ...]]:
-    """The part to write and the parts it is merged onto; the whole list and none if that is due."""
+    """The part to write and the parts to merge it onto, or the whole list and no parts."""
     part, left = diff(before.whole, now), len(before.refs)
     rows = len(part.paths)
     while left and before.refs[left - 1].rows < STEP * max(1, rows):

@@ -1,4 +1,4 @@
-"""Writes a run to files of the index, and reads it back: only a verified run may be published."""
+"""Writes a run to the index's files and reads it back: only a verified run may be published."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def write_within(
 
     Args:
         make: makes rows of a run file at a multiple of the estimated cost per byte.
-        column_profile: of the column.
+        column_profile: the profile of the column.
         options: shape and budget.
         store: the store of the index.
-        index_dir: the index's folder.
+        index_dir: the folder of the index.
     """
 
     def write(times: float) -> tuple[RunRef, float]:
@@ -63,7 +63,7 @@ def _write(rows: DataFrame, column_profile: ColumnProfile, store: Store, index_d
 def write_rows(rows: DataFrame, target: str, claim: str) -> None:
     """Writes the rows of a run to its files, on executors that see the driver's pending write."""
     with named_if_unseen(target):
-        # Otherwise the footer repeats the minimum and maximum payload, which can be all of them.
+        # Untruncated, the statistics in the footer would repeat the minimum and maximum payload.
         short = seen_by_all(rows, claim).write.option("parquet.statistics.truncate.length", 1)
         short.option("compression", "zstd").parquet(target)
 
