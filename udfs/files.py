@@ -34,7 +34,7 @@ def file_rows(
     """Returns one row for each file of the table.
 
     Args:
-        scan: The scan as the driver reports it. ``files`` has all paths. ``listed`` has the paths
+        scan: the scan as the driver reports it. ``files`` has all paths. ``listed`` has the paths
             left by Spark's own pruning, each with the number of the file's ranges. ``kept`` has the
             paths to read, each with the number of ``ranges`` and ``bytes`` to read, and as
             ``unproven`` the reason if the index does not know the file. ``used`` has the indexes

@@ -43,7 +43,7 @@ def segment_rows(index: Usable) -> list[tuple[object, ...]]:
     A hash map stores only hashes of its keys, so its keys and expected files are None.
 
     Raises:
-        UnsupportedError: A later release wrote the index.
+        UnsupportedError: a later release wrote the index.
         CorruptError, UnavailableError: a run file is damaged or unreachable.
     """
     stored = stored_segments(index.store, index.directory, index.manifest)

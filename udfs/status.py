@@ -19,8 +19,8 @@ def status_rows(counters: Iterable[Counter], cache: FileCache) -> Iterator[Count
     """One row for each counter; counters by reason have one row for each reason.
 
     Args:
-        counters: The counters of the driver.
-        cache: The cache of index files in this process.
+        counters: the counters of the driver.
+        cache: the cache of index files in this process.
     """
     yield from counters
     yield "cache_bytes", None, cache.nbytes

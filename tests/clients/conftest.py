@@ -16,11 +16,11 @@ class Site:
     """A working directory in which servers and the ``sieve`` command run.
 
     Attributes:
-        folder: The working directory.
-        metastore_port: The port of the metastore server.
-        thrift_port: The port of the Thrift server.
-        ui_port: The port of the Thrift server's user interface.
-        other_port: A free port.
+        folder: the working directory.
+        metastore_port: the port of the metastore server.
+        thrift_port: the port of the Thrift server.
+        ui_port: the port of the Thrift server's user interface.
+        other_port: a free port.
     """
 
     folder: Path

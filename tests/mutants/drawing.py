@@ -27,11 +27,11 @@ class Mutant:
     """A change of one module.
 
     Attributes:
-        module: The module's path below the root.
-        line: The number of the changed line, from 1.
-        before, after: The line's old and new text, without surrounding space.
-        source: The source of the changed module.
-        operator: The name of cosmic-ray's operator.
+        module: the module's path below the root.
+        line: the number of the changed line, from 1.
+        before, after: the line's old and new text, without surrounding space.
+        source: the source of the changed module.
+        operator: the name of cosmic-ray's operator.
     """
 
     module: str

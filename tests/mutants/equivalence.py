@@ -31,7 +31,7 @@ class Equivalent:
     not covered.
 
     Args:
-        text: The text of the list.
+        text: the text of the list.
     """
 
     def __init__(self, text: str) -> None:

@@ -28,10 +28,10 @@ class Fault:
     """A change of one file that makes the code wrong.
 
     Attributes:
-        file: The base name of the changed file, Python or Scala.
-        old: A text of the file, which occurs once.
-        new: The faulty replacement of `old`.
-        test: The base name of a test file, with ``::`` and a test's name for a single test.
+        file: the base name of the changed file, Python or Scala.
+        old: a text of the file, which occurs once.
+        new: the faulty replacement of `old`.
+        test: the base name of a test file, with ``::`` and a test's name for a single test.
     """
 
     file: str

@@ -51,7 +51,7 @@ class Bench:
     """A copy of the project that tests one mutant at a time.
 
     Attributes:
-        folder: The folder of the copy.
+        folder: the folder of the copy.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
@@ -108,10 +108,10 @@ class Bench:
         """The exit code of pytest, or TIMED_OUT if pytest did not end in time.
 
         Args:
-            arguments: The arguments of pytest.
-            timeout: The time limit in seconds.
-            marks: The expression of marks that selects among the tests named.
-            spark: The ``pyspark`` folder of another Spark to run the tests on.
+            arguments: the arguments of pytest.
+            timeout: the time limit in seconds.
+            marks: the expression of marks that selects among the tests named.
+            spark: the ``pyspark`` folder of another Spark to run the tests on.
         """
         command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
         with (
@@ -208,9 +208,9 @@ class Reach:
     """Which tests reach which lines, and how long each takes.
 
     Args:
-        data: The data that coverage has recorded.
-        times: The JUnit report of pytest for the same run.
-        folder: The folder in which both coverage and pytest ran.
+        data: the data that coverage has recorded.
+        times: the JUnit report of pytest for the same run.
+        folder: the folder in which both coverage and pytest ran.
     """
 
     def __init__(self, data: Path, times: Path, folder: Path) -> None:

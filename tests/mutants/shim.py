@@ -20,7 +20,7 @@ def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
     a third of the time of compiling the whole shim.
 
     Raises:
-        subprocess.CalledProcessError: The source does not compile.
+        subprocess.CalledProcessError: the source does not compile.
     """
     with tempfile.TemporaryDirectory(prefix="sieve-classes-") as folder:
         path = os.pathsep.join([f"{spark.path / 'jars'}/*", str(jar)])

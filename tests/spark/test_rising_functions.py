@@ -287,11 +287,11 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
     """Compares the index's key ranges with the values for which Spark finds each comparison TRUE.
 
     Args:
-        lab: The session that has `edges`.
-        column: A column of `edges`.
-        functions: Functions of the column.
-        values: All values of the column.
-        plain: The values for which the key ranges must be exact.
+        lab: the session that has `edges`.
+        column: a column of `edges`.
+        functions: functions of the column.
+        values: all values of the column.
+        plain: the values for which the key ranges must be exact.
     """
     typed = lab.spark.sql(
         "SELECT {} FROM edges".format(", ".join(f.format(column) for f in functions))

@@ -26,8 +26,8 @@ class FileLayout:
     """The files that hold keys, sorted by their least key.
 
     Attributes:
-        paths: The paths of the f files.
-        entries: The index's entries of the files; their locations are positions in `paths`.
+        paths: the paths of the f files.
+        entries: the index's entries of the files; their locations are positions in `paths`.
         spans: one entry a file, from its least to its greatest key in the index.
         axis: maps keys to positions.
         without: number of files without any key, which are not drawn.
@@ -53,8 +53,8 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
     """Returns the layout of an index's files, or None if no file holds a key.
 
     Args:
-        entries: The entries of all runs, in any order.
-        paths: The paths of all locations.
+        entries: the entries of all runs, in any order.
+        paths: the paths of all locations.
     """
     low, high, location = disjoint(entries)
     if len(low) == 0:

@@ -20,10 +20,10 @@ class VersionEntries:
     """All entries of an index's current version.
 
     Attributes:
-        manifest: The manifest of the version.
-        encoder: The encoder of its keys.
-        entries: The entries of all runs; their locations are positions in `names`.
-        names: The paths of the locations, each with the offset of its range in the file.
+        manifest: the manifest of the version.
+        encoder: the encoder of the version's keys.
+        entries: the entries of all runs; their locations are positions in `names`.
+        names: the paths of the locations, each with the offset of its range in the file.
         has_maps: whether hash maps, which are not among the entries, answer ``=`` and IN.
     """
 
@@ -38,8 +38,8 @@ def read_entries(index: Usable) -> VersionEntries:
     """The entries of an index.
 
     Raises:
-        UnsupportedError: A later release wrote the index.
-        CorruptError, UnavailableError: A file of the index is damaged or unreachable.
+        UnsupportedError: a later release wrote the index.
+        CorruptError, UnavailableError: a file of the index is damaged or unreachable.
     """
     manifest = index.manifest
     listed = read_locations(index.store, index.directory, manifest)
