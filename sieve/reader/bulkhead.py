@@ -1,7 +1,7 @@
 """Bulkhead: bounds how many scans may block on one unresponsive store.
 
 An index on a store that does not answer must not block every scan of a driver. A scan that waits
-for longer than a second counts against the store's root, and one that also exceeds the time-out
+for longer than a second counts against the store's root. A scan that waits beyond the time-out also
 counts against the index. Once two scans block on an index, or eight on a root, other scans read
 without the index at once.
 
@@ -38,11 +38,11 @@ class Bulkhead:
         self._waits: dict[object, _Wait] = {}
 
     def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
-        """The indexes on which too many scans block already, by index or by root.
+        """The indexes on which too many scans already block, by index or by root.
 
         Args:
-            wanted: indexes that a scan would use.
-            timeout_s: seconds that the scan would wait for an answer.
+            wanted: the indexes that a scan would use.
+            timeout_s: the seconds that the scan would wait for an answer.
         """
         now = time.monotonic()
         indexes, roots = Counter[Registration](), Counter[str]()
@@ -62,7 +62,8 @@ class Bulkhead:
     def invalidate(self, directory: str) -> None:
         """Resets the count of an index that a statement has changed: the next scans use it again.
 
-        Scans that wait for its old files still occupy their threads, and still count for the root.
+        Scans that wait for the index's old files still occupy their threads, and still count for
+        the root.
         """
         with self._lock:
             for ticket, wait in self._waits.items():

@@ -1,4 +1,4 @@
-"""The cache of the front end: bounded, least recently used out first, single flight.
+"""The cache of the front end: bounded, evicts the least recently used, single flight.
 
 A cache is bounded by bytes, by entries, or by both. Threads that ask for the same key together wait
 for one load (single flight). An entry may have a time to live: a stale entry is still returned, and
@@ -44,7 +44,7 @@ class Cache(Generic[Key, Value]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes in the cache, never more than the bound."""
+        """Bytes in the cache, at most `max_bytes`."""
         return self._nbytes
 
     @property
@@ -53,7 +53,7 @@ class Cache(Generic[Key, Value]):
         return self._max_bytes
 
     def resize(self, max_bytes: int) -> None:
-        """Sets a new bound in bytes and evicts down to it at once."""
+        """Sets a new bound in bytes, and evicts entries at once until the bound is met."""
         with self._lock:
             self._max_bytes = max_bytes
             self._shrink()
@@ -61,21 +61,24 @@ class Cache(Generic[Key, Value]):
     def get(self, key: Key, load: Callable[[], Value]) -> Value:
         """The cached value of a key, loaded on a miss.
 
-        Threads that ask for the same key together wait for one load, and get its error if it fails.
-        A value larger than the bound is returned but not cached. Errors are not cached.
+        Threads that ask for the same key together wait for one load; if the load fails, each thread
+        gets the error. A value larger than the bound is returned but not cached. Errors are not
+        cached.
 
         Args:
             key: identifies the value.
-            load: makes the value; may ask for other keys, but not in a cycle.
+            load: makes the value; the function may get other keys, but not in a cycle.
         """
         value, _ = self._get(key, load)
         return value
 
     def get_fresh(self, key: Key, load: Callable[[Value | None], Value], ttl_s: float) -> Value:
-        """The cached value of a key; if older than ``ttl_s`` seconds, it is reloaded later.
+        """The cached value of a key.
 
-        A cached value is returned at once, however old it is, and reloaded in the background. If
-        the background load fails, the old value stays for another ``ttl_s``.
+        A value older than ``ttl_s`` seconds is reloaded in the background.
+
+        A cached value is returned at once, however old, and is reloaded in the background. If the
+        background load fails, the old value stays for another ``ttl_s``.
 
         Args:
             key: identifies the value.
@@ -124,7 +127,7 @@ class Cache(Generic[Key, Value]):
             flight.set_exception(error)
             raise
         with self._lock:
-            # An invalidation removed this flight: the value may be older than the change.
+            # If `invalidate` removed this flight, its value may be older than the change.
             if self._loading.get(key) is flight:
                 del self._loading[key]
                 self._keep(key, _Entry(value, nbytes, started_s))

@@ -1,7 +1,7 @@
 """Entry table: decoded segments as flat arrays, searched for intervals of keys.
 
-A static interval search without a tree: entries are sorted by their low ends, and a running maximum
-of their high ends (`Chunk.reach`) tells where entries that reach a key begin. Both ends of the
+A static interval search without a tree. Entries are sorted by their low ends. A running maximum of
+their high ends (`Chunk.reach`) shows where the entries that reach a key begin. Both ends of the
 candidates are found by binary search.
 """
 
@@ -51,7 +51,7 @@ class Chunk:
         """Sets the flags of the locations that may hold a key of any interval.
 
         Args:
-            asked: int64[k, 2], ascending and disjoint, as `merge` returns them.
+            asked: int64[k, 2], ascending and disjoint intervals, as `merge` returns them.
             found: bool[at least n_locations], updated in place.
         """
         if len(asked) <= 1 or len(asked) * _PASS < len(self.low):
@@ -62,7 +62,8 @@ class Chunk:
                 found[self.location[start:stop][meets]] = True
             return
         # Of the intervals that end at or after an entry's begin, only the first must be compared:
-        # if a later interval meets the entry, the entry also holds the first one's last key.
+        # if a later interval meets the entry, the entry also holds the last key of the first
+        # interval.
         stops = self.low.searchsorted(asked[:, 1], side="right")
         begun = stops.copy()
         begun[1:] -= stops[:-1]
@@ -70,12 +71,13 @@ class Chunk:
         found[self.location[met]] = True
 
     def holds(self, codes: npt.NDArray[np.int64], location: int) -> Flags:
-        """For which codes, each by itself, `mark` would find a location: bool[k]."""
+        """bool[k]: the codes for which, each by itself, `mark` would find the location."""
         own = np.flatnonzero(self.location == location)
         if len(own) == 0:
             return np.zeros(len(codes), np.bool_)
         before = self.low[own].searchsorted(codes, side="right") - 1
-        # Some entry that begins at or below the code reaches it if the farthest one does.
+        # If any entry that begins at or below the code reaches the code, the farthest-reaching one
+        # does.
         reach = np.maximum.accumulate(self.high[own])
         return (before >= 0) & (reach[before] >= codes)
 

@@ -1,14 +1,15 @@
-"""Extents: where the keys of a version's locations begin and end, and how many lie below a key.
+"""Extents: the first and last keys of a version's locations, and how many rows lie up to a key.
 
-ORDER BY ... LIMIT asks for a bound: a key code that so many rows surely do not exceed. Two things
-say how many rows a location surely has up to a code:
+ORDER BY ... LIMIT needs a bound: a key code up to which there surely are so many rows. Two facts
+show how many rows a location surely has up to a code:
 
-- Where all its entries end there, all its rows that have a key: the file list counts them.
-- Else a row for the first cell and a row for the last cell of each of its entries that ends there,
-  unless the entry was cut at that end (`sieve.segments.shapes.format.Ends`).
+- If all entries of the location end there, all its rows with a key lie there: the file list counts
+  these rows.
+- Otherwise, each entry of the location that ends there has one row in its first cell and one row in
+  its last cell, unless the entry was cut at that end (`sieve.segments.shapes.format.Ends`).
 
-Both together are one list of *steps*: a row at the end of an entry's first cell, another at the end
-of its last cell, and at the end of the location's last entry all its other rows.
+A list of *steps* combines both facts: one row at the end of an entry's first cell, one row at the
+end of its last cell, and all other rows of the location at the end of its last entry.
 
 Example: a location has five rows, with the keys 1, 2, 3 and 900, 901, in the entries ``[1, 3]`` and
 ``[900, 901]`` of cells of one code. Its steps are one row each at 1, 3 and 900, and two at 901: at
@@ -31,12 +32,13 @@ from sieve.segments.shapes.format import Ends
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """By how many rows the locations surely grow, from the first key in an order to the last.
+    """The rows that each location surely has from one key to the next, in the order of keys.
 
     Attributes:
-        codes: int64[e], ascending.
+        codes: int64[e], the code of each step, ascending.
         locations: int64[e], the location of each step.
-        rows: int64[e], 1 or more; all steps of a location add up to its rows with a key.
+        rows: int64[e], the rows of each step, 1 or more; the steps of a location add up to its rows
+            with a key.
     """
 
     codes: Codes
@@ -49,7 +51,7 @@ class Extents:
     """The least key code that each location may hold, and its steps, in one direction.
 
     Attributes:
-        least: int64[m], of each location; GREATEST for one without keys.
+        least: int64[m], the least code of each location; GREATEST for a location without keys.
         has_keys: bool[m], whether the location has a key.
         steps: the steps of all locations.
     """
@@ -70,7 +72,8 @@ class LocationEnds:
     """The ends of a version's entries; see `sieve.segments.shapes.format.Ends`.
 
     Attributes:
-        codes: int64[4, e], of each entry: first and last code of its first cell, and of its last.
+        codes: int64[4, e], for each entry the first and last code of its first cell, and of its
+            last cell.
         locations: int64[e], the location of each entry.
         begins, finishes, apart: bool[e].
     """
@@ -82,13 +85,13 @@ class LocationEnds:
     apart: Flags
 
     def falling(self) -> LocationEnds:
-        """The same ends for a descending order: their codes are negated."""
+        """The ends for a descending order, with negated codes."""
         turned = ~self.codes[::-1]
         return LocationEnds(turned, self.locations, self.finishes, self.begins, self.apart)
 
 
 def concat_ends(segments: Sequence[Ends], locations: Sequence[Counts]) -> LocationEnds:
-    """The entries of all segments, given the location of each, without those of location -1."""
+    """The entries of all segments, given each entry's location, without entries of location -1."""
     of_entry = np.concatenate([np.empty(0, np.int64), *locations])
     kept = of_entry >= 0
 
@@ -109,7 +112,7 @@ def extents(ends: LocationEnds, keyed: Counts) -> Extents:
     """The extents of locations, by ascending codes.
 
     Args:
-        ends: of all entries; those of one location share no key.
+        ends: the ends of all entries; two entries of a location share no key.
         keyed: int64[m], rows with a key in each location.
     """
     (low, first_by, _, high), locations = ends.codes, ends.locations
@@ -118,7 +121,7 @@ def extents(ends: LocationEnds, keyed: Counts) -> Extents:
     order = np.lexsort((high, locations))
     last = order[np.append(locations[order][1:] != locations[order][:-1], True)[: len(order)]]
     early = ends.begins
-    # A single cell has one key for certain, not two.
+    # An entry of a single cell has one certain key, not two.
     late = ends.finishes & (ends.apart | ~early)
     late[last] = False
     counted = np.bincount(locations[early], minlength=len(keyed))
@@ -136,16 +139,17 @@ def extents(ends: LocationEnds, keyed: Counts) -> Extents:
 
 
 def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:
-    """For each group the least code up to which its locations surely have so many rows.
+    """The least code of each group up to which its locations surely have enough rows.
 
     Args:
         steps: the steps of m locations.
-        groups: int64[m], the group of each location, below n; -1 for one whose rows do not count.
-        wanted: int64[n], rows, at least 1.
+        groups: int64[m], the group of each location, below n; -1 for a location whose rows do not
+            count.
+        wanted: int64[n], the rows that each group needs, at least 1.
 
     Returns:
-        int64[n], the code, GREATEST for a group that has fewer rows; int64[n], the location of the
-        step that reaches it, -1 for such a group.
+        int64[n], the code, or GREATEST for a group with too few rows; int64[n], the location whose
+        step reaches the code, or -1 for such a group.
     """
     of_group = groups[steps.locations]
     counted = np.flatnonzero(of_group >= 0)

@@ -2,11 +2,12 @@
 
 Each version numbers its own locations by ordinals. A scan may use several versions, so their
 locations get common numbers. The driver caches the list of numbered files (its dictionary), and an
-answer is one bit a number. Example: version A lists the files x, y and version B lists y, z; the
+answer has one bit per number. Example: version A lists the files x, y and version B lists y, z; the
 numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
 
-Versions may cut a large file at different offsets. It then has a number for each range between
-neighbouring offsets of any of them: what a version proves of a range holds for its parts.
+Versions may cut a large file at different offsets. The file then has a number for each range
+between neighbouring offsets of any version: what a version proves of a range holds for each part of
+the range.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _TWO_ZEROS: Final = frozenset(("float", "double"))
 
 
 class UnreadableIndexError(Exception):
-    """An index could not answer: its manifest, and the error as the cause."""
+    """An index could not answer; the exception has its manifest, and the error as the cause."""
 
     def __init__(self, manifest: Manifest, cause: SieveError) -> None:
         super().__init__(manifest, cause)
@@ -62,13 +63,13 @@ def _blaming(index: OpenVersion) -> Iterator[None]:
 class FileNumbering:
     """The files that several versions know, and the number of each.
 
-    A path has one number for each pair of length and time that some version lists for it.
+    A path has one number for each pair of length and time that a version lists for the path.
 
     Attributes:
         name: identity of the numbering, 64 hex digits.
-        files: the files in order of their numbers, compressed; each range has a number.
-        ordinals: by version, the ordinal of the location there that contains each range, n in all;
-            -1 if the version does not list the file.
+        files: the compressed list of files in order of their numbers; each range has a number.
+        ordinals: by version, n ordinals: the version's location that contains each range, or -1 if
+            the version does not list the file.
     """
 
     name: str
@@ -77,7 +78,7 @@ class FileNumbering:
 
     @property
     def n(self) -> int:
-        """Number of ranges; a file that is not cut is one."""
+        """Number of ranges; an uncut file is one range."""
         return self.files.n_ranges
 
     @property
@@ -91,8 +92,8 @@ class NumberedVersions:
     """Versions of an index with one encoder, queried in a common numbering.
 
     Attributes:
-        versions: one or more; a file is ruled out if one of them rules it out.
-        files: the numbering.
+        versions: one or more versions; a file is skipped if one of them rules the file out.
+        files: the numbering of the versions' files.
         partial: whether the scan may see rows that are hidden from other queries.
     """
 
@@ -130,7 +131,7 @@ class NumberedVersions:
         """bool[n]: ranges of files for which some version indexed all rows, hidden ones, too.
 
         Raises:
-            UnreadableIndexError: the file list of a version cannot be read.
+            UnreadableIndexError: a version's file list cannot be read.
         """
         knows = np.zeros(self.files.n, np.bool_)
         for version in self.versions:
@@ -140,15 +141,17 @@ class NumberedVersions:
         return knows
 
     def needed(self, order: Order, groups: Counts, sure: Flags) -> Flags | None:
-        """Which of the numbered ranges can hold one of the first rows in an order.
+        """The numbered ranges that can hold one of the first rows in an order.
 
         Args:
-            order: the order.
-            groups: int64[n], the group of each range, from 0; -1 if the scan does not list it.
-            sure: bool[n], ranges all of whose rows the scan surely gives, but for dropped ones.
+            order: the order and its number of rows.
+            groups: int64[n], the group of each range, from 0; -1 for a range that the scan does not
+                list.
+            sure: bool[n], ranges all of whose rows the scan surely returns, except for dropped
+                rows.
 
         Returns:
-            bool[n]; None if the first version cannot tell.
+            bool[n], or None if the first version cannot tell.
 
         Raises:
             UnreadableIndexError: a file that the answer needs cannot be read.
@@ -162,14 +165,14 @@ class NumberedVersions:
         if extents is None or version.manifest.format_name not in BOUNDING_FORMATS:
             return None
         known = ordinals >= 0
-        # A location of the version may have several numbers, all of one file.
+        # A location of the version may have several numbers, all of the same file.
         own = np.full(len(counts.rows), -1, np.int64)
         own[ordinals[known]] = groups[known]
         of_sure = np.ones(len(counts.rows), np.bool_)
         of_sure[ordinals[known & ~sure]] = False
-        # A reader of log files may show fewer rows than are counted.
+        # A reader of log files may show fewer rows than the index counts.
         of_sure[logged] = False
-        # The extents of a slice in several runs are those of its first run.
+        # The extents of a slice in several runs are those of the slice in its first run.
         own[several] = -1
         one_value = version.encoder.exact and version.manifest.type not in _TWO_ZEROS
         found = needed(order, extents, counts, own, of_sure, one_value=one_value)
@@ -183,24 +186,25 @@ class FileNumberings:
     """The numberings of tables that scans have used, in order of last use.
 
     Args:
-        cache: holds the numberings; an evicted one is built again.
+        cache: holds the numberings; an evicted numbering is built again.
     """
 
     def __init__(self, cache: FileCache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
-        # The versions behind each numbering; they outlive the cached numbering.
+        # The versions of each numbering; they outlive the cached numbering.
         self._versions: OrderedDict[str, tuple[OpenVersion, ...]] = OrderedDict()
 
     def of(self, asked: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:
-        """A numbering of the files that the asked versions know, and perhaps others.
+        """A numbering of the files that the asked versions know, and perhaps of other files.
 
         The most recent numbering that includes all asked versions is reused. Therefore a new
-        version of an index that is not asked does not replace the driver's dictionary.
+        version of an index that the predicate does not use does not replace the driver's
+        dictionary.
 
         Args:
             asked: versions that the predicate uses.
-            known: these and other versions of the same table.
+            known: the asked versions and other versions of the same table.
 
         Raises:
             UnreadableIndexError: the file list of an asked version cannot be read.
@@ -212,7 +216,8 @@ class FileNumberings:
         except UnreadableIndexError as failed:
             if failed.manifest.id in wanted:
                 raise
-        # An unused version, which may have been dropped, must not prevent the others from serving.
+        # An unused version, which may have been dropped, must not prevent other versions from
+        # serving.
         own = _in_order(asked)
         with self._lock:
             self._versions.pop(name, None)
@@ -224,8 +229,8 @@ class FileNumberings:
         """The numbering of an answer.
 
         Raises:
-            UnsupportedError: numberings of other tables evicted it.
-            SieveError: the file list of one of its versions cannot be read.
+            UnsupportedError: numberings of other tables evicted this numbering.
+            SieveError: the file list of a version in the numbering cannot be read.
         """
         with self._lock:
             versions = self._versions.get(name)
@@ -287,7 +292,7 @@ def _number(name: str, indexes: Sequence[OpenVersion]) -> FileNumbering:
             packed.append(index.placement().files)
     ids = [index.manifest.id for index in indexes]
     if packed[0].is_distinct and all(files.same(packed[0]) for files in packed):
-        # Indexes of one table, as a rule.
+        # The versions usually belong to indexes of one table.
         every = gather(np.arange(packed[0].n_ranges))
         return FileNumbering(name, packed[0], dict.fromkeys(ids, every))
     lists = [files.unpacked() for files in packed]
@@ -324,10 +329,10 @@ def _joined(columns: Sequence[Counts]) -> Counts:
 
 
 def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
-    """The number of each file of some lists, and where the file of each number occurs first.
+    """The number of each file in some lists, and the first occurrence of each number's file.
 
-    Files of the same path, length and time have the same number; numbers are in the order in which
-    files occur first.
+    Files of the same path, length and time have the same number; numbers follow the order in which
+    files first occur.
     """
     paths = concat_paths([files.paths for files in lists]).numbered()
     facts = np.stack(
@@ -340,7 +345,7 @@ def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
     order = np.lexsort(facts)
     differs = (facts[:, order[1:]] != facts[:, order[:-1]]).any(axis=0)
     begins = np.flatnonzero(np.append(True, differs)[: len(order)])
-    # A stable sort: the first of each group is the one that occurs first.
+    # The sort is stable, so the first file of each group is the one that occurs first.
     found = order[begins]
     ranks = np.empty(len(found), np.int64)
     ranks[np.argsort(found)] = np.arange(len(found))
@@ -350,7 +355,7 @@ def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
 
 
 def _every_range(starts: Sequence[Counts]) -> Counts:
-    """int64[2, n]: the file and the start of each range, ascending, from those of all versions."""
+    """int64[2, n]: the file and the start of each range, ascending, by all versions' cuts."""
     every = np.hstack(starts)
     every = every[:, np.lexsort(every[::-1])]
     differs = (every[:, 1:] != every[:, :-1]).any(axis=0)
@@ -358,18 +363,18 @@ def _every_range(starts: Sequence[Counts]) -> Counts:
 
 
 def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
-    """int64[n]: the location of a version that contains each range, -1 if none does.
+    """int64[n]: the version's location that contains each range, or -1 if none does.
 
     Args:
         ranges: int64[2, n], from `_every_range`.
-        files: int64[k], number of each of the version's files.
-        of: these files.
+        files: int64[k], the number of each file of the version.
+        of: the files of the version.
     """
     if not len(files):
         return np.full(ranges.shape[1], -1, np.int64)
     starts = of.range_starts
     owner, n = files[of.range_owners], len(starts)
-    # In order of file and offset, a location stands before the ranges that begin in it.
+    # In order of file and offset, a location comes before the ranges that begin in it.
     file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))

@@ -1,8 +1,8 @@
-"""Gather: takes the flags of one numbering to another, without an index for each where possible.
+"""Gather: copies flags from one numbering to another, mostly as slices instead of by index.
 
 Lists of files keep their order from version to version, so the positions of one list in another
-are stretches of consecutive numbers, which are copied as slices. Example: the positions
-0 1 2 7 8 -1 are the stretches (0, 3), (7, 2), and one of a flag that is nowhere.
+form stretches of consecutive numbers, which are copied as slices. Example: the positions 0 1 2 7 8
+-1 form the stretches (0, 3), (7, 2), and one stretch of an absent flag.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Gather:
 
     Attributes:
         n: number of flags.
-        starts: int64[k], where each stretch begins in the source, `NOWHERE` for one of absent
-            flags; without `lengths` the position of every flag, int32[n] or int64[n].
-        lengths: int64[k], or None.
+        starts: int64[k], the begin of each stretch in the source, or `NOWHERE` for a stretch of
+            absent flags; without `lengths`, the position of every flag, int32[n] or int64[n].
+        lengths: int64[k], the length of each stretch, or None.
     """
 
     n: int
@@ -52,7 +52,7 @@ class Gather:
         return np.where(starts < 0, NOWHERE, starts + within)
 
     def take(self, flags: Flags, *, absent: bool) -> Flags:
-        """bool[n], a new array: the flag at each position, `absent` where it is `NOWHERE`."""
+        """bool[n], a new array: the flag at each position, or `absent` for `NOWHERE`."""
         if self.lengths is None:
             found: Flags = np.append(flags, absent)[self.starts]
             return found
@@ -64,7 +64,7 @@ class Gather:
 
 
 def gather(positions: Counts) -> Gather:
-    """Compresses positions, int64[n], each `NOWHERE` or from 0."""
+    """Compresses positions, int64[n], each either `NOWHERE` or at least 0."""
     n, before, after = len(positions), positions[:-1], positions[1:]
     goes_on = np.where(before < 0, after < 0, after == before + 1)
     begins = np.flatnonzero(np.append(True, ~goes_on)[:n])

@@ -1,14 +1,14 @@
-"""Stop-loss: how many scans need not ask indexes that have skipped nothing for the last ones alike.
+"""Stop-loss: how many scans skip their request after similar scans whose indexes skipped nothing.
 
-The driver counts, for each table and form of filter, the scans in a row that asked in vain, and
-sends the count with each request. After eight, two scans do not ask, and after each further one
-that asks in vain twice as many, up to 64:
+The driver counts, for each table and form of filter, the successive scans whose request was
+useless, and sends the count with each request. After eight useless requests, two scans read
+without a request. Each further useless request doubles this number of scans, up to 64:
 
-    asked in vain   0..7   8   9   10   11   12   13   14 ...
-    then rest       0      2   4   8    16   32   64   64 ...
+    useless requests         0..7   8   9   10   11   12   13   14 ...
+    scans without a request  0      2   4   8    16   32   64   64 ...
 
-A scan that rests reads all files, as without an index. A change of an index wakes all scans
-(`Pruner.invalidate`).
+A scan without a request reads all files, as without an index. After a change of an index, all
+scans send requests again (`Pruner.invalidate`).
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ _HEALTHY: Final = frozenset((Reason.NO_PREDICATE, Reason.UNSUPPORTED_PREDICATE, 
 
 
 def rest_after(vain: int, reasons: Mapping[Reason, int]) -> int | None:
-    """How many scans need not ask; None after an answer that does not count as one in vain.
+    """How many scans need no request; None after an answer that does not count as useless.
 
     Args:
-        vain: scans alike in a row that have asked in vain.
-        reasons: why indexes were not used; of one in trouble every scan is to tell.
+        vain: the number of successive similar scans whose request was useless.
+        reasons: why indexes were not used; every scan must report an index that is in trouble.
     """
     if not reasons.keys() <= _HEALTHY:
         return None
     if vain < PATIENCE:
         return 0
-    # A large exponent must not become a large number first.
+    # The exponent is limited so that no huge number is computed.
     doublings = min(vain - PATIENCE + 1, LONGEST_REST.bit_length())
     return min(LONGEST_REST, 1 << doublings)
 
 
 class IdleIndexes:
-    """The indexes whose latest answer let scans rest, by folder."""
+    """The indexes, by folder, whose latest answer let scans go without a request."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._directories: set[str] = set()
 
     def note(self, directories: Iterable[str], rest: int | None) -> None:
-        """Notes an answer of these indexes."""
+        """Records an answer of these indexes."""
         with self._lock:
             if rest:
                 self._directories.update(directories)

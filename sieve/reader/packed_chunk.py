@@ -1,12 +1,14 @@
 """Packed chunk: the entries of segments in six to eight bytes each, searched by blocks.
 
-A run whose decoded entries would not fit into the cache is held in this form, of which a look-up
-unpacks only blocks that its keys fall into. It is the block index of a sorted run: of each block
-of entries the first cell, and the greatest cell that its entries and those before reach. An entry
-is one record of whole bytes: its first cell less that of the block, its length, its location.
+If a run's decoded entries would not fit into the cache, they are packed in this form, of which a
+look-up unpacks only the blocks that its keys fall into. The form is the block index of a sorted
+run: for each block of entries, the first cell, and the greatest cell up to the end of the block. An
+entry is one record of whole bytes: its first cell minus the block's first cell, its length, and its
+location.
 
-Example: with blocks of two, entries of the cells [0, 9], [2, 2], [5, 6], [8, 8] have blocks that
-begin at 0 and 5, and reach 9 and 9. A key in cell 7 can be in both, one in cell 3 in the first.
+Example: in blocks of two, the entries of the cells [0, 9], [2, 2], [5, 6], [8, 8] have blocks that
+begin at 0 and 5, and reach 9 and 9. A key in cell 7 can be in both blocks, and a key in cell 3 only
+in the first block.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from sieve.segments.shapes.grid import Grid
 BLOCK: Final = 64
 """Entries of a block: its index takes a quarter of a byte an entry."""
 
-# Blocks packed or unpacked together: outside of records, entries take ten times as much memory.
+# The number of blocks packed or unpacked together: unpacked entries take ten times the memory.
 _AT_ONCE: Final = 2048
-# A record of fewer bits than a word, so that none of its parts begins behind the word.
+# A record has fewer bits than a word, so each of its parts begins within the word.
 _RECORD_BITS: Final = 63
 _WORD: Final = 8
-# No cell has this number: a grid has fewer than 2^64.
+# No cell has this number, because a grid has fewer than 2^64 cells.
 _NO_CELL: Final = np.uint64((1 << 64) - 1)
 
 
@@ -50,18 +52,19 @@ class _Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedChunk:
-    """n entries in b blocks; answers as `sieve.reader.entry_table.Chunk` does.
+    """n entries in b blocks, with the methods of `sieve.reader.entry_table.Chunk`.
 
     Attributes:
-        grid: their grid.
+        grid: the grid of the entries.
         n: number of entries, 1 or more.
-        begin: uint64[b], first cell of the block's first entry.
-        reach: uint64[b], greatest cell of the entries up to the end of the block.
-        base: least location.
-        fields: first cell, less that of the block; cells, less one; location, less base.
+        begin: uint64[b], first cell of each block's first entry.
+        reach: uint64[b], greatest cell of all entries up to the end of each block.
+        base: the least location.
+        fields: an entry's first cell minus the block's first cell; its number of cells minus one;
+            its location minus `base`.
         width: bytes of a record.
-        records: uint8[n * width], and some bytes more.
-        n_locations: greatest location plus one.
+        records: uint8[n * width], and some more bytes as padding.
+        n_locations: the greatest location plus one.
     """
 
     grid: Grid
@@ -76,7 +79,7 @@ class PackedChunk:
 
     @classmethod
     def of(cls, cells: Cells) -> PackedChunk | None:
-        """Packs entries; None if a record would be too long."""
+        """Packs entries; returns None if a record would be too long."""
         n, base = len(cells.begin), int(cells.location.min())
         parts = [slice(at, at + _AT_ONCE * BLOCK) for at in range(0, n, _AT_ONCE * BLOCK)]
         greatest = [[int(column.max()) for column in _columns(cells, base, part)] for part in parts]
@@ -109,17 +112,18 @@ class PackedChunk:
         return self.begin.nbytes + self.reach.nbytes + self.records.nbytes + self.grid.nbytes
 
     def mark(self, asked: Intervals, found: Flags) -> None:
-        """As `sieve.reader.entry_table.Chunk.mark`."""
+        """Does the same as `sieve.reader.entry_table.Chunk.mark`."""
         grid = self.grid
         asked = asked[(asked[:, 1] >= grid.first) & (asked[:, 0] <= grid.last)]
-        # Intervals ascend: only the first may begin below the grid. No entry has cells above it.
+        # Intervals ascend, so only the first may begin below the grid. No entry has cells above the
+        # grid.
         ends = asked.reshape(-1)
         ends[:1] = np.maximum(ends[:1], grid.first)
         cells = grid.cells_of(ends)
         first, last = cells[::2], cells[1::2]
         start = self.reach.searchsorted(first, side="left")
         stop = self.begin.searchsorted(last, side="right")
-        # Each block once: the next interval begins where those before ended.
+        # Visit each block once: an interval begins where the previous intervals ended.
         start[1:] = np.maximum(start[1:], stop[:-1])
         blocks = spelled_out(start, np.maximum(start, stop))
         first = np.append(first, _NO_CELL)
@@ -130,15 +134,15 @@ class PackedChunk:
             found[location[end >= first[behind]]] = True
 
     def holds(self, codes: Codes, location: int) -> Flags:
-        """As `sieve.reader.entry_table.Chunk.holds`; unpacks all entries."""
+        """Does the same as `sieve.reader.entry_table.Chunk.holds`; unpacks all entries."""
         begin, end, locations = self._unpacked(np.arange(len(self.begin)))
         low, high = self.grid.first_codes(begin), self.grid.last_codes(end)
         return assemble([Entries(low, high, locations.astype(np.int32))]).holds(codes, location)
 
     def _unpacked(self, blocks: Places) -> tuple[Words, Words, Places]:
-        """First cell, last cell and location of each entry of some blocks.
+        """The first cell, last cell and location of each entry of the given blocks.
 
-        The last block is filled with its last entry.
+        The last block is padded with copies of its last entry.
         """
         places = np.minimum(blocks[:, None] * BLOCK + np.arange(BLOCK), self.n - 1)
         records = byte_words(self.records.data)[places * self.width]
@@ -148,7 +152,7 @@ class PackedChunk:
 
 
 def _columns(cells: Cells, base: int, part: slice) -> tuple[Words, Words, Words]:
-    """The parts of the records of some entries, from the first one of a block on."""
+    """The parts of the records of some entries, which start at the first entry of a block."""
     begin = cells.begin[part]
     before = np.repeat(begin[::BLOCK], BLOCK)[: len(begin)]
     return begin - before, cells.end[part] - begin, (cells.location[part] - base).astype(np.uint64)

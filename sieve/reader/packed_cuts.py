@@ -1,10 +1,10 @@
-"""Packed cuts: where files are cut into ranges, in few bytes, any file by itself.
+"""Packed cuts: the offsets at which files are cut into ranges, compressed, readable by file.
 
-An answer names the cuts of those files alone of which a scan reads a part. Two levels lead from a
-range to its file, as in a succinct rank structure: the first range of each page of files, and how
-many ranges each file of the page has. Example: with pages of two files, files of 1, 3, 2 and 2
-ranges have ``first`` 0, 4, 8; range 6 lies in the second page, whose files end before the ranges 6
-and 8, so it is the first one of file 3.
+An answer names the cuts of only those files of which a scan reads a part. Two levels lead from a
+range to its file, as in a succinct rank structure: the first range of each page of files, and the
+number of ranges of each file in the page. Example: with pages of two files, files of 1, 3, 2 and 2
+ranges have ``first`` 0, 4, 8. Range 6 lies in the second page, whose files end before the ranges 6
+and 8, so range 6 is the first range of file 3.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sieve.arrays.interval_set import spelled_out
 PAGE: Final = 1024
 """Files of a page: the ranges of its files are counted in some microseconds."""
 
-# Share of the ranges from which counting those of all files is faster than a search for each.
+# Above this share of ranges, counting all files' ranges is faster than a search for each range.
 _DENSE: Final = 16
 
 
@@ -31,10 +31,10 @@ class FileParts:
     """Files of which a scan reads some ranges and skips the others.
 
     Attributes:
-        numbers: int64[k], ascending.
+        numbers: int64[k], the number of each file, ascending.
         counts: int64[k], ranges of each file, 2 or more.
         footers: int64[k], bytes of each footer.
-        sizes: int64, bytes of each range but the last one of its file, file after file.
+        sizes: int64, bytes of each range except the last range of each file, file after file.
         skip: bool[sum of counts], ranges that are skipped.
     """
 
@@ -58,7 +58,7 @@ class PackedCuts:
         counts: unsigned[p, PAGE], ranges of each file; 0 after the last file.
         first: int64[p + 1], the first range of each page, and the number of ranges.
         footers: bytes of the footer of each file.
-        sizes: bytes of each range but the last one of its file.
+        sizes: bytes of each range except the last range of each file.
     """
 
     n: int
@@ -69,7 +69,7 @@ class PackedCuts:
 
     @classmethod
     def of(cls, cut_counts: Counts, footers: Counts, cuts: Counts) -> PackedCuts:
-        """Packs columns of `sieve.reader.packed_files.Files`, of one file or more."""
+        """Packs columns of `sieve.reader.packed_files.Files`; requires at least one file."""
         n, ends = len(cut_counts), np.cumsum(cut_counts)
         starts = (ends - cut_counts)[cut_counts > 0]
         sizes = np.diff(cuts, prepend=0)
@@ -87,30 +87,30 @@ class PackedCuts:
         return self.counts.nbytes + self.first.nbytes + columns
 
     def same(self, other: PackedCuts) -> bool:
-        """Whether another has the same cuts and footers, given that it has as many of each file."""
+        """Whether another object has the same cuts and footers, given equal numbers of cuts."""
         return self.footers.same(other.footers) and self.sizes.same(other.sizes)
 
     def unpacked(self) -> tuple[Counts, Counts]:
         """Footers and cuts of all files."""
         cut_counts = self._counts.astype(np.int64) - 1
         sizes = self.sizes.take(np.arange(int(self.first[-1]) - self.n))
-        # Sums may wrap; their differences do not.
+        # The sums may wrap around, but their differences are exact.
         total = np.append(0, np.cumsum(sizes))
         before = total[np.cumsum(cut_counts) - cut_counts]
         return self.footers.take(np.arange(self.n)), total[1:] - np.repeat(before, cut_counts)
 
     def to_ranges(self, values: Counts) -> Counts:
-        """The value of each range, given one for each file."""
+        """The value of each range, given one value for each file."""
         return np.repeat(values, self._counts)
 
     def every(self, flags: Flags) -> Flags:
-        """bool[n]: files all of whose ranges have a flag."""
+        """bool[n]: the files all of whose ranges have the flag."""
         every = np.ones(self.n, np.bool_)
         every[self._owners(~flags)[0]] = False
         return every
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """The files of which no range is kept, bool[n], and those of which some are.
+        """The files of which no range is kept, bool[n], and the files of which some ranges are.
 
         Args:
             keep: a flag for each range.
@@ -137,7 +137,7 @@ class PackedCuts:
         return self.counts.reshape(-1)[: self.n]
 
     def _owners(self, flags: Flags) -> tuple[Counts, Counts]:
-        """The file of each range with a flag, and the first range of that file, ascending."""
+        """The file of each flagged range, and the first range of the file, ascending."""
         ranges = np.flatnonzero(flags)
         if len(ranges) * _DENSE > len(flags):
             ends = np.cumsum(self._counts, dtype=np.int64)
@@ -145,7 +145,7 @@ class PackedCuts:
             return files, (ends - self._counts)[files]
         page = np.searchsorted(self.first, ranges, side="right") - 1
         pages = page[np.flatnonzero(np.append(True, page[1:] != page[:-1])[: len(page)])]
-        # Of the files of these pages, one page after another.
+        # The ends of all files in these pages, one page after another.
         ends = np.cumsum(self.counts[pages], axis=1, dtype=np.int64) + self.first[pages, None]
         place = np.searchsorted(ends.reshape(-1), ranges, side="right")
         files = pages[place // PAGE] * PAGE + place % PAGE

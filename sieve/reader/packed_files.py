@@ -1,7 +1,7 @@
-"""Packed files: which files a version or a numbering has, compressed, to be sent or compared.
+"""Packed files: the compressed list of a version's or numbering's files, to send or compare.
 
-No look-up needs paths: they are unpacked when versions are numbered together, and go to the driver
-as they are. ``sql_ext/frontend/pruning.py`` has the layout.
+Look-ups do not need paths. Paths are unpacked only when versions are numbered together, and go to
+the driver compressed. ``docs/read-path.md`` has the layout.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Files:
 
     Attributes:
         paths: absolute qualified URIs.
-        lengths: int64[n], bytes, or a `FileState` in their place; see `Locations.stored_lengths`.
+        lengths: int64[n], bytes, or a `FileState` instead; see `Locations.stored_lengths`.
         times: int64[n], modification times, ms since the epoch.
         cut_counts: int64[n], the number of cuts of each file; k cuts make k + 1 ranges.
-        footers: int64[n], bytes of the footer of each file that is cut, else 0.
+        footers: int64[n], bytes of the footer of each cut file; 0 for other files.
         cuts: int64, the offsets at which files are cut, ascending, file after file.
     """
 
@@ -55,7 +55,7 @@ class Files:
         return starts
 
     def packed(self) -> PackedFiles:
-        """Compresses them."""
+        """The compressed form of these files."""
         array = self.paths.array
         offsets = np.frombuffer(array.buffers()[1], np.int64)[array.offset :][: len(array) + 1]
         rows = np.stack([self.lengths, self.times, self.cut_counts, np.diff(offsets)], axis=1)
@@ -82,9 +82,9 @@ class PackedFiles:
         n: number of files.
         is_distinct: whether no path occurs twice.
         n_text: bytes of all paths.
-        rows: of each file length, time, cuts and bytes of the path, int64[n, 4], in zstd.
-        text: all paths in UTF-8, without anything between them, in zstd.
-        cuts: where files are cut; None if none is, so that each file is one range.
+        rows: int64[n, 4] in zstd: for each file its length, time, cuts and bytes of the path.
+        text: all paths in UTF-8, concatenated without separators, in zstd.
+        cuts: the cuts of the files, or None if each file is one range.
     """
 
     n: int
@@ -102,30 +102,30 @@ class PackedFiles:
 
     @property
     def n_ranges(self) -> int:
-        """Number of ranges; a file that is not cut is one."""
+        """Number of ranges; an uncut file is one range."""
         return self.n if self.cuts is None else int(self.cuts.first[-1])
 
     def same(self, other: PackedFiles) -> bool:
-        """Whether another has the same files in the same order."""
+        """Whether another list has the same files in the same order."""
         if (self.rows, self.text) != (other.rows, other.text):
             return False
-        # Rows have the number of cuts: of the same ones, both lists have cuts, or none.
+        # Rows contain the number of cuts: if the rows are equal, both lists have cuts, or neither.
         return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
 
     def to_ranges(self, values: Counts) -> Counts:
-        """The value of each range, given one for each file."""
+        """The value of each range, given one value for each file."""
         return values if self.cuts is None else self.cuts.to_ranges(values)
 
     def every(self, flags: Flags) -> Flags:
-        """bool[n]: files all of whose ranges have a flag."""
+        """bool[n]: the files all of whose ranges have the flag."""
         return flags if self.cuts is None else self.cuts.every(flags)
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """The files of which no range is kept, bool[n], and those of which some are."""
+        """The files of which no range is kept, bool[n], and the files of which some ranges are."""
         return (~keep, NO_PARTS) if self.cuts is None else self.cuts.skipped(keep)
 
     def unpacked(self) -> Files:
-        """Inverse of `Files.packed`; a list without cuts has no footers."""
+        """The inverse of `Files.packed`; a list without cuts has no footers."""
         text = pa.decompress(self.text, self.n_text, codec=_CODEC)
         buffer: Any = pa.decompress(self.rows, 8 * 4 * self.n, codec=_CODEC)
         rows = np.frombuffer(buffer, "<i8").astype(np.int64).reshape(-1, 4)

@@ -1,6 +1,6 @@
-"""Placement: where the locations of a version stand in its runs, and what they hold besides keys.
+"""Placement: the positions of a version's locations in its runs, and their NULLs and NaNs.
 
-It is what a look-up needs of a file list, a few bits for each range of a file.
+A placement is the part of a file list that look-ups need, a few bits for each range.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Placement:
 
     Attributes:
         files: the files, compressed.
-        slots: for each range its position among the locations of all runs, and further ones of
-            files that several runs cover; one or more.
-        slots_end: the greatest of these positions plus one.
-        keys: ranges with a key.
-        nulls: ranges with a NULL.
-        nans: ranges with a NaN.
-        all_rows: files of which all rows ever written are known; see `Locations.all_rows`.
+        slots: the position of each range among the locations of all runs, and further positions for
+            files that several runs cover.
+        slots_end: the greatest position plus one.
+        keys: the ranges with a key.
+        nulls: the ranges with a NULL.
+        nans: the ranges with a NaN.
+        all_rows: the files of which all rows ever written are known; see `Locations.all_rows`.
     """
 
     files: PackedFiles
@@ -65,7 +65,7 @@ class Placement:
         return self.files.nbytes + sum(one.nbytes for one in self.slots) + packed
 
     def check(self, n_files: int, n_slots: int) -> None:
-        """Raises CorruptError unless there are so many files, with positions below `n_slots`."""
+        """Raises CorruptError unless there are `n_files` files with positions below `n_slots`."""
         if self.files.n != n_files:
             raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {n_files} files")
         if self.slots_end > n_slots:
@@ -74,7 +74,7 @@ class Placement:
             )
 
     def of_slots(self, flags: Flags) -> Flags:
-        """bool[m], a new array: ranges with a flag at one of their positions, bool[slots]."""
+        """bool[m], a new array: ranges with a flag at one of their positions, given bool[slots]."""
         first, *others = (one.take(flags, absent=False) for one in self.slots)
         for other in others:
             first |= other

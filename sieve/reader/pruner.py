@@ -7,10 +7,12 @@
 - `Pruner._resolve`: the versions of an index that serve this scan, or the reason why none does.
 - `FileNumberings.of`: one numbering of all files that these versions know.
 - `might_match`: evaluates the predicate over the versions, to one flag a file.
-- `Pruner._needed`: for a scan that wants the first rows in an order, the files that can hold one.
-- `rest_after`: how many of the next scans alike need not ask.
+- `Pruner._needed`: for a scan that needs the first rows in an order, the files that can hold one of
+  these rows.
+- `rest_after`: how many of the next similar scans need not send a request.
 
-A step can only reduce the set of skipped files: an unknown, refused or broken part is read.
+A step can only reduce the set of skipped files: a file is read if a part is unknown, refused or
+broken.
 """
 
 from __future__ import annotations
@@ -89,7 +91,10 @@ class Pruner:
         self.idle = IdleIndexes()
 
     def invalidate(self, directory: str) -> None:
-        """A statement has changed the index in this folder: the next scan reads it again."""
+        """Drops the cached state of an index that a statement has changed.
+
+        The next scan reads the index again.
+        """
         self._versions.invalidate(directory)
         self._bulkhead.invalidate(directory)
         self.idle.note([directory], 0)
@@ -98,7 +103,8 @@ class Pruner:
         """The files that the flags of an answer refer to.
 
         Raises:
-            UnsupportedError: numberings of other tables evicted it; the scan asks again.
+            UnsupportedError: numberings of other tables evicted the numbering; the scan sends a new
+                request.
         """
         return self._numberings.by_name(name)
 
@@ -140,7 +146,7 @@ class Pruner:
                 with self._bulkhead.waiting(serving):
                     return self._answer(usable, others, request, unused)
             except UnreadableIndexError as failed:
-                # Other indexes may still serve, and other versions of this index.
+                # Other indexes, and other versions of this index, may still serve the scan.
                 column, broken = failed.manifest.column, failed.manifest.id
                 left = tuple(one for one in usable.pop(column) if one.manifest.id != broken)
                 if left:
@@ -152,14 +158,16 @@ class Pruner:
     def _resolve(
         self, registration: Registration | None, request: PruneRequest, unused: _Unused
     ) -> Versions:
-        """The versions of an index that serve a scan; if none does, empty, with a reason."""
+        """The versions of an index that serve a scan.
+
+        If none does, an empty tuple, with a reason.
+        """
         if registration is None:
             unused.add(Reason.NO_INDEX, "the registration is not readable")
             return ()
         with self._bulkhead.waiting([registration]):
             try:
-                # Checked at every scan: another session of this driver may have other allowed
-                # roots.
+                # Every scan checks the root, because another session may allow other roots.
                 request.check_root(registration.root)
             except RootRefusedError as error:
                 unused.add(Reason.ROOT_REFUSED, error.message)
@@ -181,7 +189,7 @@ class Pruner:
         request: PruneRequest,
         unused: _Unused,
     ) -> PruneAnswer:
-        """Evaluates the usable indexes; the answer includes the reasons why others are not used.
+        """Evaluates the usable indexes; the answer has the reasons why other indexes are not used.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.
@@ -237,12 +245,12 @@ class Pruner:
         asked: Mapping[Column, Versions],
         files: FileNumbering,
     ) -> Flags | None:
-        """Which of the ranges can hold one of the first rows in any order of a scan.
+        """The ranges that can hold one of the first rows in any of the scan's orders.
 
-        None if that cannot be told: of an earlier instant, or after the numbering changed, too.
+        None if this is unknown, as for an earlier instant, or after the numbering changed.
 
         Raises:
-            UnreadableIndexError: as `_answer`.
+            UnreadableIndexError: a version is damaged, deleted or unreachable.
         """
         if request.instant is not None or present.numbering != files.name:
             return None
@@ -269,7 +277,8 @@ def select(
 ) -> list[Registration | None]:
     """The registrations on columns that a predicate or order names, and the unreadable ones.
 
-    An index on another column is not opened: each scan would wait for that after each rebuild.
+    An index on another column is not opened: after each rebuild, each scan would wait for the
+    index.
     """
     names = {column[0] for column in columns(predicate) | ordered}
     names.update(name for part in not_understood(predicate) for name in part.names)
@@ -292,7 +301,7 @@ def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
 
 
 def by_encoder(versions: Versions) -> list[Versions]:
-    """Versions grouped by encoder, the newest first."""
+    """Versions grouped by encoder, the newest version first."""
     groups: dict[Encoder, list[OpenVersion]] = {}
     for version in reversed(versions):
         groups.setdefault(version.encoder, []).append(version)
@@ -306,18 +315,19 @@ def might_match(
     *,
     partial: bool,
 ) -> tuple[Flags, frozenset[Column]]:
-    """Which of a table's files, or ranges of them, might hold a row that satisfies a predicate.
+    """The files of a table, or ranges of files, that might hold a row that satisfies a predicate.
 
-    A range is ruled out if one group of versions rules it out: each group is a proof by itself.
+    A range is ruled out if one group of versions rules the range out: each group is a proof by
+    itself.
 
     Args:
         predicate: the filter of the scan.
-        groups: for each asked column its versions, grouped by encoder.
-        files: the numbering.
+        groups: the versions of each asked column, grouped by encoder.
+        files: the numbering of the files.
         partial: whether the scan may see rows that are hidden from other queries.
 
     Returns:
-        bool[n], False only for ranges that cannot match; the columns whose indexes contributed.
+        bool[n], False only for ranges that cannot match; and the columns whose indexes contributed.
     """
     found: list[Flags] = []
     used = frozenset[Column]()

@@ -1,4 +1,4 @@
-"""Run file in memory: verified, with payloads that look-ups decode lazily, a chunk at a time.
+"""Run file in memory: verified; look-ups decode its payloads lazily, a chunk at a time.
 
 A chunk is one long segment, or several short neighbours. Short segments are decoded together
 because one numpy pass over each would take longer than decoding all of them.
@@ -38,7 +38,7 @@ from sieve.segments.shapes.format import (
 CHUNK_BYTES: Final = 1 << 16
 """Payload bytes of a chunk: about the least that a segment of a large run has."""
 
-# Head of every payload: shape and layout version, then first and last, eight bytes each.
+# The head of every payload: shape and layout version, then first and last key, eight bytes each.
 _HEAD_BYTES: Final = 18
 
 
@@ -48,10 +48,10 @@ class RunFile:
 
     Attributes:
         payloads: uint8[b], all payloads.
-        begin, end: int64[s], position of each segment in `payloads`, sorted by key; without maps.
+        begin, end: int64[s], position of each segment other than maps in `payloads`, sorted by key.
         chunk: intp[c + 1], chunk i consists of the segments ``chunk[i]:chunk[i + 1]``.
         first, last: int64[c], least and greatest key code of each chunk.
-        has_cells: whether all segments have a shape with cells; without maps.
+        has_cells: whether all segments other than maps have a shape with cells.
         maps: the hash maps of the file, which refer to `payloads`.
     """
 
@@ -74,24 +74,27 @@ class RunFile:
         """Decodes one chunk.
 
         Raises:
-            CorruptError: Sieve cannot have made a payload.
+            CorruptError: a payload is not one that Sieve can have written.
         """
         return assemble(map(decode, self._payloads(slice(number, number + 1))))
 
     def packed(self, number: int | None) -> PackedChunk | Chunk:
-        """Decodes one chunk, or all of them as one, to less memory if possible; as `decoded`."""
+        """Decodes one chunk, or all chunks as one, packed if possible.
+
+        Raises the errors of `decoded`.
+        """
         payloads = self._payloads(slice(None) if number is None else slice(number, number + 1))
         cells = decode_cells(payloads) if self.has_cells else None
         packed = None if cells is None else PackedChunk.of(cells)
         return packed or assemble(map(decode, payloads))
 
     def ends(self) -> Iterator[Ends]:
-        """The entries of each segment with their ends; raises as `decoded`."""
+        """The entries of each segment with their ends; raises the errors of `decoded`."""
         for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True):
             yield decode_ends(self._payload(begin, end))
 
     def _payloads(self, chunks: slice) -> list[bytes]:
-        """Those of some chunks, in ascending order of keys."""
+        """The payloads of some chunks, in ascending order of keys."""
         begin, end = self.chunk[:-1][chunks], self.chunk[1:][chunks]
         segments = slice(int(begin[0]), int(end[-1]))
         ends = zip(self.begin[segments].tolist(), self.end[segments].tolist(), strict=True)
@@ -102,12 +105,12 @@ class RunFile:
 
 
 def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
-    """Parses the bytes of a run file, which have been verified.
+    """Parses the verified bytes of a run file.
 
     Raises:
-        CorruptError: the file does not have the format of run files, or has keys outside the ranges
-            that the manifest gives for it.
-        UnsupportedError: a later version of Sieve wrote it.
+        CorruptError: the file does not have the format of run files, or has keys outside its ranges
+            in the manifest.
+        UnsupportedError: a later version of Sieve wrote the file.
     """
     payloads, offsets = _payloads_of(data, file)
     begin, end = offsets[:-1], offsets[1:]
@@ -117,9 +120,10 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
     of_map = shape == SHAPE_MAP
     known = of_map | (np.isin(shape, list(SHAPE_NAMES)) & (payloads[begin + 1] == LAYOUT_VERSION))
     for k in np.flatnonzero(~known).tolist():
-        # Raises an error that distinguishes the shape or layout of a later release from corruption.
+        # This raises an error that distinguishes the shape or layout of a later release from
+        # corruption.
         decode(payloads[begin[k] : end[k]].tobytes())
-    # A map refers to the bytes that it is decoded from.
+    # A map refers to the bytes from which it is decoded.
     maps = tuple(
         decode_map(payloads.data[begin[k] : end[k]]) for k in np.flatnonzero(of_map).tolist()
     )
@@ -140,12 +144,12 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
 def describe_run(
     run: RunId, locations: int, encoder: Encoder, files: Iterable[tuple[str, bytes]]
 ) -> RunRef | None:
-    """The manifest's entry for a run; None if no file has a segment.
+    """The manifest's entry for a run, or None if no file has a segment.
 
     Args:
-        run: its identity.
-        locations: number of its ordinals.
-        encoder: of its keys.
+        run: the identity of the run.
+        locations: the number of locations in the run.
+        encoder: the encoder of the run's keys.
         files: names and bytes, sorted by name; files without rows are left out.
     """
     found: list[FileRef] = []
@@ -195,7 +199,7 @@ def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
 
 
 def _payloads_of(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], Codes]:
-    """All payloads in one array, and their offsets, including the end of the last one."""
+    """All payloads in one array, and their offsets, including the end of the last payload."""
     try:
         table = pq.read_table(pa.BufferReader(data), columns=["payload"], use_threads=False)
         column = table["payload"].combine_chunks()
@@ -211,14 +215,14 @@ def _payloads_of(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], 
 def _heads(
     payloads: npt.NDArray[np.uint8], begin: Codes
 ) -> tuple[npt.NDArray[np.uint8], Codes, Codes]:
-    """Shape, first and last of each payload; the hashes of a map as signed numbers."""
+    """The shape, first and last key of each payload; hashes of a map as signed numbers."""
     image = np.ascontiguousarray(payloads[begin[:, None] + np.arange(2, _HEAD_BYTES)])
     ends = image.view("<i8").astype(np.int64, copy=False)
     return payloads[begin], ends[:, 0], ends[:, 1]
 
 
 def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: RunFileRef) -> None:
-    """Refuses segments outside the ranges of the manifest, because look-ups would not find them."""
+    """Refuses segments outside the manifest's ranges, because look-ups would not find them."""
     ranges = np.array(listed, np.int64).reshape(-1, 2)
     place = np.searchsorted(ranges[:, 0], first, side="right") - 1
     if np.any(first > last) or np.any(place < 0) or np.any(last > ranges[place, 1]):
@@ -226,7 +230,7 @@ def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: Ru
 
 
 def _chunks(sizes: Codes) -> Places:
-    """Offsets of chunks for segments of these sizes, including the end of the last one."""
+    """The offsets of chunks for segments of these sizes, including the end of the last chunk."""
     window = (np.cumsum(sizes) - sizes) // CHUNK_BYTES
     begin = np.flatnonzero(np.append(True, window[1:] != window[:-1])[: len(sizes)])
     return np.append(begin, len(sizes))

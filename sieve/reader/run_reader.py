@@ -1,8 +1,8 @@
 """Run reader: look-ups in a run, which read and decode its files lazily through a cache.
 
-It resembles the table reader of an LSM tree: Spark writes a run once, and versions and look-ups
-share its immutable files. Every file is verified against the manifest (length, SHA-256) before its
-first use.
+A run reader resembles the table reader of an LSM tree: Spark writes a run once, and versions and
+look-ups share its immutable files. Every file is verified against the manifest (length, SHA-256)
+before its first use.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Run:
 
     Args:
         store: the store of the index.
-        index_dir: the index's folder.
+        index_dir: the folder of the index.
         run: the manifest's entry for the run.
         cache: holds run files and decoded chunks.
     """
@@ -89,7 +89,7 @@ class Run:
         Raises:
             CorruptError: a file does not match the manifest.
             UnavailableError: a file cannot be read (GoneError: it does not exist).
-            UnsupportedError: a later version of Sieve wrote it.
+            UnsupportedError: a later version of Sieve wrote the file.
         """
         asked = merge(intervals)
         found = np.zeros(self._n_locations, np.bool_)
@@ -114,7 +114,7 @@ class Run:
             hashes: uint64[q], in any order.
 
         Returns:
-            bool[locations of the run]; raises as `locations_in`.
+            bool[locations of the run]; raises the errors of `locations_in`.
         """
         found = np.zeros(self._n_locations, np.bool_)
         for number in self._hashes.files_of(_points(np.sort(hashes.view(np.int64)))):
@@ -124,13 +124,13 @@ class Run:
         return found
 
     def locations_in_each(self, intervals: Intervals) -> Flags:
-        """Locations that may hold a key of each interval by itself; decodes each part once.
+        """The locations that may hold a key of each single interval; decodes each part once.
 
         Args:
-            intervals: int64[k, 2], as of `locations_in`.
+            intervals: int64[k, 2], in the form for `locations_in`.
 
         Returns:
-            bool[k, locations of the run]; raises as `locations_in`.
+            bool[k, locations of the run]; raises the errors of `locations_in`.
         """
         found = np.zeros((len(intervals), self._n_locations), np.bool_)
         for number in self._codes.files_of(merge(intervals)):
@@ -144,13 +144,13 @@ class Run:
         return found
 
     def locations_of_each(self, hashes: Hashes) -> Flags:
-        """Locations that may hold a key with each hash by itself; only for a run with maps.
+        """The locations that may hold a key with each single hash; only for a run with maps.
 
         Args:
             hashes: uint64[q], in any order.
 
         Returns:
-            bool[q, locations of the run]; raises as `locations_in`.
+            bool[q, locations of the run]; raises the errors of `locations_in`.
         """
         found = np.zeros((len(hashes), self._n_locations), np.bool_)
         for number in self._hashes.files_of(_points(np.sort(hashes.view(np.int64)))):
@@ -160,14 +160,14 @@ class Run:
         return found
 
     def holds_codes(self, codes: Codes, location: int) -> Flags:
-        """For which codes, each by itself, `locations_in` would find a location.
+        """The codes for which, each by itself, `locations_in` would find the location.
 
         Args:
-            codes: int64[k], ascending, each once.
-            location: ordinal in the run.
+            codes: int64[k], distinct and ascending.
+            location: the ordinal of a location in the run.
 
         Returns:
-            bool[k]; raises as `locations_in`.
+            bool[k]; raises the errors of `locations_in`.
         """
         may_hold = np.zeros(len(codes), np.bool_)
         points = _points(codes)
@@ -180,14 +180,14 @@ class Run:
         return may_hold
 
     def holds_hashes(self, hashes: Hashes, location: int) -> Flags:
-        """For which hashes, each by itself, `locations_of` would find a location.
+        """The hashes for which, each by itself, `locations_of` would find the location.
 
         Args:
-            hashes: uint64[q], ascending as signed numbers, each once.
-            location: ordinal in the run.
+            hashes: uint64[q], distinct, ascending as signed numbers.
+            location: the ordinal of a location in the run.
 
         Returns:
-            bool[q]; raises as `locations_in`.
+            bool[q]; raises the errors of `locations_in`.
         """
         may_hold = np.zeros(len(hashes), np.bool_)
         for number in self._hashes.files_of(_points(hashes.view(np.int64))):
@@ -202,7 +202,10 @@ class Run:
         return sum(file.length for file in self._files if file.codes)
 
     def ends(self) -> Iterator[Ends]:
-        """All entries of the run with their ends, a segment at a time; raises as `locations_in`."""
+        """All entries of the run with their ends, by segment.
+
+        Raises the errors of `locations_in`.
+        """
         for number, ref in enumerate(self._files):
             if ref.codes:
                 file = self._file(number)
@@ -212,7 +215,7 @@ class Run:
                         yield segment
 
     def read_all(self) -> None:
-        """Verifies and decodes the whole run; raises as `locations_in`."""
+        """Verifies and decodes the whole run; raises the errors of `locations_in`."""
         for number in range(len(self._files)):
             file = self._file(number)
             for k in range(len(file.first)):
@@ -221,7 +224,7 @@ class Run:
                 self._check(number, one.n_locations)
 
     def retry(self) -> None:
-        """Reads the files again that could not be read; other files are not touched."""
+        """Tries to read the unreadable files again, and does not touch other files."""
         for number in tuple(self._failed):
             # Until the read succeeds, look-ups get the cached error instead of waiting.
             with contextlib.suppress(SieveError):
@@ -240,8 +243,8 @@ class Run:
         return file
 
     def _is_large(self) -> bool:
-        """Whether the cache could not hold all entries of the run decoded."""
-        # Where nothing is held, packing would be in vain.
+        """Whether the cache is too small for all decoded entries of the run."""
+        # Without a cache, packing would be useless.
         return 0 < (self._cache.max_bytes or 0) < self._decoded_bytes
 
     def _chunk(self, number: int, file: RunFile, k: int) -> Chunk | PackedChunk:
@@ -254,7 +257,10 @@ class Run:
         return chunk
 
     def _whole(self, number: int) -> Chunk | PackedChunk:
-        """All chunks of a file as one; while it is held, look-ups do not need the file."""
+        """All chunks of a file as one.
+
+        While the cache has this chunk, look-ups do not need the file.
+        """
         with self._remembered(number):
             chunk: Chunk | PackedChunk = self._cache.get(
                 self._whole_key(number), lambda: self._file(number).packed(None)
@@ -267,10 +273,10 @@ class Run:
 
     @contextlib.contextmanager
     def _remembered(self, number: int) -> Iterator[None]:
-        """Caches the first error of a file: every later look-up raises the same, until `retry`."""
+        """Caches the first error of a file: until `retry`, every look-up raises the same error."""
         failed = self._failed.get(number)
         if failed is not None:
-            # A new object: an error that was raised keeps the objects of its stack frames alive.
+            # The error is a new object: an error that was raised keeps its stack frames alive.
             raise type(failed)(failed.condition, failed.message)
         try:
             yield
@@ -279,7 +285,7 @@ class Run:
             raise
 
     def _check(self, number: int, named: int) -> None:
-        """Refuses a location ordinal beyond the run's; the file may belong to another run."""
+        """Refuses a location ordinal outside the run; the file may belong to another run."""
         if named > self._n_locations:
             raise CorruptError(
                 "SIEVE_CORRUPT_RUN",
@@ -289,7 +295,7 @@ class Run:
 
 
 def _points(codes: Codes) -> Intervals:
-    """Ascending codes as intervals of one code each."""
+    """The ascending codes as intervals of one code each."""
     return np.stack([codes, codes], axis=1)
 
 
@@ -304,21 +310,24 @@ class _Ranges:
         self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
 
     def files_of(self, asked: Intervals) -> list[int]:
-        """Numbers of the files that may hold some of the keys, given as `merge` returns them."""
+        """The numbers of the files that may hold some of the keys, which `merge` has merged."""
         start, stop = meeting(asked, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers
 
 
 def read_run(store: Store, index_dir: str, run: RunRef) -> Run:
-    """Reads a whole run and verifies and decodes all its files; raises as `Run.locations_in`."""
+    """Reads a run and verifies and decodes all its files.
+
+    Raises the errors of `Run.locations_in`.
+    """
     opened = Run(store, index_dir, run, FileCache(sys.maxsize))
     opened.read_all()
     return opened
 
 
 def verified(store: Reader, uri: str, file: FileRef) -> bytes:
-    """A file's bytes, if they have the length and checksum of the manifest."""
+    """A file's bytes, if they have the length and checksum in the manifest."""
     data = store.read(uri)
     if len(data) != file.length or hashlib.sha256(data).hexdigest() != file.sha256:
         raise CorruptError(

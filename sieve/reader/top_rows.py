@@ -1,18 +1,17 @@
-"""Top rows: which locations can hold one of the first k rows in the order of an indexed column.
+"""Top rows: the locations that can hold one of the first k rows in the order of a column.
 
 ORDER BY ... LIMIT k, MIN and MAX need the locations whose rows can come before the k-th of the rows
-that a scan *surely* gives. A row falls into one of three classes, NULL, NaN or a key, and the order
-says which class comes first. Rows are counted class by class until there are k of them; the class
-in which the k-th row lies is the last one that is needed, and of its keys those up to a bound.
+that a scan *surely* returns. A row is in one of three classes, NULL, NaN or key, and the order says
+which class comes first. Rows are counted class by class until there are k rows. The class of the
+k-th row is the last class that is needed, and of its keys only those up to a bound.
 
-Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` has the classes NaN, keys, NULL. With 3 NaN for
-certain and 100 keys, the bound is the 7th key from the end, as far as `Extents` proves where it
-lies. Locations without a NaN whose keys all lie below the bound, and NULL, are not needed.
+Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` has the classes NaN, key, NULL. With 3 certain NaNs
+and 100 keys, the bound is the 7th key from the end, as closely as `Extents` locates this key.
+Locations without a NaN whose keys all lie below the bound are not needed, and neither are NULLs.
 
-A bound is one of key codes. Rows of the same code, which may differ where codes are not exact, are
-ties: none of them is left out. Whichever column orders ties, it decides among kept rows. MIN and
-MAX ask for a value, not for rows: where equal codes are equal values, one location that has it is
-enough.
+A bound is a key code. Rows of the same code, which may differ if codes are inexact, are ties: no
+tie is left out. If another column orders the ties, it decides among rows that are kept. MIN and MAX
+need a value, not rows: if equal codes are equal values, one location with the value is enough.
 """
 
 from __future__ import annotations
@@ -34,15 +33,17 @@ BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
-    """What a scan wants of a column: the first rows in an order.
+    """An order of a column, and the number of first rows that a scan needs.
 
     Attributes:
         column: the column.
         descending: whether greater values come first; NaN is the greatest.
-        nulls: where rows with NULL come: ``first``, ``last`` or ``never`` (the query drops them).
-        rows: how many rows are wanted, 1 or more.
-        ties: whether rows may differ that are equal in this column; if not, one row is wanted.
-        against: true for every row, other than those dropped, that the filters leave out.
+        nulls: the position of rows with NULL: ``first``, ``last`` or ``never`` (the query drops
+            them).
+        rows: the number of rows needed, 1 or more.
+        ties: whether rows that are equal in this column may differ; if not, one row is needed.
+        against: a predicate that is true for every row that the filters leave out, other than
+            dropped rows.
     """
 
     column: Column
@@ -53,7 +54,7 @@ class Order:
     against: Predicate
 
     def classes(self) -> tuple[str, ...]:
-        """The classes of rows in order."""
+        """The classes of rows, in the order's sequence."""
         values = ("nan", "key") if self.descending else ("key", "nan")
         if self.nulls == "never":
             return values
@@ -62,12 +63,12 @@ class Order:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """The files that a scan lists, in the state that an index knows, by the group of their rows.
+    """The files that a scan lists, in the state that an index knows, by group of rows.
 
     Attributes:
         numbering: the numbering that `groups` refers to.
-        groups: int64[n], the group of each numbered file, from 0; -1 if the scan does not list it.
-            First rows are wanted of each group.
+        groups: int64[n], the group of each numbered file, from 0; -1 for a file that the scan does
+            not list. Each group needs its own first rows.
     """
 
     numbering: str
@@ -83,26 +84,26 @@ def needed(
     *,
     one_value: bool,
 ) -> Flags | None:
-    """Which of m locations can hold one of the first rows of their group.
+    """The locations that can hold one of the first rows of their group.
 
     Args:
-        order: the order; the extents are those of its direction.
-        extents: of the locations.
-        counts: of the locations.
-        groups: int64[m], the group of each location, from 0; -1 for one that the scan does not
-            list.
-        sure: bool[m], locations all of whose rows the scan surely gives, but for dropped ones.
-        one_value: whether values of one code are one value.
+        order: the order; the extents have its direction.
+        extents: the extents of the m locations.
+        counts: the counts of rows of the locations.
+        groups: int64[m], the group of each location, from 0; -1 for a location that the scan does
+            not list.
+        sure: bool[m], locations all of whose rows the scan surely returns, except for dropped rows.
+        one_value: whether equal codes are equal values.
 
     Returns:
-        bool[m], true for locations of no group; None if no group surely has so many rows.
+        bool[m], true for locations of no group; None if no group surely has enough rows.
     """
     listed = groups >= 0
     counted = np.where(sure, groups, -1)
     wanting = np.full(int(groups.max(initial=-1)) + 1, order.rows, np.int64)
     keep = ~listed
     for there, rows, is_key in _classes(order, extents, counts):
-        # A group that has its rows needs no further class.
+        # A group that has enough rows needs no further class.
         open_groups = wanting > 0
         still = there & listed & np.append(open_groups, False)[groups]
         if is_key:
@@ -116,7 +117,7 @@ def needed(
         keep |= still
         own = counted >= 0
         np.subtract.at(wanting, counted[own], rows[own])
-    # MIN of a group of NULLs is NULL: the group must not vanish with them.
+    # MIN of a group of NULLs is NULL, so the group must not vanish with its files.
     keep |= listed & np.append(wanting > 0, False)[groups]
     return keep if np.any(wanting <= 0) else None
 
@@ -124,7 +125,7 @@ def needed(
 def _classes(
     order: Order, extents: Extents, counts: FileRanges
 ) -> Iterator[tuple[Flags, Counts, bool]]:
-    """For each class in order: who may have a row of it, rows of it, and whether it has keys."""
+    """For each class in order: the locations that may have its rows, how many, whether keys."""
     for name in order.classes():
         if name == "key":
             yield extents.has_keys, counts.rows - counts.nulls - counts.nans, True

@@ -1,7 +1,7 @@
 """Version reader: one opened version of an index, which evaluates key ranges to locations.
 
-A version consists of runs, like an LSM tree, and a file list. A look-up asks each run and
-translates the runs' ordinals to the version's locations by slots.
+A version consists of runs, like an LSM tree, and a file list. A look-up queries each run and
+translates the run's ordinals to the version's locations by slots.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NO_FLAGS: Final = np.zeros(0, np.bool_)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stored:
-    """A part of a file list as it is stored, verified: a few bytes a file."""
+    """A stored and verified part of a file list, of a few bytes a file."""
 
     data: bytes
 
@@ -47,9 +47,9 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenVersion:
-    """A version of an index that is open; look-ups read its files lazily.
+    """An open version of an index, whose files look-ups read lazily.
 
-    The files are held in `cache` only.
+    Only `cache` holds the files in memory.
     """
 
     store: Store
@@ -65,7 +65,7 @@ class OpenVersion:
         return self.manifest.null_proof
 
     def locations(self) -> Locations:
-        """The file list, verified and decoded at each call; raises as `open_version`."""
+        """The file list, verified and decoded at each call; raises the errors of `open_version`."""
         roots = self.manifest.roots
         return merge(
             [
@@ -75,7 +75,7 @@ class OpenVersion:
         )
 
     def placement(self) -> Placement:
-        """What look-ups need of the file list; raises as `open_version`."""
+        """The part of the file list that look-ups need; raises the errors of `open_version`."""
         placed: Placement = self.cache.get(
             # Versions may share the parts although their tables have different roots.
             (self.directory, self.manifest.locations.parts, self.manifest.roots),
@@ -84,16 +84,21 @@ class OpenVersion:
         return placed
 
     def counts(self) -> FileRanges:
-        """The counts of the version's locations, for first rows; raises as `open_version`."""
+        """The counts of the version's locations, for first rows.
+
+        Raises the errors of `open_version`.
+        """
         counts: FileRanges = self.cache.get(
             (self.directory, self.manifest.locations.parts), lambda: self.locations().every_range
         )
         return counts
 
     def merged_slices(self) -> tuple[Counts, Counts]:
-        """The ordinals of Hudi slices with log files, and of those among them in several runs.
+        """The ordinals of Hudi slices with log files, and of such slices in several runs.
 
-        Both int64[k], and empty for a table of another format; raises as `open_version`.
+        Both arrays are int64[k], and empty for other table formats.
+
+        Raises the errors of `open_version`.
         """
         if self.manifest.format_name != "hudi":
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -111,12 +116,12 @@ class OpenVersion:
         return stored
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """bool[m]: which of the version's locations, ranges of large files, may hold a value.
+        """bool[m]: the version's locations, or ranges, that may hold a value in the key ranges.
 
         Raises:
             CorruptError, UnavailableError: a file that the answer needs is damaged, missing or
                 unreachable.
-            UnsupportedError: a later release wrote it.
+            UnsupportedError: a later release wrote the file.
         """
         placed = self.placement()
         if self._every_key(key_ranges):
@@ -132,13 +137,13 @@ class OpenVersion:
         return keep
 
     def extents(self, *, descending: bool) -> Extents | None:
-        """Where the keys of each location begin and end; None if that takes too long to find out.
+        """The first and last keys of each location; None if this takes too long to compute.
 
         Args:
-            descending: whether the greatest key is the first.
+            descending: whether the order is descending.
 
         Raises:
-            CorruptError, UnavailableError, UnsupportedError: as `keep`.
+            CorruptError, UnavailableError, UnsupportedError: see `keep`.
         """
         if sum(run.entry_bytes for run in self.runs) > MOST_EXTENT_BYTES:
             return None
@@ -151,7 +156,7 @@ class OpenVersion:
         listed = self.locations()
         slots, counts = listed.range_slots, listed.every_range
         in_runs = np.flatnonzero(slots >= 0)
-        # A run may have ordinals that no location has any more.
+        # A run may have ordinals that are no longer a location's.
         location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
         location[slots[in_runs]] = in_runs
         first, segments, places = 0, [], []
@@ -171,7 +176,7 @@ class OpenVersion:
         return found
 
     def retry(self) -> None:
-        """Reads run files again that could not be read by an earlier look-up."""
+        """Reads run files again that an earlier look-up could not read."""
         for run in self.runs:
             run.retry()
 
@@ -185,17 +190,17 @@ class OpenVersion:
 
 
 def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCache) -> OpenVersion:
-    """Opens a version and reads its file list; look-ups read its run files lazily.
+    """Opens a version and reads its file list; look-ups read the version's run files lazily.
 
     Args:
         store: the store of the index.
-        index_dir: its folder.
-        manifest: the version.
-        cache: holds its files; versions and indexes may share a cache.
+        index_dir: the folder of the index.
+        manifest: the manifest of the version.
+        cache: holds the version's files; versions and indexes may share a cache.
 
     Raises:
         CorruptError, UnavailableError: the file list is damaged, missing or unreachable.
-        UnsupportedError: a later release wrote it.
+        UnsupportedError: a later release wrote the file list.
     """
     encoders = {Encoder.from_json(dict(run.encoder)) for run in manifest.runs}
     if len(encoders) > 1:
@@ -212,12 +217,15 @@ def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCa
 
 
 def read_locations(store: Store, index_dir: str, manifest: Manifest) -> Locations:
-    """The file list of a version, verified. Raises CorruptError or UnavailableError."""
+    """The verified file list of a version.
+
+    Raises CorruptError or UnavailableError.
+    """
     return whole_list(manifest, read_parts(store, index_dir, manifest))
 
 
 def read_parts(store: Store, index_dir: str, manifest: Manifest) -> tuple[Locations, ...]:
-    """The parts of a version's file list, each verified; raises as `read_locations`."""
+    """The verified parts of a version's file list; raises the errors of `read_locations`."""
     roots = manifest.roots
     return tuple(read_part(store, index_dir, ref, roots) for ref in manifest.locations.parts)
 
@@ -233,12 +241,15 @@ def verified_part(store: Store, index_dir: str, ref: PartRef) -> bytes:
 
 
 def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
-    """Merges the parts of a version's file list. Raises CorruptError if they do not match it."""
+    """Merges the parts of a version's file list.
+
+    Raises CorruptError if they do not match the version.
+    """
     listed = merge(parts)
     check_list(listed, manifest.locations.count, _slots(manifest))
     return listed
 
 
 def _slots(manifest: Manifest) -> int:
-    """Number of positions of locations in the version's runs."""
+    """The number of positions of locations in the version's runs."""
     return sum(run.locations for run in manifest.runs)
