@@ -1,9 +1,9 @@
 """Commit: publishes version n by creating ``versions/<n>.json``; the first creator wins.
 
-Versions are never deleted while the index lives, so their numbers have no gaps: the newest can be
-found by probing, and a writer that was paused cannot win an old number. After a create with an
-unknown outcome, the writer reads the file back and compares identities (optimistic commit as in
-Delta Lake's log, with the checks that Iceberg's Hive commits taught).
+Versions are never deleted while the index lives, so their numbers have no gaps. The newest version
+can therefore be found by probing, and a writer that was paused cannot win an old number. After a
+create with an unknown outcome, the writer reads the file back and compares identities (optimistic
+commit as in Delta Lake's log, with the checks that Iceberg's Hive commits taught).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
     Args:
         store: the store of the index.
-        index_dir: its folder, ``<root>/<index uuid>``.
-        hint: a version number known to exist; 0 if none. A wrong hint costs time only.
+        index_dir: the folder of the index, ``<root>/<index uuid>``.
+        hint: a version number known to exist, or 0. A wrong hint costs time only.
 
     Raises:
         CorruptError: the newest version is damaged, or belongs to another index or number.
-        UnsupportedError: a newer release wrote it.
+        UnsupportedError: a newer release wrote the version.
         UnavailableError: the store does not answer.
     """
     number = newest_number(store, index_dir, hint)
@@ -45,7 +45,7 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
 
 def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
-    """The number of the newest version, 0 if there is none; arguments as for `newest`."""
+    """The number of the newest version, or 0 if there is none; arguments as for `newest`."""
 
     def exists(number: int) -> bool:
         return store.size(version_file(index_dir, number)) is not None
@@ -57,14 +57,14 @@ def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
     """The last number of a sequence without gaps, by galloping search in O(log distance) probes.
 
     Args:
-        exists: whether a number, 1 or more, is in the sequence; the sequence may grow meanwhile.
+        exists: whether a number, 1 or more, is in the sequence, which may grow during the search.
         known: a number in the sequence, or 0.
     """
     step = 1
     while exists(known + step):
         known += step
         step *= 2
-    # Invariant: known exists and known + step does not.
+    # Invariant: the number `known` exists, and `known + step` does not.
     while step > 1:
         step //= 2
         if exists(known + step):
@@ -77,8 +77,8 @@ def read_version(store: Store, index_dir: str, number: int) -> Manifest:
 
     Raises:
         GoneError: the version does not exist.
-        CorruptError: it is damaged, or was copied from another index or number.
-        UnsupportedError: a newer release wrote it.
+        CorruptError: the version is damaged, or was copied from another index or number.
+        UnsupportedError: a newer release wrote the version.
     """
     uri = version_file(index_dir, number)
     manifest = parse_manifest(store.read(uri, MANIFEST_LIMIT))
@@ -98,14 +98,15 @@ def publish(
     make: Callable[[Manifest | None], Manifest],
     attempts: int = ATTEMPTS,
 ) -> Manifest:
-    """Publishes the next version; plans again on top of other writers' versions on a conflict.
+    """Publishes the next version; on a conflict, plans again on top of other writers' versions.
 
     Args:
         store: the store of the index.
-        index_dir: its folder; ``versions/`` in it exists.
-        base: the newest version that the caller knows, None before version 1.
-        make: plans the version after its argument, with a fresh id; may be called repeatedly, and
-            returns its argument if there is nothing to do. Its exceptions pass through.
+        index_dir: the folder of the index, which contains ``versions/``.
+        base: the newest version that the caller knows, or None before version 1.
+        make: plans the version after its argument, with a fresh id. The function may be called
+            repeatedly, and returns its argument if there is nothing to do. Its exceptions pass
+            through.
         attempts: maximum number of plans.
 
     Returns:
@@ -113,8 +114,9 @@ def publish(
 
     Raises:
         ConflictError: other writers won every attempt, or dropped the index.
-        UnknownOutcomeError: the version may or may not be visible; delete no file that it names.
-        UnavailableError: the store refused before anything became visible.
+        UnknownOutcomeError: the version may or may not be visible; delete no file that the version
+            names.
+        UnavailableError: the store refused before the version became visible.
         CorruptError, UnsupportedError: the version of another writer cannot be read.
         ValueError: ``make`` broke the chain, see `check_successor`.
     """
@@ -135,7 +137,10 @@ def publish(
 
 
 def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
-    """Whether ``proposed`` now has its number; false if another version has it permanently."""
+    """Whether ``proposed`` now has its number.
+
+    False if another version has the number permanently.
+    """
     uri = version_file(index_dir, proposed.version)
     data = render_manifest(proposed)
     step: Step | End = FIRST

@@ -1,8 +1,8 @@
 """Commit protocol: a writer's next step for each answer of the store, as a pure state machine.
 
-It covers one attempt to commit one version number. `sieve.metadata.commit.publish` drives it with a
-store. A test explores every interleaving of several writers, with lost requests, lost replies and
-late effects.
+The protocol covers one attempt to commit one version number. `sieve.metadata.commit.publish` drives
+the protocol with a store. A test explores every interleaving of several writers, with lost
+requests, lost replies and late effects.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Create:
     """Send the create request.
 
     Attributes:
-        tries: number of times sent, this one included.
+        tries: the number of create requests sent, including this one.
         doubt: whether an earlier request may still take effect.
     """
 
@@ -69,7 +69,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """Read the file of the number back; attributes as in `Create`."""
+    """Read the file of the version number back; attributes as in `Create`."""
 
     tries: int
     doubt: bool
@@ -84,7 +84,7 @@ def next_step(step: Step, answer: Answer) -> Step | End:
 
     Args:
         step: the previous step.
-        answer: the answer to it.
+        answer: the answer to the previous step.
     """
     return (
         _after_create(step, answer) if isinstance(step, Create) else _after_read_back(step, answer)
@@ -96,7 +96,8 @@ def _after_create(step: Create, answer: Answer) -> Step | End:
         case Answer.MADE:
             return End.PUBLISHED
         case Answer.TAKEN:
-            # May be the answer to a repeat of this writer's own success, so the identity decides.
+            # The answer may refer to a repeat of this writer's own success, so the identity
+            # decides.
             return ReadBack(step.tries, step.doubt)
         case Answer.NO_REPLY:
             return ReadBack(step.tries, doubt=True)

@@ -18,15 +18,16 @@ class Contents:
         instant: time of the indexed snapshot, ISO 8601 in UTC with milliseconds.
         type: the column's Catalyst type, as ``DataType.simpleString`` writes it.
         options: the options of the build.
-        format_name: the table's file format: parquet, orc, csv, json.
-        null_proof: whether NULL counts let a file be skipped (not so for text formats).
-        fingerprint: SHA-256 in hex over ``fingerprint_parts``: the reader that the build used.
+        format_name: the table's file format: parquet, orc, csv or json.
+        null_proof: whether NULL counts can rule a file out (not in text formats).
+        fingerprint: SHA-256 in hex over ``fingerprint_parts``, which identifies the reader of the
+            build.
         fingerprint_parts: the input of the hash, to explain a mismatch.
         runs: index data over disjoint sets of locations.
         locations: the file list, which maps each location to its place in its run.
-        roots: absolute qualified URIs of the folders that location paths are relative to.
+        roots: absolute qualified URIs of the folders to which location paths are relative.
         stats: statistics of the build.
-        commit: the indexed commit of a Delta table; None for others.
+        commit: the indexed commit of a Delta table, or None for other tables.
     """
 
     instant: str
@@ -43,5 +44,5 @@ class Contents:
     commit: Commit | None = None
 
     def members(self) -> dict[str, Any]:
-        """The attributes above by name, as arguments for a version."""
+        """The attributes of the contents by name, as arguments for a version."""
         return {field.name: getattr(self, field.name) for field in fields(Contents)}

@@ -1,7 +1,7 @@
 """Creation record: identifies an index's folder before CREATE writes any other file to it.
 
-If CREATE dies, the record shows that the folder is abandoned, and by which table. DROP deletes the
-record last, so that an interrupted deletion can be recognised and finished.
+If CREATE dies, the record shows that the folder is abandoned, and of which table the index was.
+DROP deletes the record last, so that an interrupted deletion can be recognised and finished.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CreationRecord:
 
     Attributes:
         folder: URI of the index's folder.
-        name: of the index.
+        name: the name of the index.
         table: the table to index.
         written_ms: time of the record, ms since the epoch.
         registered: whether the CREATE completed.
@@ -51,7 +51,7 @@ def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[
     Args:
         store: the store of the root.
         root: the folder that holds indexes.
-        but: uuids of folders to leave out.
+        but: UUIDs of folders to leave out.
 
     Raises:
         UnavailableError: the root cannot be listed.
@@ -74,7 +74,7 @@ def remove_abandoned(
         store: the store of the root.
         root: the folder that holds indexes.
         table: the table; folders of other tables are not touched.
-        known: uuids of the indexes that the table has registered.
+        known: UUIDs of the indexes that the table has registered.
 
     Returns:
         The deleted folders.
@@ -99,9 +99,9 @@ def remove_abandoned(
 def delete_index(store: Store, index_dir: str) -> None:
     """Deletes an index's folder such that an interrupted deletion can be recognised and finished.
 
-    The order matters: the file ``registered`` first, so that no table finds the index again; then
-    version 1, before any file that a writer may be using, so that `report_if_dropped` notices the
-    drop; the creation record last.
+    The order of deletion matters. The file ``registered`` goes first, so that no table finds the
+    index again. Version 1 goes next, before any file that a writer may be using, so that
+    `report_if_dropped` notices the drop. The creation record goes last.
 
     Raises:
         UnavailableError: the store refuses or does not answer.
@@ -120,15 +120,15 @@ def delete_index(store: Store, index_dir: str) -> None:
 
 @contextlib.contextmanager
 def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]:
-    """Reports any failure of a statement whose index was dropped meanwhile as a conflict.
+    """If an index was dropped during a statement, reports any failure as a conflict.
 
-    Deletes the files that the statement has written to the index's folder since the drop, also if
-    the statement succeeded.
+    After a drop, the files that the statement has since written to the index's folder are deleted,
+    even if the statement succeeded.
 
     Args:
-        name: of the index.
+        name: the name of the index.
         store: the store of the index.
-        index_dir: its folder.
+        index_dir: the folder of the index.
 
     Raises:
         ConflictError: the index was dropped, or is being dropped.
@@ -145,10 +145,10 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 
 
 def _remove_ghost(store: Store, index_dir: str) -> bool:
-    """Whether an index was dropped, or is being; if so, deletes files written to it since.
+    """Whether an index was or is being dropped; if so, deletes files written since the drop.
 
-    A writer creates the folders of a dropped index again, and no table would ever find them.
-    Manifests and the file ``registered`` exist while an index lives: if only one of the two is
+    A writer may create the folders of a dropped index again, and no table would ever find them. A
+    manifest and the file ``registered`` exist while an index lives: if only one of the two is
     missing, the index is damaged.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
@@ -158,13 +158,13 @@ def _remove_ghost(store: Store, index_dir: str) -> bool:
     except SieveError:
         return False
     with contextlib.suppress(SieveError):
-        # The drop, or another writer, may be deleting the folder, too.
+        # The drop, or another writer, may be deleting the folder at the same time.
         delete_index(store, index_dir)
     return True
 
 
 def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
-    """The creation record of an index's folder; None if there is none of Sieve's."""
+    """The creation record of an index's folder, or None if the folder has no record of Sieve."""
     try:
         members = {entry.name: entry for entry in store.list(folder)}
         if CREATION_RECORD not in members:
@@ -178,5 +178,5 @@ def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):
-        # An unreadable or foreign file: the folder is not Sieve's, and must not be deleted.
+        # The file is unreadable or foreign: the folder is not Sieve's, and must not be deleted.
         return None

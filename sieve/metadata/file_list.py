@@ -1,6 +1,6 @@
 """File list: the data files of a version with their states, lengths, times and counts at the build.
 
-It is stored in parts that are merged in order, so that a version writes only its changes.
+The list is stored in parts that are merged in order, so that a version writes only its changes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sieve.metadata.path_list import PathList, concat_paths
 
 
 class FileState(IntEnum):
-    """The state of a file in a version. In stored lists a value below zero replaces the length."""
+    """The state of a file in a version. In stored lists, a negative value replaces the length."""
 
     READ = 0
     """Read completely; its data is valid while the file has this length and time."""
@@ -71,22 +71,23 @@ _STORED: Final = ("stored_lengths", "mtimes", "rows", "nulls", "nans", "slots")
 class Locations:
     """The files of a version; a file's ordinal is its position in these columns.
 
-    A file is one location, or several, which are its ranges.
+    A file is one location, or is several locations, which are its ranges.
 
     Attributes:
         paths: absolute qualified paths, as Spark's listing writes them.
-        states: int8[n], of `FileState`; queries always read a file in any state but `READ`.
-        lengths: int64[n], bytes of a file that is `READ`, else 0.
+        states: int8[n], the `FileState` of each file; queries always read a file in any state but
+            `READ`.
+        lengths: int64[n], bytes of a file in the state `READ`, otherwise 0.
         mtimes: int64[n], modification times, ms since the epoch.
         rows: int64[n], rows of the file.
         nulls: int64[n], rows whose value is NULL.
         nans: int64[n], rows whose value is NaN.
-        slots: int64[n], position among the locations of all the version's runs, concatenated; -1
-            for a file in no run, which has no keys. The ranges of a file take consecutive
-            positions, of which this is the first.
-        also: int64[n, k], positions in other runs, of rows appended after the first reading; padded
-            with -1; None if no location has any.
-        ranges: the ranges of the files; None if each file is one location. A list never has both
+        slots: int64[n], position of each file among the locations of all the version's runs,
+            concatenated; -1 for a file in no run, which has no keys. The ranges of a file have
+            consecutive positions, of which `slots` has the first.
+        also: int64[n, k], positions in other runs of rows appended after the first reading, padded
+            with -1; None if no location has such rows.
+        ranges: the ranges of the files, or None if each file is one location. A list never has both
             ranges and further positions.
     """
 
@@ -113,7 +114,7 @@ class Locations:
 
     @property
     def range_slots(self) -> Counts:
-        """int64[m]: the position of each range; -1 in a file that is in no run."""
+        """int64[m]: the position of each range, or -1 in a file that is in no run."""
         if self.ranges is None:
             return self.slots
         first = np.repeat(self.slots - self.ranges.firsts, self.ranges.counts)
@@ -129,7 +130,7 @@ class Locations:
 
     @property
     def stored_lengths(self) -> Counts:
-        """int64[n]: the length of a file that is `READ`, else its state."""
+        """int64[n]: the length of a file in the state `READ`, otherwise its state."""
         return np.where(self.states == FileState.READ, self.lengths, self.states).astype(np.int64)
 
     @property
@@ -140,15 +141,15 @@ class Locations:
 
     @property
     def all_rows(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: locations of which all rows ever written are known, hidden rows included.
+        """bool[n]: the locations of which all rows ever written are known, including hidden rows.
 
-        A location has several places only if each reading covered all that there was to read.
+        A location has several positions only if each reading covered all rows that existed then.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
 
     def at_places(self, places: Counts) -> Locations:
-        """The same locations at other positions, in the form of `places`."""
+        """The same locations at other positions, given in the form of `places`."""
         slots, also = places[:, 0], places[:, 1:]
         return replace(self, slots=slots, also=also if also.size else None)
 
@@ -168,7 +169,7 @@ NO_LOCATIONS: Final = Locations((), _NONE.astype(np.int8), _NONE, _NONE, _NONE, 
 
 
 def _of_columns(paths: Sequence[str], columns: Iterable[Counts]) -> Locations:
-    """A list from the columns `COLUMNS`."""
+    """A list from the columns named in `COLUMNS`."""
     states, lengths, mtimes, rows, nulls, nans, slots = columns
     return Locations(paths, states.astype(np.int8), lengths, mtimes, rows, nulls, nans, slots)
 
@@ -201,7 +202,7 @@ def _widened(also: Counts, width: int) -> Counts:
 
 
 def merge(parts: Sequence[Locations]) -> Locations:
-    """Merges parts: for each path, the last part that has it wins."""
+    """Merges parts: the last part that has a path determines the path's location."""
     latest: list[Locations] = []
     later: list[PathList] = []
     for part in reversed(parts):
@@ -213,7 +214,7 @@ def merge(parts: Sequence[Locations]) -> Locations:
 
 
 def diff(before: Locations, now: Locations) -> Locations:
-    """The part that turns one list into another when merged onto it; ignores order."""
+    """The part that turns one list into another when merged onto the first; ignores order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
     # Spark lists a file twice if two partitions share its folder; a part must have both or neither.
@@ -255,7 +256,7 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
     elif locations.ranges is not None and len(locations.ranges.starts) > len(locations.paths):
         footers = pa.array(locations.ranges.footers, pa.int64())
         columns, schema = [*columns, footers, *range_lists(locations.ranges)], _WITH_RANGES
-        # Offsets ascend, and ranges of a file have much the same rows: a few bits for each.
+        # Offsets ascend, and ranges of a file have similar row counts: a few bits each suffice.
         encodings = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in STORED}
         encodings[FOOTER] = "DELTA_BINARY_PACKED"
     sink = io.BytesIO()
@@ -277,7 +278,10 @@ def _lists(also: Counts) -> pa.ListArray:
 
 
 def _table(lists: pa.ListArray) -> Counts:
-    """Inverse of `_lists`, without columns of only -1; raises ValueError if a list is too long."""
+    """The inverse of `_lists`, without columns of only -1.
+
+    Raises ValueError for a list that is too long.
+    """
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     width = int(lengths.max(initial=0))
     values = lists.flatten()
@@ -300,12 +304,12 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
     """Decodes a part of a list.
 
     Args:
-        data: bytes of the file.
-        roots: the folders that its paths are relative to.
-        rows: number of its rows.
+        data: the bytes of the part.
+        roots: the folders to which the part's paths are relative.
+        rows: the number of rows of the part.
 
     Raises:
-        CorruptError: the file is not such a part, or has another number of rows.
+        CorruptError: the file is not a part of a list, or has another number of rows.
     """
     try:
         file = pq.ParquetFile(io.BytesIO(data))
@@ -318,7 +322,8 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         lengths = np.maximum(stored, 0)
         ranges = None
         if schema == _WITH_RANGES:
-            # Counts that are 0 in all files are 0 in all ranges; to decode them takes longest.
+            # A count that is 0 in all files is 0 in all ranges, and decoding such counts would take
+            # longest.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}
@@ -343,7 +348,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
 
 
 def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
-    """Some columns. Raises CorruptError for a missing value."""
+    """Reads some columns. Raises CorruptError for a missing value."""
     table = file.read(names)
     if any(column.null_count for column in table.columns):
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
@@ -351,7 +356,7 @@ def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:
 
 
 def check_list(listed: Locations, number: int, slots: int) -> None:
-    """Raises CorruptError unless a list has ``number`` locations, with places below ``slots``."""
+    """Raises CorruptError unless a list has ``number`` locations with positions below ``slots``."""
     if len(listed.paths) != number:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {number} locations")
     last = max(listed.places.max(initial=-1), listed.range_slots.max(initial=-1))

@@ -1,8 +1,8 @@
-"""File ranges: the byte ranges of files that a version knows by more than one location.
+"""File ranges: the byte ranges of files that a version knows by several locations.
 
-A range is what one split of Spark's reader reads: of Parquet the row groups whose middle lies in
-it, of ORC the stripes that start in it, of text the lines that start in it. Ranges that tile a file
-have each of its rows once.
+A range is the part of a file that one split of Spark's reader reads: the Parquet row groups whose
+middle lies in the range, the ORC stripes that start in it, or the text lines that start in it. If
+ranges tile a file, each of its rows is in one range.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ FOOTER: Final = "footer"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileRanges:
-    """The ranges of n files, m in all, in the order of the files.
+    """The ranges of n files, m ranges in all, in the order of the files.
 
     Attributes:
-        counts: int64[n], ranges of each file; 1 for a file that is one location.
+        counts: int64[n], number of ranges of each file; 1 for a file that is one location.
         footers: int64[n], bytes of the footer at the end of each file of several ranges, which a
-            reader needs for each of them; 0 for text, and for a file that is one location.
-        starts: int64[m], offset of the first byte, 0 for the first range of each file. A range ends
-            where the next one of its file starts, the last one at the end of the file.
-        rows: int64[m], rows of the range.
+            reader needs for each range; 0 for text, and for a file that is one location.
+        starts: int64[m], offset of the first byte of each range, 0 for the first range of each
+            file. A range ends where the next range of its file starts; the last range ends with the
+            file.
+        rows: int64[m], rows of each range.
         nulls: int64[m], rows whose value is NULL.
         nans: int64[m], rows whose value is NaN.
     """
@@ -70,7 +71,10 @@ class FileRanges:
         return np.arange(len(self.starts)) - np.repeat(self.firsts, self.counts)
 
     def cuts_of(self, files: Counts) -> tuple[tuple[int, ...], ...]:
-        """The offsets at which some files, int64[k], are cut; none for a file of one location."""
+        """The offsets at which the given files, int64[k], are cut.
+
+        Empty for a file of one location.
+        """
         firsts, counts = self.firsts[files].tolist(), self.counts[files].tolist()
         return tuple(
             tuple(self.starts[first + 1 : first + count].tolist())
@@ -99,7 +103,7 @@ class FileRanges:
         Args:
             files: int64[k], files of this list.
             other: the other list.
-            others: int64[k], the same files there.
+            others: int64[k], the same files in the other list.
         """
         same: Flags = self.counts[files] == other.counts[others]
         same &= self.footers[files] == other.footers[others]
@@ -120,7 +124,7 @@ def whole_files(rows: Counts, nulls: Counts, nans: Counts) -> FileRanges:
 
 
 def concat_ranges(lists: Sequence[FileRanges]) -> FileRanges:
-    """Concatenates lists of one or more in order."""
+    """Concatenates one or more lists in order."""
     columns = zip(
         *((one.counts, one.footers, *one._columns()) for one in lists),  # noqa: SLF001 - of this module
         strict=True,
@@ -129,7 +133,10 @@ def concat_ranges(lists: Sequence[FileRanges]) -> FileRanges:
 
 
 def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
-    """The columns `STORED`, for each file a list; empty for a file that is one location."""
+    """The columns named in `STORED`, with a list for each file.
+
+    Empty for a file that is one location.
+    """
     several = ranges.counts > 1
     of_several, first = np.repeat(several, ranges.counts), ranges.within == 0
     counted = [(getattr(ranges, name)[of_several], ranges.counts) for name in COUNTED]
@@ -146,16 +153,17 @@ def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
 def parse_ranges(
     lists: Mapping[str, pa.ListArray], footers: Counts, lengths: Counts, counts: Sequence[Counts]
 ) -> FileRanges | None:
-    """Inverse of `range_lists`.
+    """The inverse of `range_lists`.
 
     Args:
-        lists: the column of `cuts`, and those of `COUNTED` but for counts that are 0 in all files.
+        lists: the column `cuts`, and the columns of `COUNTED` except for counts that are 0 in all
+            files.
         footers: the column `FOOTER`.
-        lengths: int64[n], bytes of each file, at least.
-        counts: for each of `COUNTED`, int64[n], those of the files.
+        lengths: int64[n], a lower bound of the bytes of each file.
+        counts: for each name in `COUNTED`, int64[n], the counts of the files.
 
     Returns:
-        None if each file is one location.
+        The ranges, or None if each file is one location.
 
     Raises:
         ValueError: the ranges do not tile their files, their counts do not add up, or a footer is

@@ -16,11 +16,11 @@ HOUR_MS = 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Retention: the past versions that can be queried, by number and age.
+    """Retention: the past versions that queries can use, by number and age.
 
     Attributes:
-        versions: number of newest versions that are retained, at least 1.
-        hours: hours for which a version is retained after the next one replaced it.
+        versions: number of the newest versions to retain, at least 1.
+        hours: hours for which a version is retained after the next version replaced it.
     """
 
     versions: int
@@ -30,11 +30,11 @@ class Retention:
         """Number of oldest versions that are no longer retained.
 
         Args:
-            published_ms: publication time of every version, in order.
-            now_ms: by the same clock.
+            published_ms: publication time of each version, in order.
+            now_ms: the current time by the same clock.
         """
         floor = now_ms - self.hours * HOUR_MS
-        # A version ages from the publication of the next one.
+        # A version ages from the publication of the next version.
         old = sum(1 for after in published_ms[1:] if after < floor)
         return max(0, min(old, len(published_ms) - self.versions))
 
@@ -44,10 +44,10 @@ class Past:
     """One version in the history.
 
     Attributes:
-        manifest: its manifest.
+        manifest: the manifest of the version.
         change: the kind of change, in a word or two.
         published_ms: publication time, ms since the epoch.
-        retained: whether its files are retained.
+        retained: whether the version's files are retained.
     """
 
     manifest: Manifest
@@ -74,7 +74,7 @@ def published(store: Store, index_dir: str) -> list[int]:
 
     Raises:
         GoneError: version 1 is missing, as for an index that is being dropped.
-        CorruptError: others are missing.
+        CorruptError: another version is missing.
     """
     times = {
         int(entry.name.removesuffix(".json")): entry.mtime_ms
@@ -97,7 +97,7 @@ def published(store: Store, index_dir: str) -> list[int]:
 
 
 def vacuumed(store: Store, index_dir: str) -> int:
-    """The newest version whose files may be deleted, 0 for none."""
+    """The newest version whose files may be deleted, or 0 for none."""
     try:
         marks = store.list(parent(vacuumed_file(index_dir, 1)))
     except GoneError:
@@ -118,6 +118,6 @@ def _change(before: Manifest | None, now: Manifest) -> str:
 
 
 def refreshed_or_rebuilt(before: Manifest, now: Manifest) -> Literal["refreshed", "rebuilt"]:
-    """Whether a version reuses runs of the one before, or was built from the whole table."""
+    """Whether a version reuses runs of the previous version, or was built from the whole table."""
     kept = {run.id for run in before.runs} & {run.id for run in now.runs}
     return "refreshed" if kept else "rebuilt"

@@ -18,10 +18,10 @@ SMALL_OBJECT_DEPTH = 8
 
 
 class Fields:
-    """The members of one JSON object, taken by name; `done` refuses members that were not taken.
+    """The members of one JSON object, read by name; `done` refuses members that were not read.
 
-    Every method raises `CorruptError` naming the member that is missing, of another kind, or
-    outside its limits. Lengths count characters.
+    Every method raises `CorruptError` with the name of a member that is missing, of another kind,
+    or outside its limits. Lengths count characters.
     """
 
     __slots__ = ("_members", "_taken", "_where")
@@ -38,13 +38,13 @@ class Fields:
         return set(self._members)
 
     def done(self) -> None:
-        """Raises CorruptError unless every member was taken."""
+        """Raises CorruptError unless every member was read."""
         unknown = self._members.keys() - self._taken
         if unknown:
             raise self._wrong(f"has an unknown member {min(unknown)[:100]!r}")
 
     def optional(self, name: str, read: Callable[[], T]) -> T | None:
-        """None for a JSON null, else the result of ``read``."""
+        """None for a JSON null, otherwise the result of ``read``."""
         return None if self._take(name) is None else read()
 
     def boolean(self, name: str) -> bool:
@@ -113,7 +113,7 @@ class Fields:
         return Fields(self._take(name), f"{self._where}.{name}")
 
     def records(self, name: str, high: int) -> list[Fields]:
-        """The members of each object in an array of at most ``high``."""
+        """The members of each object in an array of at most ``high`` objects."""
         values = self._array(name, 0, high)
         return [Fields(value, f"{self._where}.{name}[{i}]") for i, value in enumerate(values)]
 

@@ -35,20 +35,22 @@ class IndexOptions:
     """The build options of an index.
 
     Attributes:
-        shape: structure of the segments, one of `SHAPES`; ``auto`` takes the better one for each.
+        shape: structure of the segments, one of `SHAPES`; ``auto`` takes the better structure for
+            each segment.
         budget: maximum bytes of the runs, as a share of the plain size of the indexed values
-            (``1%``; at least 64 KB) or absolute (``64MB``), or ``auto``. The shape ``sieve`` has
-            none, and ``map`` has 50% by default.
-        error: for the shape ``sieve`` only, the bound of the shrinking cone: the maximum error of a
-            segment's line at any key, in changes of the location set, 1 to 1,000,000. A smaller
-            error makes more segments.
+            (``1%``; at least 64 KB) or absolute (``64MB``), or ``auto``. The shape ``sieve`` has no
+            budget, and ``map`` has 50% by default.
+        error: for the shape ``sieve`` only, the bound of the shrinking cone. The bound is the
+            maximum error of a segment's line at any key, in changes of the location set, from 1 to
+            1,000,000. A smaller bound makes more segments.
         payback: for the budget ``auto`` only, the number of queries within which a byte of the
             index must save one byte of the table, 1 to 1,000,000.
-        granularity: what the index points at, one of `GRANULARITIES`: whole files, or the byte
-            ranges of large files, such as row groups; ``auto`` takes what reads fewer bytes.
-        refresh: one of `REFRESHES`: ``auto``, any driver with Sieve that writes to the table
-            refreshes the index; ``manual``, only one whose session has spark.sieve.refresh.auto.
-            It changes no byte of the runs.
+        granularity: the unit to which the index points, one of `GRANULARITIES`: whole files, or the
+            byte ranges of large files, such as row groups; ``auto`` takes the unit with fewer bytes
+            to read.
+        refresh: one of `REFRESHES`. With ``auto``, any driver with Sieve that writes to the table
+            refreshes the index; with ``manual``, only a driver whose session has
+            spark.sieve.refresh.auto. The option changes no byte of the runs.
     """
 
     shape: str = "auto"
@@ -64,7 +66,7 @@ class IndexOptions:
         return self.budget == AUTO and self.shape not in ("map", "sieve")
 
     def budget_bytes(self, column_bytes: int) -> int:
-        """The budget, not ``auto``, for a column whose values take ``column_bytes``."""
+        """The budget, other than ``auto``, for a column whose values take ``column_bytes``."""
         number, unit = _parts(self.budget)
         if unit == "%":
             return max(SMALLEST_SHARE, int(number * column_bytes / 100))
@@ -75,8 +77,8 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
     """Parses the pairs of an OPTIONS clause.
 
     Args:
-        raw: names, in any case, to values as typed. A missing name keeps its value in base.
-        base: the initial options; the defaults if None.
+        raw: names, in any case, to values as typed. A missing name keeps its value in `base`.
+        base: the initial options, or None for the defaults.
 
     Raises:
         InvalidInputError: an unknown or repeated name, or an invalid value; the message lists the
@@ -86,24 +88,24 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
     options = base or IndexOptions()
     shape = given.get("shape", options.shape).lower()
     if "error" in given and "shape" not in given:
-        # Only the shape sieve has an error bound, so naming the bound implies the shape.
+        # Only the shape ``sieve`` has an error bound, so an error bound implies this shape.
         shape = "sieve"
     _refuse_foreign(given, shape)
     if shape == "map":
         if given.get("budget", AUTO if shape != options.shape else "").lower() == AUTO:
             given["budget"] = MAP_BUDGET
     elif "payback" in given:
-        # Only the budget auto has a payback, so naming it implies that budget.
+        # Only the budget ``auto`` has a payback, so a payback implies this budget.
         given.setdefault("budget", AUTO)
     read = _read(given | {"shape": shape}, options)
     return read if read.automatic else replace(read, payback=_PAYBACK)
 
 
 def stored_options(raw: Mapping[str, str]) -> IndexOptions:
-    """Parses the options in a manifest: all of them, whatever the shape.
+    """Parses the options in a manifest: all options, whatever the shape.
 
     Raises:
-        InvalidInputError: as for `parse_options`.
+        InvalidInputError: see `parse_options`.
     """
     return _read(_known(raw), IndexOptions())
 

@@ -16,10 +16,10 @@ _AT_ONCE: Final = 1 << 14
 
 
 class PathList(Sequence[str]):
-    """An immutable sequence of strings; equal to any other sequence of the same strings.
+    """An immutable sequence of strings, equal to any other sequence of the same strings.
 
     Args:
-        array: the strings, none missing.
+        array: the strings, without nulls.
     """
 
     __slots__ = ("array",)
@@ -29,7 +29,7 @@ class PathList(Sequence[str]):
 
     @classmethod
     def of(cls, paths: Iterable[str]) -> PathList:
-        """The list of some strings; a list is returned as it is."""
+        """The list of some strings; a `PathList` is returned unchanged."""
         return paths if isinstance(paths, cls) else cls(pa.array(paths, pa.large_string()))
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ class PathList(Sequence[str]):
     @property
     def is_distinct(self) -> bool:
         """Whether no path occurs twice."""
-        # Listings are mostly in order, which is seen in a tenth of the time.
+        # Listings are mostly in order, which this check finds in a tenth of the time.
         ascends = pc.all(pc.less(self.array[:-1], self.array[1:])).as_py()
         return ascends or len(pc.unique(self.array)) == len(self.array)
 
@@ -70,25 +70,25 @@ class PathList(Sequence[str]):
         return PathList(self.array.take(pa.array(places)))
 
     def within(self, others: PathList) -> Flags:
-        """bool[n]: which of the paths another list has."""
+        """bool[n]: whether another list has each path."""
         found: Flags = pc.is_in(self.array, others.array).to_numpy(zero_copy_only=False)
         return found
 
     def places_in(self, others: PathList) -> Counts:
-        """int64[n]: where another list, of distinct paths, has each path; -1 where it has not."""
+        """int64[n]: the place of each path in another list of distinct paths, or -1."""
         found = pc.fill_null(pc.index_in(self.array, others.array), -1)
         places: Counts = found.to_numpy(zero_copy_only=False).astype(np.int64)
         return places
 
     def repeated(self) -> PathList:
-        """The paths that occur more than once, each once."""
+        """The distinct paths that occur more than once."""
         if self.is_distinct:
             return concat_paths([])
         counted = pc.value_counts(self.array)
         return PathList(counted.field(0).filter(pc.greater(counted.field(1), 1)))
 
     def numbered(self) -> Counts:
-        """int64[n]: a number for each path, the same for the same, in the order of occurrence."""
+        """int64[n]: a number for each path, equal for equal paths, in the order of occurrence."""
         numbers: Counts = self.array.dictionary_encode().indices.to_numpy().astype(np.int64)
         return numbers
 

@@ -1,8 +1,8 @@
-"""Pending writes: records of files about to be written, so that VACUUM can delete those abandoned.
+"""Pending writes: records of files about to be written, by which VACUUM finds abandoned files.
 
-A pending write is an empty file ``intents/<kind>-<name>``. It is created before the file that it
-names, and deleted once a version names that file. A pending write that is a day old belongs to a
-dead writer.
+A pending write is an empty file ``intents/<kind>-<name>``. The pending write is created before the
+file that it names, and deleted once a version names that file. A pending write that is a day old
+belongs to a dead writer.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PendingWrite:
     """A run or a part of a file list that was about to be written.
 
     Attributes:
-        uri: of the pending write's own file.
+        uri: the URI of the pending write's own file.
         target: URI of the run or part.
         mtime_ms: time of the record.
     """
@@ -55,12 +55,12 @@ def note_file_list(store: Store, index_dir: str, name: str) -> None:
 
 
 def release(store: Store, index_dir: str, version: Manifest) -> None:
-    """Releases the pending writes of files that a version names; remaining ones do no harm."""
+    """Releases the pending writes of files that a version names; a remaining one does no harm."""
     named = {f"run-{run.id}" for run in version.runs}
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
-        # An earlier version named most of them, and their pending writes are released.
+        # An earlier version named most of the files, whose pending writes are already released.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))
@@ -73,7 +73,10 @@ def discard_run(store: Store, index_dir: str, run: RunId) -> None:
 
 
 def discard_locations(store: Store, index_dir: str, name: str) -> None:
-    """The same for a part of a file list."""
+    """Deletes a part of a file list that no version names, and its pending write.
+
+    Raises UnavailableError.
+    """
     store.delete(locations_file(index_dir, name))
     store.delete(join(pending_writes_dir(index_dir), f"locations-{name}"))
 

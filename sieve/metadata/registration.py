@@ -1,9 +1,9 @@
 """Registration: the table property that makes Spark sessions find an index.
 
-The property ``sieve.index.<name>`` is written at CREATE and holds what Spark must know of an index
-without asking: where it is, and whether a write to the table is to be followed by a refresh.
-Anyone who may alter the table can write it too, so its value is bounded before it is parsed, and an
-invalid value is ignored.
+CREATE writes the property ``sieve.index.<name>``. The property holds what Spark must know of an
+index without a request: the index's folder, and whether a refresh follows each write to the table.
+Anyone who may alter the table can write the property too, so its value is bounded before it is
+parsed, and an invalid value is ignored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Registration:
     Attributes:
         uuid: the index's identity; the name in the property is only for users.
         column: path of the indexed column, exact case.
-        root: URI of the folder that contains the index's own folder, which is named by the uuid.
+        root: URI of the folder that contains the index's own folder, whose name is the UUID.
         follows: whether a refresh follows each write to the table (option ``refresh = 'auto'``).
     """
 
@@ -55,7 +55,7 @@ class Registration:
 
     @property
     def directory(self) -> str:
-        """URI of its own folder."""
+        """URI of the index's own folder."""
         return join(self.root, self.uuid)
 
 
@@ -99,7 +99,7 @@ def render_registration(registration: Registration) -> str:
 
 
 def parse_registration(value: str) -> Registration | None:
-    """Parses a property's value; None if it is malformed or of a newer format."""
+    """Parses a property's value; returns None if it is malformed or of a newer format."""
     if len(value) > VALUE_LIMIT:
         return None
     try:

@@ -1,11 +1,11 @@
-"""Scan history: what the scans of drivers asked, in files beside indexes: ``<root>/history/``.
+"""Scan history: the filters and orders of drivers' scans, in files below ``<root>/history/``.
 
-A driver has one file, ``<driver>-<number>.json``. Files never change, so that no reader sees half
-of one: a driver that has scanned more creates one with a higher number and deletes the one before.
-Each writer also deletes files of all drivers that are too old or too many.
+A driver has one file, ``<driver>-<number>.json``. Files never change, so that no reader sees half a
+file: a driver with new scans creates a file with a higher number and deletes the one before. Each
+writer also deletes files of all drivers that are too old or too many.
 
 A user who may write to a root can put any file there. A file that is not a record is ignored and
-counted; a forged record changes advice, and nothing else.
+counted. A forged record changes only advice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SavedRecords:
     """Records that drivers have saved.
 
     Attributes:
-        records: one a driver.
+        records: one record for each driver.
         ignored: files that are not records, or cannot be read.
     """
 
@@ -51,9 +51,9 @@ def save_record(store: Store, root: str, record: ScanRecord, now_ms: int) -> Non
 
     Args:
         store: the store of the root.
-        root: the folder that holds indexes; it is made if it is not there.
-        record: of this driver; its id is a UUID in hexadecimal digits.
-        now_ms: the time, in milliseconds.
+        root: the folder that holds indexes, which is created if it is missing.
+        record: the record of this driver, whose id is a UUID in hexadecimal digits.
+        now_ms: the current time, in milliseconds since the epoch.
 
     Raises:
         UnavailableError: the store refuses or does not answer.
@@ -68,7 +68,7 @@ def save_record(store: Store, root: str, record: ScanRecord, now_ms: int) -> Non
     others = [one for one in _newest_first(entries) if one not in own]
     left_over = [one for one in entries if TEMPORARY.fullmatch(one.name)]
     for one in (*own, *others[FILES - 1 :], *_too_old([*others, *left_over], now_ms)):
-        # It may be another user's.
+        # The file may belong to another user.
         with contextlib.suppress(SieveError):
             store.delete(join(folder, one.name))
 
@@ -79,8 +79,8 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
     Args:
         store: the store of the root.
         root: the folder that holds indexes.
-        but: the driver whose own record is not wanted.
-        now_ms: the time, in milliseconds.
+        but: the driver whose own record is left out.
+        now_ms: the current time, in milliseconds since the epoch.
 
     Raises:
         UnavailableError: the store refuses to list the folder, or does not answer.
@@ -102,7 +102,7 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
                 raise CorruptError("SIEVE_RECORD_CORRUPT", f"{one.name} has another's record")
             found[driver] = record
         except GoneError:
-            # Its driver has just replaced it, or somebody has deleted it.
+            # The file's driver has just replaced the file, or somebody has deleted it.
             continue
         except SieveError:
             ignored += 1
@@ -110,13 +110,13 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
 
 
 def _named(entry: Entry) -> tuple[str, int]:
-    """The driver and the number in a file's name; "" and 0 for a name of another form."""
+    """The driver and the number in a file's name, or "" and 0 for a name of another form."""
     match = _FILE.fullmatch(entry.name)
     return ("", 0) if match is None or entry.is_dir else (match.group(1), int(match.group(2)))
 
 
 def _newest_first(entries: Sequence[Entry]) -> list[Entry]:
-    """The files of drivers; of one driver the one with the highest number comes first."""
+    """The files of drivers; of a driver's files, the one with the highest number comes first."""
     files = [one for one in entries if _named(one)[0]]
     return sorted(files, key=lambda one: (one.mtime_ms, _named(one)[1]), reverse=True)
 

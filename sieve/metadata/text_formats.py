@@ -1,6 +1,6 @@
 """Text formats: the rows of a corrupt record depend on the columns that a query reads.
 
-A version proves something about such files only if its build read whole records (decision record
+A version proves something about text files only if its build read whole records (decision record
 23).
 """
 
@@ -22,7 +22,7 @@ def is_outdated(format_name: str, parts: Mapping[str, str]) -> bool:
 
     Builds of such releases read only one column of a text format's records. A corrupt record then
     gave other rows than it gives to a query of more columns. Those releases did not refuse JSON
-    with a VOID column. Later ones did not refuse text whose rows depend on splits.
+    with a VOID column. Some later releases did not refuse text whose rows depend on splits.
 
     Args:
         format_name: the table's format in the version.
@@ -36,12 +36,12 @@ def is_outdated(format_name: str, parts: Mapping[str, str]) -> bool:
 def has_void(parts: Mapping[str, str]) -> bool:
     """Whether a table is JSON with the type VOID anywhere in its schema.
 
-    Spark's JSON parser gives NULL for such a value and does not skip the tokens of an object or an
-    array in its place: for `{"v": {"a": 7}, "a": 1}` a query of `v` and `a` gets 7, one of `a`
-    alone gets 1.
+    Spark's JSON parser gives NULL for a VOID value and does not skip the tokens of an object or
+    array in its place. For `{"v": {"a": 7}, "a": 1}`, a query of `v` and `a` gets 7, and a query of
+    `a` alone gets 1.
     """
     schema = parts.get("schema", "")
-    # A column may have this name, too; most schemas need no full check.
+    # A column may be named VOID, too; most schemas need no full check.
     return (
         parts.get("format", "").startswith("json ")
         and '"void"' in schema
@@ -59,17 +59,17 @@ def _names_void(kind: object) -> bool:
 
 
 def lines_vary(parts: Mapping[str, str]) -> bool:
-    """Whether a file may have other lines if Spark splits it at other offsets.
+    """Whether a file may have other lines if Spark splits the file at other offsets.
 
-    A separator that overlaps with itself, as two blanks do, may stand in several places between two
-    lines. A reader takes the first one after its start: of ``a   b`` it gives ``a`` and `` b``, or
-    ``b`` if a split starts at the second blank. A build and a query split files by their own
-    settings, and by the bytes that they read.
+    A separator that overlaps with itself, such as two blanks, may stand in several places between
+    two lines. A reader takes the first separator after its start: from ``a   b`` it reads ``a`` and
+    `` b``, or ``b`` if a split starts at the second blank. A build and a query split files by their
+    own settings, and by the bytes that they read.
 
     Args:
         parts: the parts of the reader's fingerprint.
     """
-    # A line above this length is cut where a split ends.
+    # Spark cuts a line above this length where a split ends.
     if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
         return True
     separator = parts.get("option.linesep", "")
@@ -82,10 +82,10 @@ def lines_vary(parts: Mapping[str, str]) -> bool:
 
 
 def splits_keep_lines(parts: Mapping[str, str]) -> bool:
-    """Whether splits of a file at any offsets have each of its lines once.
+    """Whether splits of a file at any offsets contain each line exactly once.
 
-    Spark's reader finds the next line by its separator. It gives other rows for other splits if the
-    separator has several bytes, or the encoding several bytes for a line feed.
+    Spark's reader finds the next line by its separator. With a separator of several bytes, or an
+    encoding that writes a line feed as several bytes, the rows depend on the splits.
 
     Args:
         parts: the parts of the reader's fingerprint.

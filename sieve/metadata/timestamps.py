@@ -13,5 +13,5 @@ def iso(ms: int) -> str:
 
 
 def ms_since_epoch(text: str) -> int:
-    """The time in ms since the epoch that ISO 8601 text names; the inverse of `iso`."""
+    """The time in ms since the epoch of an ISO 8601 text; the inverse of `iso`."""
     return round(datetime.fromisoformat(text).timestamp() * 1000)

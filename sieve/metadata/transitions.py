@@ -1,6 +1,6 @@
 """Transitions: pure functions from a version and a change to the next version.
 
-They are pure so that tests can play every order of concurrent changes.
+The functions are pure so that tests can run concurrent changes in every order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Enable:
 
 @dataclass(frozen=True, slots=True)
 class Disable:
-    """No query uses the index, in any session, until it is enabled."""
+    """No query in any session uses the index until it is enabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class SetOptions:
-    """The next refresh builds with these options; queries use the existing data until then."""
+    """The next refresh builds with these options; until then, queries use the existing data."""
 
     options: IndexOptions
 
@@ -40,7 +40,7 @@ class SetOptions:
 class Refresh:
     """New contents from a build or a compaction.
 
-    Options that another writer sets meanwhile stay pending for the next refresh.
+    Options that another writer sets during the build stay pending for the next refresh.
     """
 
     contents: Contents
@@ -51,8 +51,8 @@ class Follow:
     """The table was renamed or moved.
 
     Attributes:
-        table: its new identity.
-        moved: whether its files moved with it, as in a rename.
+        table: the table's new identity.
+        moved: whether the table's files moved with it, as in a rename.
     """
 
     table: TableIdentity
@@ -68,8 +68,8 @@ def next_version(base: Manifest, change: Change, version_id: VersionId, by: Crea
     Args:
         base: the newest version.
         change: the change.
-        version_id: fresh random identity for the version.
-        by: the software that makes it.
+        version_id: a fresh random identity for the version.
+        by: the software that makes the version.
 
     Returns:
         The next version, or ``base`` itself if the change is already in force.
@@ -85,11 +85,11 @@ def next_version(base: Manifest, change: Change, version_id: VersionId, by: Crea
 
 
 def check_successor(base: Manifest | None, proposed: Manifest) -> None:
-    """Raises unless ``proposed`` may be published on top of ``base`` (None: as version 1).
+    """Raises unless ``proposed`` may be published on top of ``base`` (None for version 1).
 
     Raises:
         ConflictError: ``base`` is a tombstone.
-        ValueError: the caller broke the chain: another index, a wrong number or parent.
+        ValueError: ``proposed`` belongs to another index, or has a wrong number or parent.
     """
     if base is not None:
         _refuse_dropped(base)
@@ -112,13 +112,14 @@ def _changed(base: Manifest, change: Change) -> Manifest:
         case Drop():
             return replace(base, state="dropped")
         case SetOptions(options):
-            # When to refresh is no matter of the runs, so it applies at once and rebuilds nothing.
+            # The option refresh does not concern the runs, so it applies at once and rebuilds
+            # nothing.
             built = replace(base.options, refresh=options.refresh)
             return replace(base, options=built, next_options=None if options == built else options)
         case Follow(table, moved):
             old, new = (identity.location.rstrip("/") for identity in (base.table, table))
             roots = tuple(new if moved and root == old else root for root in base.roots)
-            # A copy of a Delta table's folder has the same log and other files.
+            # A copy of a Delta table's folder has the same log but other files.
             commit = base.commit if moved else None
             return replace(base, table=table, roots=roots, commit=commit)
         case Refresh(contents):
