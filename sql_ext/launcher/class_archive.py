@@ -1,9 +1,7 @@
-"""An archive of the classes that Spark loads at its start, for later starts to map into memory.
+"""An archive of the classes that Spark loads at its start, which later starts map into memory.
 
-The JVM calls it dynamic class data sharing (JEP 350). An archive serves one Java and one class
-path: the JVM compares both, and starts without an archive that does not fit. A command of its own
-writes it, because a start that did so would take half as long again and write 200 MB that nobody
-requested.
+The JVM calls this dynamic class data sharing (JEP 350). An archive serves one Java and one class
+path: the JVM compares both, and starts without an archive that does not fit.
 """
 
 from __future__ import annotations
@@ -24,12 +22,12 @@ STATEMENTS: Final = (
 )
 """What a session typically does: the classes that these load are archived."""
 
-# An archive that does not fit is no reason for a warning: the program starts without.
+# An archive that does not fit needs no warning, because the program starts without the archive.
 _SILENT: Final = "-Xlog:cds*=off"
 
 
 def archive_file(spark: SparkHome, java: str, environ: Mapping[str, str]) -> Path:
-    """Where the archive for a Spark and a Java lies, in the user's cache."""
+    """The path in the user's cache of the archive for a Spark and a Java."""
     cache = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", "~"), ".cache"))
     place = hashlib.sha256(f"{spark.path}\n{Path(java).resolve()}".encode()).hexdigest()[:12]
     return Path(cache) / "sieve" / f"spark-{spark.version}-{place}.jsa"

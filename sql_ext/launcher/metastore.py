@@ -1,7 +1,7 @@
-"""The Hive Metastore server from Spark's jars: its settings file and command line.
+"""The Hive Metastore server in Spark's jars: its settings file and command line.
 
-Spark's embedded metastore is a Derby database that serves one process at a time. A server lets
-several Sparks share one catalog.
+Spark's embedded metastore is a Derby database that serves one process at a time. A metastore server
+lets several Sparks share one catalog.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DRIVERS = {
     "mariadb": "org.mariadb.jdbc.Driver",
 }
 
-# Settings that make Spark use another metastore than the one in its working directory.
+# Settings with which Spark uses another metastore than the one in its working directory.
 _ELSEWHERE = (
     "spark.hadoop.hive.metastore.uris",
     "spark.hive.metastore.uris",
@@ -42,9 +42,10 @@ class Database:
     """The database in which the metastore stores its tables.
 
     Attributes:
-        jdbc: JDBC URL of the database.
-        user: its user; Derby's default if ``None``.
-        password: never on a command line, where every local user could read it.
+        jdbc: the JDBC URL of the database.
+        user: the database user, or ``None`` for Derby's default.
+        password: the password, which is never on a command line, where every local user could read
+            it.
     """
 
     jdbc: str
@@ -64,16 +65,17 @@ class Database:
 
 
 def derby_in(folder: Path) -> Database:
-    """The Derby database that an embedded metastore started in ``folder`` would use too."""
+    """The Derby database that an embedded metastore started in ``folder`` would use."""
     return Database(f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true")
 
 
 def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
-    """Whether a Spark would open the Derby metastore of its working directory.
+    """Whether a Spark would open the Derby metastore in its working directory.
 
     Args:
         settings: the user's settings, which may name another metastore.
-        conf_dir: the user's configuration folder, whose ``hive-site.xml`` may name another too.
+        conf_dir: the user's configuration folder, whose ``hive-site.xml`` may name another
+            metastore.
     """
     elsewhere = any(key in settings for key in _ELSEWHERE)
     in_memory = settings.get("spark.sql.catalogImplementation") == "in-memory"
@@ -81,12 +83,13 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
 
 
 def refuse_held(spark: SparkHome, environ: Mapping[str, str], args: Sequence[str]) -> None:
-    """Refuses to start a program that surely opens a metastore which another process holds.
+    """Refuses to start a program that would open a metastore which another process has opened.
 
     Args:
         spark: the Spark that runs the program.
         environ: environment variables.
-        args: its command line; a script may configure another metastore, which is not seen here.
+        args: the program's command line; this check does not see a metastore that a script
+            configures.
 
     Raises:
         ConflictError: another process has opened the Derby metastore of the working directory.
@@ -100,7 +103,7 @@ def refuse_held(spark: SparkHome, environ: Mapping[str, str], args: Sequence[str
 def refuse_when_held(folder: Path) -> None:
     """Fails early if another process uses the Derby metastore, which serves one process at a time.
 
-    Derby itself reports this in about a thousand lines.
+    Derby itself reports a second process in about a thousand lines.
 
     Raises:
         ConflictError: another process has opened the Derby metastore in ``folder``.
@@ -115,7 +118,7 @@ def refuse_when_held(folder: Path) -> None:
 
 
 def _derby_locked(database: Path) -> bool:
-    """Whether a live process has the lock that Derby takes when it opens a database."""
+    """Whether a live process holds the lock that Derby takes when it opens a database."""
     try:
         with (database / "dbex.lck").open("r+b") as lock:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,7 +130,7 @@ def _derby_locked(database: Path) -> bool:
 
 
 def write_site(path: Path, database: Database, warehouse: Path) -> None:
-    """Writes the shipped settings plus the database's, readable by the owner alone."""
+    """Writes the shipped settings and the database's settings, readable only by the owner."""
     tree = ET.parse(conf_file("metastore-site.xml"))  # noqa: S314 - our own file
     settings = {
         "javax.jdo.option.ConnectionURL": database.jdbc,
@@ -158,7 +161,7 @@ def command(
     """The command line of the metastore in Spark's jars, with the settings in ``site_dir``.
 
     Args:
-        spark: the Spark whose jars to run.
+        spark: the Spark whose jars contain the metastore.
         environ: the environment in which to look up ``java``.
         site_dir: folder with the ``hive-site.xml`` to use.
         port: the TCP port to listen on.

@@ -14,7 +14,7 @@ from sql_ext.launcher.command_options import PASS_ON, notes, rest, with_delta, w
 _host = click.option(
     "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
 )
-# The kind in the server's record, and its name.
+# The kind of a server in its record, and the server's name.
 _SPARK_SERVERS = {
     launch.THRIFT_SERVER_CLASS: ("thriftserver", "Thrift server"),
     launch.CONNECT_SERVER_CLASS: ("connect-server", "Spark Connect server"),
@@ -35,9 +35,9 @@ def thriftserver() -> None:
 def start_thriftserver(
     port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]
 ) -> None:
-    """Starts the server; returns when it answers.
+    """Starts the Thrift server; returns when the server answers.
 
-    It has no passwords unless you configure some, hence the default host.
+    The server has no passwords unless you configure some, hence the default host.
     """
     listen = ["--hiveconf", f"hive.server2.thrift.port={port}"]
     listen += ["--hiveconf", f"hive.server2.thrift.bind.host={host}"]
@@ -51,7 +51,7 @@ def start_thriftserver(
 @thriftserver.command("stop")
 @click.option("--port", type=int, help="Which one, when several run here.")
 def stop_thriftserver(port: int | None) -> None:
-    """Stops the server that was started from this directory."""
+    """Stops the Thrift server that was started from this directory."""
     _stop("thriftserver", port)
 
 
@@ -59,7 +59,7 @@ def stop_thriftserver(port: int | None) -> None:
 def connect() -> None:
     """A server of Spark Connect.
 
-    Its clients need neither Spark nor Sieve nor Java.
+    Clients of Spark Connect need neither Spark nor Sieve nor Java.
     """
 
 
@@ -70,9 +70,9 @@ def connect() -> None:
 @with_delta
 @rest
 def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]) -> None:
-    """Starts the server; returns when it answers.
+    """Starts the Spark Connect server; returns when the server answers.
 
-    It has no passwords unless you configure some, hence the default host.
+    The server has no passwords unless you configure some, hence the default host.
     """
     listen = ["--conf", f"spark.connect.grpc.binding.port={port}"]
     listen += ["--conf", f"spark.connect.grpc.binding.address={host}"]
@@ -90,13 +90,13 @@ def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str
 @connect.command("stop")
 @click.option("--port", type=int, help="Which one, when several run here.")
 def stop_connect(port: int | None) -> None:
-    """Stops the server that was started from this directory."""
+    """Stops the Spark Connect server that was started from this directory."""
     _stop("connect-server", port)
 
 
 @click.group("metastore")
 def metastore_group() -> None:
-    """A Hive Metastore of its own process, for several Sparks at once."""
+    """A Hive Metastore in a separate process, for several Sparks at once."""
 
 
 @metastore_group.command("start")
@@ -122,9 +122,10 @@ def metastore_group() -> None:
 def start_metastore(
     port: int, folder: Path, jdbc: str | None, user: str | None, jars: tuple[Path, ...]
 ) -> None:
-    """Starts the server; returns when it answers.
+    """Starts the metastore server; returns when the server answers.
 
-    It is Hive's own and has no passwords: anyone who reaches the port may change every table.
+    The server is Hive's own and has no passwords: anyone who reaches the port may change every
+    table.
     """
     spark = find_spark(os.environ)
     folder = folder.absolute()
@@ -147,7 +148,7 @@ def start_metastore(
 @metastore_group.command("stop")
 @click.option("--port", type=int, help="Which one, when several run here.")
 def stop_metastore(port: int | None) -> None:
-    """Stops the server that was started from this directory."""
+    """Stops the metastore server that was started from this directory."""
     _stop("metastore", port)
 
 
@@ -159,7 +160,7 @@ def _start_spark(
     kind, name = _SPARK_SERVERS[main_class]
     if not any(server.port == port for server in servers.running(kind)):
         metastore.refuse_held(spark, os.environ, args)
-    # First, so that the user's own setting takes precedence; a progress bar is for terminals only.
+    # This option comes first so that the user's setting prevails; progress bars need a terminal.
     quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
     command = launch.submit_command(
         spark, os.environ, [*quiet, *args], main_class, hudi=hudi, delta=delta
@@ -170,7 +171,7 @@ def _start_spark(
 
 
 def _reached(host: str) -> str:
-    """Where a server that listens on this address is reached from this machine."""
+    """The address by which this machine reaches a server that listens on ``host``."""
     return "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
 
 
@@ -182,5 +183,5 @@ def _stop(kind: str, port: int | None) -> None:
 
 
 def jdbc_url(host: str, port: int) -> str:
-    """Where JDBC clients reach a Thrift server."""
+    """The JDBC URL of a Thrift server."""
     return f"jdbc:hive2://{host}:{port}"

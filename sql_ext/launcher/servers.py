@@ -35,10 +35,10 @@ class Server:
 
     Attributes:
         kind: ``thriftserver``, ``connect-server`` or ``metastore``.
-        port: the TCP port it listens on.
-        pid: its process.
+        port: the TCP port on which the server listens.
+        pid: the server's process id.
         born: start time of the process, as the system reports it; a later process with the same pid
-            has another.
+            has another start time.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Server:
 
     @property
     def log(self) -> Path:
-        """The file of its output."""
+        """The log file of the server's output."""
         return RUN_DIR / f"{self.kind}-{self.port}.log"
 
 
@@ -59,7 +59,7 @@ def running(kind: str) -> list[Server]:
         try:
             server = Server(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError):
-            continue  # half-written by a start that died: it names no process to stop
+            continue  # a start that died half-wrote the record, which names no process to stop
         if _is_alive(server):
             servers.append(server)
     return servers
@@ -71,8 +71,8 @@ def start(
     """Starts a server and returns when its port answers.
 
     Raises:
-        ConflictError: another process listens on the port already.
-        UnavailableError: the server ended, or does not answer in time and was stopped.
+        ConflictError: another process already listens on the port.
+        UnavailableError: the server ended, or did not answer in time and was stopped.
     """
     for server in running(kind):
         if server.port == port:
@@ -86,7 +86,7 @@ def start(
         )
     RUN_DIR.mkdir(mode=0o700, exist_ok=True)
     with (RUN_DIR / f"{kind}-{port}.log").open("wb") as log:
-        # A separate session: Ctrl-C in this terminal, or closing it, must not end the server.
+        # In a separate session, Ctrl-C in this terminal, or closing it, does not end the server.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -106,11 +106,11 @@ def start(
 
 
 def stop(server: Server) -> None:
-    """Stops a server: SIGTERM, and after 30 s SIGKILL. Removes its record, also of a dead one."""
+    """Stops a server by SIGTERM, after 30 s by SIGKILL. Removes its record, also if it is dead."""
     for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
         if not _is_alive(server):
             break
-        with contextlib.suppress(ProcessLookupError):  # It may end at any time.
+        with contextlib.suppress(ProcessLookupError):  # the process may end at any time
             os.kill(server.pid, sign)
         deadline = time.monotonic() + seconds
         while _is_alive(server) and time.monotonic() < deadline:
@@ -119,7 +119,7 @@ def stop(server: Server) -> None:
 
 
 def _is_alive(server: Server) -> bool:
-    """Whether its process runs; one that had ended before it was looked at was born at no time."""
+    """Whether the server's process runs; the start time of a process that had ended is empty."""
     return server.born != "" and _born(server.pid) == server.born
 
 
@@ -127,7 +127,7 @@ def the_one(kind: str, port: int | None) -> Server:
     """The running server of a kind: the one on ``port``, or the only one.
 
     Raises:
-        InvalidInputError: there is none, or there are several and no port is given.
+        InvalidInputError: no server runs, or several servers run and no port is given.
     """
     servers = [s for s in running(kind) if port in {None, s.port}]
     if len(servers) == 1:
@@ -179,7 +179,7 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _born(pid: int) -> str:
-    """Start time of a process, in the system's format; "" if there is none, or it is a zombie."""
+    """The start time of a process, in the system's format; "" for a zombie or no process."""
     if Path("/proc/self/stat").exists():
         try:
             stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
@@ -189,7 +189,7 @@ def _born(pid: int) -> str:
         fields = stat.rpartition(")")[2].split()
         state, started = fields[0], f"{fields[19]} ticks after boot"
     else:
-        # Other systems have ps; small Linux containers may lack it.
+        # Systems without /proc have ps; small Linux containers may lack ps.
         result = subprocess.run(
             ["ps", "-o", "stat=,lstart=", "-p", str(pid)],
             capture_output=True,

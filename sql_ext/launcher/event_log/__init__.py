@@ -1,1 +1,1 @@
-"""Reads Spark's event logs: which scans ran, what they asked, and what they read."""
+"""Reads Spark's event logs: the scans that ran, their filters, and the files that they read."""

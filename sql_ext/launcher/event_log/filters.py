@@ -1,12 +1,12 @@
-"""Filters of a scan as its event log has them, to column uses. Constants are passed over.
+"""Turns a scan's filters in an event log into column uses. Constants are ignored.
 
     PushedFilters  [IsNotNull(id), Or(EqualTo(id,5),In(id, [7,8])), EqualTo(`my col`,it's)]
     DataFilters    [isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]
 
-Spark does not quote constants in either, so a text with unbalanced brackets makes its list
-unreadable. ``PushedFilters`` has all that an index can answer but functions of a column, which are
-looked for in ``DataFilters``. A name counts only if the scan's schema has it: so no part of a
-constant can pass for a column.
+Spark does not quote constants in these lists, so a text with unbalanced brackets makes its list
+unreadable. ``PushedFilters`` has all filters that an index can answer, except functions of a
+column, which the parser looks up in ``DataFilters``. A name counts only if the scan's schema has
+the name, so no part of a constant is taken for a column.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KINDS = {
     "StringEndsWith": Kind.OTHER,
     "StringContains": Kind.OTHER,
 }
-# Those that the shim solves for their argument (filters/MonotoneFunction.scala).
+# The functions that the shim solves for their argument (MonotoneFunction.scala).
 _FUNCTION = re.compile(
     r"(?:^\[|, )\((?P<calls>(?:(?:cast|year|trunc|date_trunc|date_add|date_sub)\()+)(?:\w+, )?"
     r"(?P<name>[^#(),]{1,300})#\d+L?[^=<>]{0,200} (?P<op><=>|=|<=|>=|<|>) "
@@ -43,7 +43,7 @@ _FUNCTION = re.compile(
 
 
 class UnreadableFilterError(UnsupportedError):
-    """A list of filters that is not as Spark writes it."""
+    """A list of filters that does not have Spark's form."""
 
     def __init__(self, problem: str) -> None:
         super().__init__("SIEVE_EVENT_LOG", f"the list of filters has {problem}")
@@ -53,7 +53,8 @@ class ScanSchema:
     """The names of a scan's columns.
 
     Args:
-        read_schema: ``struct<id:bigint,s:struct<a:int>>``, which may be cut off after some fields.
+        read_schema: ``struct<id:bigint,s:struct<a:int>>``, which Spark may cut off after some
+            fields.
         data_filters: the filters with Catalyst's names, ``id#12L``.
     """
 
@@ -63,23 +64,26 @@ class ScanSchema:
         self.is_cut_off = _CUT_OFF.search(read_schema) is not None
 
     def has(self, column: Column) -> bool:
-        """Whether the scan has this column; if its schema is cut off, whether it filters on it."""
+        """Whether the scan has this column.
+
+        If its schema is cut off, whether a filter names the column.
+        """
         if all(f"<{name}:" in self._text or f",{name}:" in self._text for name in column):
             return True
         filtered = re.search(re.escape(column[0]) + r"#\d", self._filters) is not None
         return self.is_cut_off and filtered
 
     def is_text(self, name: str) -> bool:
-        """Whether a column is a string, or not known not to be one."""
+        """Whether a column is a string, or of unknown type."""
         return re.search(f"[<,]{re.escape(name)}:(?!string)", self._text) is None
 
 
 def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
-    """What the filters of a scan ask of its columns.
+    """The uses that the filters of a scan make of its columns.
 
     Args:
-        pushed: the metadatum ``PushedFilters``.
-        data_filters: the metadatum ``DataFilters``.
+        pushed: the scan's metadata ``PushedFilters``.
+        data_filters: the scan's metadata ``DataFilters``.
         schema: the columns of the scan.
 
     Raises:
@@ -98,7 +102,7 @@ def _functions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
 
 
 class _Parser:
-    """Recursive descent over ``PushedFilters``."""
+    """A recursive descent parser of ``PushedFilters``."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -167,7 +171,7 @@ class _Parser:
         return found[2] or found[1].replace("``", "`")
 
     def _skip_constant(self) -> None:
-        """Passes over a constant, up to the bracket that closes its filter."""
+        """Skips a constant, up to the bracket that closes its filter."""
         depth = 0
         for found in re.compile(r"[()]").finditer(self._text, self._at):
             if found[0] == ")" and depth == 0:

@@ -1,9 +1,9 @@
-"""Event log files: finds them in a folder, and opens them whatever Spark compressed them with.
+"""Finds event log files in a folder, and opens them with any compression of Spark.
 
-Spark writes one file an application, ``app-1[_attempt][.codec][.inprogress]``, or a folder
+Spark writes one file per application, ``app-1[_attempt][.codec][.inprogress]``, or a folder
 ``eventlog_v2_app-1`` of numbered parts, ``events_1_app-1[.codec]``. The codecs are those of
-``spark.eventLog.compression.codec``. Zstandard is a format of its own library; the streams of lz4
-and snappy are blocks in frames of the Java libraries:
+``spark.eventLog.compression.codec``. Zstandard has a format of its own library. Streams of lz4 and
+snappy consist of blocks in frames of the Java libraries:
 
     lz4 (net.jpountz.lz4.LZ4BlockOutputStream)   "LZ4Block", token, three int32 LE: compressed
         length, length, checksum; then the block, raw where bit 4 of the token alone is set
@@ -36,14 +36,17 @@ _ZSTD_READ = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class EventLog:
-    """The log of one application: its files in the order in which they were written."""
+    """The log of one application: its files, in the order in which they were written."""
 
     name: str
     files: tuple[Path, ...]
 
 
 def find_logs(folder: Path) -> list[EventLog]:
-    """The logs in a folder, by name; it may be the folder, or the file, of one application."""
+    """The logs in a folder, by name.
+
+    The folder may also be the folder or file of one application.
+    """
     if folder.is_file():
         return [EventLog(folder.name, (folder,))]
     if folder.name.startswith(ROLLING_PREFIX):
@@ -61,8 +64,8 @@ def read_lines(path: Path) -> Iterator[bytes]:
     """The lines of a file.
 
     Raises:
-        UnsupportedError: it is compressed with a codec that is not known here.
-        CorruptError: it is damaged, or ends in the middle of a block.
+        UnsupportedError: the file has an unknown codec.
+        CorruptError: the file is damaged, or ends in the middle of a block.
     """
     suffix = path.name.removesuffix(".inprogress").removesuffix(".compact").rpartition(".")[2]
     opened = _CODECS.get(suffix, _plain)
@@ -89,7 +92,7 @@ def _gzip(path: Path) -> IO[bytes]:
 
 def _zstd(path: Path) -> IO[bytes]:
     stream: IO[bytes] = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    # A log that is being written ends inside a frame: the read that meets its end gives nothing.
+    # A log that is being written ends inside a frame: the read at this end returns nothing.
     return io.BufferedReader(_Chunks(iter(lambda: stream.read(_ZSTD_READ), b"")))
 
 
@@ -118,7 +121,7 @@ _CODECS: Final[dict[str, Callable[[Path], IO[bytes]]]] = {
 
 
 class _Chunks(io.RawIOBase):
-    """Chunks of bytes as one stream; none of them is empty."""
+    """A stream over chunks of bytes, none of which is empty."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks
@@ -168,7 +171,7 @@ def _snappy_block(file: IO[bytes]) -> bytes | None:
 
 
 def _snappy_length(block: bytes) -> int:
-    """The length that a block begins with: seven bits a byte, the lowest first."""
+    """The length at the begin of a block: seven bits per byte, the lowest bits first."""
     length = 0
     for place, byte in enumerate(block[:5]):
         length |= (byte & 0x7F) << (7 * place)

@@ -1,8 +1,8 @@
-"""Plans in an event log (``sparkPlanInfo``) to scans: table, what they ask, and their metrics.
+"""Reads scans from the plans (``sparkPlanInfo``) of an event log: tables, filters and metrics.
 
-A node of such a plan has ``nodeName``, ``simpleString`` (cut off at ``maxToStringFields`` and at
-100 characters a metadatum), ``metadata`` (of a scan; only its schema is cut off), ``metrics`` and
-``children``.
+A node of a plan has ``nodeName``, ``simpleString`` (cut off at ``maxToStringFields`` and at 100
+characters per metadata value), ``metadata`` (for scans; only the schema is cut off), ``metrics``
+and ``children``.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _JOIN = re.compile(
     r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
     r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
 )
-# Keys stand first; what follows them may hold constants of any length.
+# Keys come first in a node's text; constants of any length may follow.
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
-# What stands between TakeOrderedAndProject and a scan without changing which rows come first.
+# The nodes between TakeOrderedAndProject and a scan that do not change which rows come first.
 _ROW_BY_ROW = (
     "WholeStageCodegen",
     "InputAdapter",
@@ -44,7 +44,7 @@ _ROW_BY_ROW = (
 
 
 class Unread(StrEnum):
-    """Why a scan in an event log tells nothing, as the report says it."""
+    """Why a scan in an event log is not readable, in the words of the report."""
 
     PATH = "scans of paths, not of tables"
     NAME = "scans of tables of other catalogs, or whose names have dots"
@@ -58,12 +58,12 @@ class Scan:
     """A scan in a plan.
 
     Attributes:
-        table: its table; None if it cannot be told.
-        uses: what it asks of its columns.
-        unread: what could not be read of it.
-        files, bytes: accumulators of its metrics; -1 if it has none.
-        text: where its columns stand as ``id#12L``, which joins and orders refer to.
-        filters: whether it has filters of any kind.
+        table: the scan's table, or None if unknown.
+        uses: the uses of the scan's columns.
+        unread: the parts of the scan that could not be read.
+        files, bytes: accumulators of the scan's metrics, or -1 if it has none.
+        text: a text with the scan's columns as ``id#12L``, to which joins and orders refer.
+        filters: whether the scan has filters of any kind.
     """
 
     table: Table | None
@@ -75,7 +75,7 @@ class Scan:
     filters: bool
 
     def column(self, key: str) -> Column | None:
-        """The column that a key such as ``id#12L`` is; None if it is not one of this scan."""
+        """The scan's column with a key such as ``id#12L``, or None."""
         found = _KEY.fullmatch(key)
         if found is None or re.search(rf"[\[(, ]{re.escape(key)}[\], )]", self.text) is None:
             return None
@@ -83,7 +83,7 @@ class Scan:
 
 
 def scans_of(plan: Node) -> list[Scan]:
-    """The scans of a plan, each once, with the keys of joins and orders that lead to them."""
+    """The distinct scans of a plan, with the keys of joins and orders that apply to them."""
     found = {id(node): _scan(node) for node in _nodes(plan) if _is_scan(node)}
     for node in _nodes(plan):
         for keys, below, kind in _asked_from_above(node, found):
@@ -93,7 +93,7 @@ def scans_of(plan: Node) -> list[Scan]:
                     columns = [scan.column(key) for key in keys]
                     more = [{column: ColumnUse(kind)} for column in columns if column is not None]
                     found[id(inner)] = replace(scan, uses=all_of([scan.uses, *more]))
-    # A plan shows a scan again where it uses an exchange or a subquery again.
+    # A plan repeats a scan where it reuses an exchange or a subquery.
     once = {scan.files if scan.files >= 0 else -key: scan for key, scan in found.items()}
     return list(once.values())
 
@@ -158,7 +158,7 @@ def _table(node_name: str) -> Table | Unread:
 def _asked_from_above(
     node: Node, scans: Mapping[int, Scan]
 ) -> Iterator[tuple[Sequence[str], Sequence[Node], Kind]]:
-    """Keys by which a join or an order asks, the nodes of the side that they ask, and the kind."""
+    """The keys of a join or an order, the nodes of the side that the keys filter, and the kind."""
     text = str(node.get("simpleString", ""))[:_LONGEST_NODE]
     children = node.get("children", ())
     if (top := _TOP.match(text)) is not None:
@@ -172,7 +172,7 @@ def _asked_from_above(
     if join[1] != "BroadcastHashJoin":
         asked = [(0, Kind.SHUFFLED_JOIN), (1, Kind.SHUFFLED_JOIN)]
     else:
-        # The keys of the side that is broadcast pick files of the other one.
+        # The keys of the broadcast side select files of the other side.
         asked = [(1, Kind.JOIN)] if join[5] == "BuildLeft" else [(0, Kind.JOIN)]
     for side, kind in asked:
         if filtered[1 - side]:
@@ -180,7 +180,7 @@ def _asked_from_above(
 
 
 def _row_by_row(top: Node) -> list[Node]:
-    """The nodes below an order down to the first that changes which rows there are."""
+    """The nodes below an order, down to the first node that changes the set of rows."""
     found: list[Node] = []
     children = top.get("children", ())
     while len(children) == 1:

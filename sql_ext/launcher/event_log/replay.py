@@ -1,7 +1,7 @@
-"""Replays event logs into a workload, and counts what could not be read.
+"""Replays event logs into a workload, and counts the parts that could not be read.
 
-Adaptive execution replaces the plan of a query while it runs: the last plan counts, with the values
-that its metrics were given. A scan without values did not run.
+Adaptive execution replaces the plan of a query while the query runs. The last plan counts, with the
+values that its metrics received. A scan without values did not run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sql_ext.launcher.event_log.plans import Node, scans_of
 
 _DAY_MS: Final = 86_400_000
 _PACKAGE: Final = "org.apache.spark.sql.execution.ui."
-# Nearly all lines are of tasks: they are not parsed.
+# Nearly all lines of a log are about tasks: these lines are not parsed.
 _OF_SQL = _PACKAGE.encode()
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _DAMAGED: Final = "events that are damaged"
@@ -38,14 +38,14 @@ class _Execution:
 
 @dataclass(slots=True)
 class Replay:
-    """What event logs tell.
+    """The contents of event logs.
 
     Attributes:
-        workload: the scans.
-        logs: applications read.
-        executions: executions of queries that ended, or that the log ends in.
-        scans: scans that ran.
-        unread: what could not be read, by what it is.
+        workload: the scans of the logs.
+        logs: number of applications read.
+        executions: number of query executions that ended, or during which the log ends.
+        scans: number of scans that ran.
+        unread: the numbers of parts that could not be read, by kind.
     """
 
     workload: Workload = field(default_factory=Workload)
@@ -58,7 +58,7 @@ class Replay:
 
     @property
     def days(self) -> float:
-        """Days from the first execution to the last; a shorter time counts as one day."""
+        """Days from the first execution to the last, at least one."""
         if self._first_ms is None:
             return 1.0
         return max(1.0, (self._last_ms - self._first_ms) / _DAY_MS)

@@ -1,1 +1,1 @@
-"""``sieve inspect``: the picture of an index, into a file."""
+"""``sieve inspect`` writes the picture of an index into a file."""

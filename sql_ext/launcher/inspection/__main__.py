@@ -12,13 +12,13 @@ import sieve
 
 
 def main(table: str, index: str, output: str) -> None:
-    """Writes the picture of an index of a table, named as in SQL, into a file."""
+    """Writes the picture of a table's index to a file; table and index are named as in SQL."""
     spark = SparkSession.builder.appName("sieve inspect").getOrCreate()
     try:
         picture = sieve.inspect(spark, table, index)
         Path(output).write_bytes(picture.png)
     except PySparkException as error:
-        # The first line has the message; the rest is a stack trace or the plan.
+        # The first line has the message; a stack trace or the plan follows.
         raise SystemExit(f"Error: {str(error).splitlines()[0]}") from None
     except OSError as error:
         raise SystemExit(f"Error: {error}") from None
