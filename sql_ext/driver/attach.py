@@ -1,7 +1,7 @@
 """Attaches the front end to the driver's JVM without side effects on the driver.
 
 PySpark's own set-up of a context would make its session the JVM's default, listen on a port for
-accumulators and cancel all jobs on SIGINT. None of that may happen in a user's driver.
+accumulators and cancel all jobs on SIGINT. A user's driver must see none of these effects.
 """
 
 from __future__ import annotations
@@ -26,29 +26,31 @@ class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
 
 
 class NumpyValuesOnly:
-    """One of PySpark's converters of numpy values, which is asked for these alone.
+    """Restricts one of PySpark's converters of numpy values to numpy values.
 
-    py4j asks each converter for each argument of a call, and these import pandas to answer.
+    py4j tries each converter on each argument of a call, and PySpark's converters import pandas to
+    decide.
     """
 
     def __init__(self, converter: Any) -> None:
         self._converter = converter
 
     def can_convert(self, value: object) -> bool:
-        """Whether it converts a value."""
+        """Whether the converter converts a value."""
         is_numpy = type(value).__module__ == "numpy"
         return is_numpy and bool(self._converter.can_convert(value))
 
     def convert(self, value: object, client: Any) -> Any:
-        """The value as py4j takes it."""
+        """The converted value for py4j."""
         return self._converter.convert(value, client)
 
 
 def remember_names() -> None:
-    """Makes py4j ask the JVM only once what a name such as ``org.apache`` or ``functions`` is.
+    """Makes py4j resolve a name such as ``org.apache`` or ``functions`` in the JVM only once.
 
-    To know a package from a class, Java looks into each jar of Spark, for each part of a name and
-    for each package that PySpark imports: a tenth of the driver's CPU time of a build of few rows.
+    To distinguish a package from a class, Java searches each jar of Spark, for each part of a name
+    and for each package that PySpark imports. These searches took a tenth of the driver's CPU time
+    in a build of few rows.
     """
 
     def remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
@@ -90,7 +92,8 @@ def attach_context(gateway: Any) -> SparkContext:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
             errors.append(error)
 
-    # PySpark installs its SIGINT handler in the main thread only, so this uses another thread.
+    # PySpark installs its SIGINT handler only in the main thread, so the context is made in another
+    # thread.
     thread = threading.Thread(target=make, name="sieve-attach")
     thread.start()
     thread.join()
@@ -102,7 +105,7 @@ def attach_context(gateway: Any) -> SparkContext:
 def _make_context(gateway: Any) -> SparkContext:
     java = gateway.entry_point.context()
     context = _Unstoppable(java._target_id, java._gateway_client)
-    # Accumulators are not used, so a stub replaces the server that receives their updates.
+    # Sieve uses no accumulators, so a stub replaces the server that receives their updates.
     start = accumulators._start_update_server
     accumulators._start_update_server = lambda *_: SimpleNamespace(
         server_address=("127.0.0.1", 0), shutdown=lambda: None
@@ -112,7 +115,7 @@ def _make_context(gateway: Any) -> SparkContext:
     finally:
         accumulators._start_update_server = start
     made._javaAccumulator = gateway.entry_point.accumulator()
-    # With an "instantiated" session PySpark does not replace the JVM's default session.
+    # With an "instantiated" session, PySpark does not replace the JVM's default session.
     SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
     SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())
     return made

@@ -28,10 +28,10 @@ _PROBES = 64
 
 
 def send_code(context: SparkContext) -> None:
-    """Ships the package ``sieve`` to all executors, and sets the Python interpreter they run.
+    """Ships the package ``sieve`` to all executors, and sets their Python interpreter.
 
-    With a local master the executors run in the driver, and this interpreter has all that the build
-    needs. Otherwise Spark's own settings name the interpreter, as for any PySpark job.
+    With a local master, the executors run in the driver, and this interpreter has all modules that
+    the build needs. Otherwise Spark's settings name the interpreter, as for any PySpark job.
     """
     if on_this_machine(context):
         context.pythonExec = sys.executable
@@ -39,7 +39,7 @@ def send_code(context: SparkContext) -> None:
         set_one = context.getConf().get("spark.pyspark.python")
         context.pythonExec = set_one or os.environ.get("PYSPARK_PYTHON") or "python3"
     data = _zipped(Path(sieve.__file__).resolve().parent)
-    # The driver's own folder is deleted when the driver ends. Spark accepts a file name from one
+    # Spark deletes the driver's own folder when the driver ends. Spark accepts a file name from one
     # path only, and a restarted front end adds the same path again.
     folder = Path(SparkFiles.getRootDirectory()) / "sieve-code"
     folder.mkdir(exist_ok=True)
@@ -54,7 +54,8 @@ def _zipped(package: Path) -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(package.rglob("*.py")):
-            # A fixed date: the same code has the same bytes and name, so it is shipped once.
+            # With a fixed date, the same code has the same bytes and name, so Spark ships the code
+            # once.
             entry = zipfile.ZipInfo(str(Path("sieve") / path.relative_to(package)))
             archive.writestr(entry, path.read_bytes())
     return sink.getvalue()
@@ -63,12 +64,12 @@ def _zipped(package: Path) -> bytes:
 def check_executors(context: SparkContext) -> None:
     """Raises UnavailableError with the modules that an executor's Python lacks.
 
-    One small task a slot is run. On an executor that no task reached, the build itself fails with
-    the same module names.
+    The check runs one small task per slot. If no task reached an executor, the build itself fails
+    there with the same module names.
     """
     needed = (*_NEEDED, segment_tasks.__name__)
 
-    # Everything is in one function: executors cannot import this module.
+    # One function contains all code, because executors cannot import this module.
     def lacking(_: object) -> list[str]:
         lacks = []
         for name in needed:
@@ -92,9 +93,9 @@ def check_executors(context: SparkContext) -> None:
 
 
 def zone_matters(format_name: str, type_name: str) -> bool:
-    """Whether the values that a reader makes of a column may depend on its JVM's time zone.
+    """Whether a reader's values of a column may depend on the time zone of its JVM.
 
-    ORC stores local times; Parquet's INT96 and Julian-calendar timestamps are shifted by the zone.
+    ORC stores local times; the zone shifts Parquet's INT96 and Julian-calendar timestamps.
     """
     if format_name == "orc":
         return type_name in ("date", "timestamp", "timestamp_ntz")

@@ -1,8 +1,8 @@
 """Roots: an allow-list of the folders that may hold indexes.
 
 A table property names the folder of an index, and any user with write access to the table's
-properties can change it. Therefore a property alone is not trusted: the root must be the database's
-own folder ``.sieve``, ``spark.sieve.path``, or listed in ``spark.sieve.roots``.
+properties can change the property. Therefore Sieve does not trust a property alone: the root must
+be the database's own folder ``.sieve``, ``spark.sieve.path``, or listed in ``spark.sieve.roots``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Roots:
     """Checks roots; caches each database's default root from the metastore.
 
     Args:
-        driver: entry point of the gateway.
-        path: ``spark.sieve.path`` at the driver's start; None if unset.
+        driver: the entry point of the gateway.
+        path: ``spark.sieve.path`` at the driver's start, or None if unset.
         file_system: URI of the default file system, for folders without a scheme.
     """
 
@@ -74,11 +74,11 @@ class Roots:
         return given == _plain(self.of_database(database, session))
 
     def _qualified(self, folder: str) -> str:
-        """Qualifies a folder as Spark does: without a scheme it is on the default file system."""
+        """Qualifies a folder as Spark does: without a scheme, the default file system applies."""
         return self._file_system.rstrip("/") + folder if folder.startswith("/") else folder
 
     def for_new(self, database_location: str, settings: Settings) -> str:
-        """The root of a new index of a database, an absolute URI."""
+        """The root of a new index in a database, an absolute URI."""
         if settings.path is None:
             return f"{database_location.rstrip('/')}/{FOLDER}"
         root = self._qualified(settings.path)
@@ -86,7 +86,7 @@ class Roots:
         return _plain(root)
 
     def of_driver(self, database: str, session: Callable[[], Any]) -> str:
-        """The root of a database's indexes where no session sets another."""
+        """The root of a database's indexes if no session sets another root."""
         if self._path is None:
             return self.of_database(database, session)
         return _plain(self._qualified(self._path))
@@ -97,7 +97,8 @@ class Roots:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # Stale while revalidate: scans use the cached root, and one of them has it reread.
+                # Stale while revalidate: scans use the cached root, and one of the scans has it
+                # reread.
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())
@@ -115,6 +116,6 @@ class Roots:
 
 
 def _plain(uri: str) -> str:
-    """Canonical form of a folder's URI, as of Hadoop's ``Path``: without extra slashes."""
+    """The canonical form of a folder's URI, without extra slashes, as of Hadoop's ``Path``."""
     uri = re.sub(r"^([a-z][a-z0-9+.-]*):///+", r"\1:/", uri)
     return re.sub(r"(?<![:/])/{2,}", "/", uri).rstrip("/")

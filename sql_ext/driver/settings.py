@@ -1,8 +1,9 @@
 """The settings ``spark.sieve.*``: parses the values of a session's request.
 
-``settings.json`` is the single list of names, forms, defaults and descriptions. The shim reads it
-too: it refuses an invalid value at ``SET``, and warns of an unknown name. An invalid value from
-another source (``spark-defaults.conf``, ``--conf``) fails statements, and scans ignore it.
+``settings.json`` is the single list of names, forms, defaults and descriptions. The shim reads the
+list too: it refuses an invalid value at ``SET``, and warns of an unknown name. An invalid value
+from another source (``spark-defaults.conf``, ``--conf``) fails statements, and scans ignore the
+value.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ class Settings:
     """The values of a session, or the defaults.
 
     Attributes:
-        path: folder for new indexes; None for ``.sieve`` in the database's own folder.
+        path: folder for new indexes, or None for ``.sieve`` in the database's own folder.
         roots: further folders whose indexes are used, set by the administrator.
-        prune_timeout_s: seconds that a scan waits for its answer.
-        registry_ttl_s: seconds after which a version in memory is looked up again.
+        prune_timeout_s: seconds that a scan waits for an answer.
+        registry_ttl_s: seconds after which a version in memory is checked for a successor.
         cache_bytes: maximum bytes of index files in the front end's cache.
-        range_bytes: bytes from which on a file may be indexed by its ranges.
+        range_bytes: size in bytes from which a file may be indexed by its ranges.
         retention: the earlier versions that VACUUM retains.
         single_writer: whether no other driver writes indexes on S3.
-        history: whether the record of scans is saved beside indexes.
+        history: whether the record of scans is saved beside the indexes.
     """
 
     path: str | None
@@ -102,14 +103,14 @@ def _switch(conf: Mapping[str, str], key: str) -> bool:
 
 
 def _parts(conf: Mapping[str, str], key: str) -> tuple[str, ...]:
-    """The groups of the pattern of the setting's form, in lower case."""
+    """The groups of the setting's pattern in the value, in lower case."""
     match = _PATTERNS[_LIST["settings"][key]["form"]].fullmatch(_text(conf, key))
     return tuple((part or "").lower() for part in match.groups()) if match is not None else ()
 
 
 def _seconds(conf: Mapping[str, str], key: str) -> float:
     number, unit = _parts(conf, key)
-    # Spark reads a bare number under a time setting as milliseconds.
+    # Spark reads a bare number in a time setting as milliseconds.
     return int(number) * _SECONDS[unit or "ms"]
 
 
