@@ -3,13 +3,13 @@ package org.apache.spark.sql.sieve.ask
 import org.apache.spark.sql.sieve.base.Policy
 
 /**
- * Hashes in the order of their first bits: those of one bucket lie side by side, a few of them, and no
- * place is empty. Holds where each bucket starts, and who owns it the hashes.
+ * Hashes sorted by their first bits: the few hashes of one bucket are adjacent, without empty places.
+ * The object holds the start of each bucket; its owner holds the hashes.
  */
 final class Buckets private (starts: Array[Int], shift: Int) {
   def bytes: Long = starts.length.toLong * Integer.BYTES
 
-  /** Where a hash is, if it passes a test; else -1. */
+  /** The position of a hash that passes a test, or -1. */
   def find(hash: Long, is: Int => Boolean): Int = {
     val bucket = (hash >>> shift).toInt
     var at = starts(bucket)
@@ -22,9 +22,9 @@ final class Buckets private (starts: Array[Int], shift: Int) {
 object Buckets {
   private val mean = Policy.limit("hashes_a_bucket")
 
-  /** The buckets of some hashes, and the place of each. */
+  /** The buckets of some hashes, and the position of each hash. */
   def of(hashes: Array[Long]): (Buckets, Array[Int]) = {
-    // One bit at the least: a shift of all 64 would be one of none.
+    // At least one bit: the JVM would take a shift by 64 as a shift by 0.
     val bits = math.max(1, java.lang.Long.SIZE - java.lang.Long.numberOfLeadingZeros(hashes.length / mean))
     val shift = java.lang.Long.SIZE - bits
     val starts = new Array[Int]((1 << bits) + 1)

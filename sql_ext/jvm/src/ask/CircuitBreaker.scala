@@ -5,9 +5,9 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.sieve.base.Policy
 
 /**
- * Keeps scans from waiting for a front end that was too slow several times in a row: they go ahead
- * unpruned, and now and then one of them probes whether it answers again (Nygard, "Release It!":
- * circuit breaker).
+ * Keeps scans from waiting for a front end that was too slow several times in a row. Scans then read
+ * without an index, and now and then one of them probes whether the front end answers again (Nygard,
+ * "Release It!": circuit breaker).
  */
 object CircuitBreaker {
   private val threshold = Policy.limit("breaker_timeouts")
@@ -23,7 +23,7 @@ object CircuitBreaker {
       answer
     } catch {
       case e: TimeoutException =>
-        // Of many that waited together one opens it, and the rest add nothing.
+        // Of many scans that time out together, one opens the circuit, and the others change nothing.
         synchronized(if (probes || failures < threshold) {
           failures += 1
           closedUntil = System.currentTimeMillis + Backoff.millis(
@@ -31,23 +31,26 @@ object CircuitBreaker {
         })
         throw e
       case e: InterruptedException =>
-        // Nobody knows whether it would have answered; the next one finds out.
+        // Nobody knows whether the front end would have answered; the next scan probes.
         synchronized { closedUntil = 0L }
         throw e
       case NonFatal(e) =>
-        // Whatever went wrong, it went wrong in time.
+        // The front end failed in time, so it is not too slow.
         reset()
         throw e
     }
   }
 
-  /** Whether scans do not wait for the front end. */
+  /** Whether scans go on without waiting for the front end. */
   def isOpen: Boolean = synchronized { failures >= threshold }
 
-  /** Closes the circuit: nothing is held against a front end that has just come. */
+  /** Closes the circuit: earlier failures do not count against a new front end. */
   def reset(): Unit = synchronized { failures = 0 }
 
-  /** Refuses at once while the circuit is open; when it is time to probe, lets one through and says so. */
+  /**
+   * Refuses at once while the circuit is open. When a probe is due, lets one scan through and returns
+   * true.
+   */
   private def enter(): Boolean = synchronized {
     val open = isOpen
     if (open) {
@@ -60,7 +63,7 @@ object CircuitBreaker {
   }
 }
 
-/** Pauses that double with each failure in a row. */
+/** Pauses that double with each successive failure. */
 object Backoff {
   def millis(first: Long, doublings: Long, longest: Long): Long =
     math.min(longest, first << math.min(math.max(0L, doublings), 16L))

@@ -5,18 +5,21 @@ import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray, LongAccumulator
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Json, Policy, Reason}
 
-/** What has happened in this driver since its start: a fixed number of sums. */
+/** Counters of events in this driver since its start: a fixed number of sums. */
 object Counters {
   private val unused = Reason.values.toSeq.map(_ -> new LongAdder)
   private val scans, pruned, atRunTime, listed, skipped, ranges, rangesSkipped, bytesSkipped = new LongAdder
   private val nanos, audits, reread, keys, nanosForKeys = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
-  /** Nanoseconds of the latest prune calls; 0 where there was none yet. */
+  /** Nanoseconds of the latest prune calls, or 0 for a slot without a call. */
   private val latest = new AtomicLongArray(Policy.limit("timed_calls").toInt)
   val frontEndStarts, statements = new LongAdder
 
-  /** Runs a prune call and times it, however it ends; part of it took `before` nanoseconds already. */
+  /**
+   * Runs a prune call and times it, whatever its outcome; earlier work on the call took `before`
+   * nanoseconds.
+   */
   def timed[A](before: Long)(call: => A): A = {
     val start = System.nanoTime - before
     try call
@@ -41,19 +44,19 @@ object Counters {
     unused.foreach { case (reason, times) => if (result.reasons.contains(reason)) times.increment() }
   }
 
-  /** Counts a scan that got values which only a running query has: so many. */
+  /** Counts a scan that received this many run-time values, such as keys of a join. */
   def resolved(received: Long): Unit = {
     atRunTime.increment()
     keys.add(received)
   }
 
-  /** Counts the time that a scan waited for such values. */
+  /** Counts the time that a scan waited for run-time values. */
   def waited(forKeys: Long): Unit = nanosForKeys.add(forKeys)
 
   /** Counts a scan that gets no keys of a join. */
   def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
 
-  /** Counts a scan whose skipped files, and skipped parts of files, were read again. */
+  /** Counts a scan in which an audit read the skipped files and ranges again. */
   def audited(result: Pruned): Unit = {
     audits.increment()
     reread.add(Pruned.files(result.skipped))
@@ -67,7 +70,7 @@ object Counters {
 
   private def millis(nanos: Long): Long = TimeUnit.NANOSECONDS.toMillis(nanos)
 
-  /** All of them in a fixed order: [name, reason or null, value]. */
+  /** All counters in a fixed order: [name, reason or null, value]. */
   def json: String = Json.write(Seq(
     "scans" -> scans.sum, "scans_pruned" -> pruned.sum,
     "scans_at_run_time" -> atRunTime.sum, "keys_received" -> keys.sum,

@@ -11,18 +11,18 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.sieve.base.{Hash, LruMap, PackedInts, Policy, SipHash, Unpack}
 import org.apache.spark.sql.sieve.formats.State
 
-/** A file as an index knows it: its number, and into how many ranges it is cut. */
+/** A file that an index knows: its number, and the number of its ranges. */
 final case class IndexedFile(number: Int, ranges: Int)
 
 /**
- * The files that one state of a table's indexes knows: of each a hash of its path, and one of path and
- * state, in arrays. Two that share the 128 bits of the latter would be taken for each other, which
- * decision 8 puts a number on.
+ * The files that one state of a table's indexes knows, in arrays: for each file a hash of its path, and
+ * a hash of path and state. Two files with the same 128 bits of the second hash would be confused;
+ * decision record 45 states the probability.
  *
  * @param paths   the first half of the hash of each path, in buckets
- * @param high    the hash of path and state of each file, in buckets
- * @param numbers the number of the file behind each
- * @param ranges  how many ranges each file has, in order of their numbers
+ * @param high    the first half of the hash of path and state of each file, in buckets
+ * @param numbers the number of each file, in the order of `high`
+ * @param ranges  the number of ranges of each file, in order of file numbers
  */
 final class FileDictionary private (
     paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],
@@ -31,10 +31,10 @@ final class FileDictionary private (
     java.lang.Long.BYTES * (paths.length.toLong + high.length + low.length) +
     Integer.BYTES * numbers.length.toLong
 
-  /** How many files have a number. */
+  /** The number of files. */
   def files: Int = numbers.length
 
-  /** Whether a file of this path is known in whichever state. */
+  /** Whether a file of this path is known, in any state. */
   def knows(path: Hash): Boolean = byPath.find(path.high, paths(_) == path.high) >= 0
 
   def find(path: Hash, state: State): Option[IndexedFile] = {
@@ -43,14 +43,17 @@ final class FileDictionary private (
     if (at < 0) None else Some(IndexedFile(numbers(at), ranges(numbers(at))))
   }
 
-  /** Whether a file was too young to be read when it was listed, and has not changed since. */
+  /** Whether a file was too young to be indexed when it was listed, and has not changed since. */
   def isRacy(path: Hash, state: State): Boolean =
     find(path, State(FileDictionary.racy, state.modified)).nonEmpty
 }
 
-/** The dictionaries of this driver: each is asked for once and kept as long as memory allows. */
+/**
+ * The dictionaries of this driver. The driver fetches each dictionary once and caches it within a bound
+ * on memory.
+ */
 object FileDictionary {
-  /** The length that stands for a file too young to be read. */
+  /** The length that marks a file too young to be indexed. */
   private val racy: Long = -2
   private val (pathKey, stateKey) = {
     val random = new SecureRandom
@@ -61,7 +64,10 @@ object FileDictionary {
 
   def get(id: String): Option[FileDictionary] = kept.synchronized(Option(kept.get(id)))
 
-  /** Keeps the one that an answer holds, and of the others those used last: each refresh makes a new one. */
+  /**
+   * Adds the dictionary of an answer, and evicts the least recently used ones above the memory bound.
+   * Each refresh makes a new dictionary.
+   */
   def add(id: String, answer: JsonNode): FileDictionary = {
     val made = read(answer)
     kept.synchronized {
@@ -84,7 +90,10 @@ object FileDictionary {
     ByteBuffer.allocate(4 * java.lang.Long.BYTES)
       .putLong(path.high).putLong(path.low).putLong(state.length).putLong(state.modified).array)
 
-  /** Paths are hashed as they are unpacked: all of them together take more than the driver may have. */
+  /**
+   * Paths are hashed one by one as they are unpacked, because all paths together may not fit into the
+   * driver's memory.
+   */
   def read(answer: JsonNode): FileDictionary = {
     val files = answer.get("files").asInt
     val (rows, texts) = (stream(answer, "rows"), stream(answer, "paths"))

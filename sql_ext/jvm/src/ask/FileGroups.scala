@@ -11,14 +11,14 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDi
 import org.apache.spark.sql.sieve.formats.Locations
 
 /**
- * The files of a listing that an index knows as they are now, by their numbers, each with the group of
- * partitions of which a query wants the first rows. Without groups all are of one.
+ * The group of each listed file that an index knows in its current state. A group is a set of
+ * partitions from which a query needs the first rows. Without groups, all files are in one group.
  */
 object FileGroups {
   private val absent = -1
   private val twice = -2
 
-  /** For each file in the order of its number its group, as the front end reads it. */
+  /** The group of each file, in the order of file numbers, encoded for the front end. */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
       relation: HadoopFsRelation, first: FirstRows): String = {
@@ -31,13 +31,13 @@ object FileGroups {
         location <- locations.of(directory.values, file)
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       }
-        // A file that is listed twice gives its rows to both groups, and is counted in neither.
+        // A file that is listed twice gives its rows to both groups, and counts in neither.
         groups(of.number) = if (groups(of.number) == absent) group else twice
     }
     encoded(groups.map(group => if (group == twice) absent else group))
   }
 
-  /** Values that Spark takes for equal may be of several groups, which only keeps more files. */
+  /** Values that Spark takes for equal may be in several groups, which only keeps more files. */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>
       val k = relation.partitionSchema.fieldIndex(column.name)

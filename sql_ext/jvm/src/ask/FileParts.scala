@@ -6,22 +6,22 @@ import org.apache.spark.sql.sieve.base.Unpack
 import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
- * The files of an answer of which some ranges are read: where they are cut, and which ranges are skipped.
- * The driver learns cuts only from answers (decision 8).
+ * The files of an answer of which a scan reads some ranges: their cuts, and their skipped ranges. The
+ * driver learns cuts only from answers; see decision record 50.
  *
- * @param numbers of the files, ascending
- * @param ends    how many ranges the files have up to each
- * @param cuts    the offsets at which they are cut, one less than ranges of each
+ * @param numbers the files' numbers, ascending
+ * @param ends    the cumulative number of ranges up to each file
+ * @param cuts    the offsets at which the files are cut, one less than each file has ranges
  */
 final class FileParts private (
     numbers: Array[Int], ends: Array[Int], footers: Array[Long], cuts: Array[Long], skip: BitSet) {
-  /** The ranges of a file to read and those to skip; None if it is read or skipped whole. */
+  /** The ranges of a file to read and to skip; None if the file is read or skipped whole. */
   def of(number: Int, length: Long): Option[(FilePart, Seq[ByteRange])] = {
     val at = Arrays.binarySearch(numbers, number)
     if (at < 0) None
     else {
       val first = if (at == 0) 0 else ends(at - 1)
-      // Each file before has a cut less than ranges.
+      // Each earlier file has one cut less than it has ranges.
       val own = cuts.slice(first - at, ends(at) - at - 1)
       val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex
         .partition { case (_, k) => skip.get(first + k) }

@@ -10,12 +10,13 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Catalyst filters as the tree that the front end reads: names for columns, internal values for
- * literals, NOT pushed to the leaves. What has no such form is "unknown": any row may satisfy it.
+ * Translates Catalyst filters to the tree that the front end reads: names for columns, internal values
+ * for literals, NOT pushed to the leaves. An expression without such a form becomes "unknown": any row
+ * may satisfy it.
  */
 class Filters(
     columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String]) {
-  /** A node of the tree, as JSON has it. */
+  /** A node of the tree in its JSON form. */
   type Node = Map[String, Any]
 
   private val mostSolved = Policy.limit("values_solved")
@@ -24,7 +25,7 @@ class Filters(
   def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)))
 
-  /** The path of a bare column of the files as an index has it. */
+  /** The path of a bare column of the files, as an index names the column. */
   def column(e: Expression): Option[Seq[String]] = Column.unapply(e).map { case (path, _) => stored(path) }
 
   def isPartition(e: Expression): Boolean = e match {
@@ -32,10 +33,10 @@ class Filters(
     case _ => false
   }
 
-  /** What a scan wants beside its filters, which are all negatable. */
+  /** The orders whose first rows a scan needs, with its filters, which are all negatable. */
   def orders(first: FirstRows, filters: Seq[Expression]): Seq[Node] = first.orders.map { order =>
     val path = Column.unapply(order.child).get._1
-    /** Whether a filter says no more than that the column, or what holds it, is not NULL. */
+    /** Whether a filter only says that a column, or a struct that contains the column, is not NULL. */
     def isPresence(e: Expression) = e match {
       case IsNotNull(Column(of, _)) => path.startsWith(of)
       case _ => false
@@ -54,15 +55,15 @@ class Filters(
       "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
   }
 
-  /** The columns in a filter; of a field of a struct its own path, not that of the struct. */
+  /** The columns in a filter; a field of a struct counts with its own path, not the struct's. */
   private def paths(e: Expression): Seq[Seq[String]] = e match {
     case Column(path, _) => Seq(path)
     case _ => e.children.flatMap(paths)
   }
 
   /**
-   * Whether each row satisfies a filter, or its negation, or has NULL in one of the filter's columns.
-   * A function may be NULL, or fail, for other reasons.
+   * Whether each row satisfies a filter, satisfies its negation, or has NULL in one of the filter's
+   * columns. A function may be NULL, or fail, for other reasons.
    */
   def isNegatable(e: Expression): Boolean = e match {
     case Not(child) => isNegatable(child)
@@ -99,7 +100,8 @@ class Filters(
     case StartsWith(Column(path, StringType), Literal(v: UTF8String, StringType)) if !negated =>
       leaf("starts with", path) + ("value" -> base64(v.getBytes))
     case Like(Column(path, StringType), Literal(v: UTF8String, StringType), escape) if !negated =>
-      // LIKE compares characters, and bytes that are no UTF-8 all read as the replacement character.
+      // LIKE compares characters, and every sequence of bytes that is not UTF-8 reads as the
+      // replacement character.
       val fixed = v.toString.takeWhile(c => c != '%' && c != '_' && c != escape && c != '\uFFFD')
       if (fixed.isEmpty) unknown(e)
       else leaf("starts with", path) + ("value" -> base64(fixed.getBytes("UTF-8")))
@@ -107,7 +109,7 @@ class Filters(
     case _ => unknown(e)
   }
 
-  /** What a chain of one connective, however long, holds together, in order. */
+  /** The operands of a chain of one connective, however long, in order. */
   private def operands(e: Expression)(
       split: PartialFunction[Expression, (Expression, Expression)]): Seq[Expression] = {
     val found = Seq.newBuilder[Expression]
@@ -157,14 +159,15 @@ class Filters(
       e: Expression, path: Seq[String], t: DataType, values: Seq[Any], negated: Boolean): Node = {
     val present = values.filter(_ != null)
     if (negated && present.size < values.size) return node("false")
-    // A set tells -0.0 from 0.0, a comparison does not: outside the set may mean the other zero.
+    // A set distinguishes -0.0 from 0.0, but a comparison does not: NOT IN a set with one zero may
+    // include the other zero.
     val counted = if (!negated) present else present.filterNot(v => v == 0.0 || v == 0.0f)
     val made = counted.map(value(_, t))
     if (made.contains(None)) unknown(e)
     else leaf(if (negated) "not in" else "in", path) + ("values" -> made.flatten)
   }
 
-  /** A bare column of the table, or a leaf of its structs, with its type; by expression id. */
+  /** A bare column of the table, or a leaf of its structs, with its type; found by expression id. */
   private object Column {
     def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
       case a: AttributeReference => columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
@@ -181,7 +184,8 @@ class Filters(
 
   private def constant(e: Expression): Option[Literal] = e match {
     case l: Literal => Some(l)
-    // What fails here may never be evaluated in the query, or fails it in its own words.
+    // An expression that fails here may never be evaluated in the query, or the query fails with
+    // Spark's own error.
     case _ if e.foldable && e.deterministic => Try(Literal(e.eval(), e.dataType)).toOption
     case _ => None
   }
@@ -220,7 +224,10 @@ class Filters(
 }
 
 object Filters {
-  /** A filter that Spark has found to have no use: the keys would have to be computed for it alone. */
+  /**
+   * Whether Spark has found a run-time filter useless: its keys would have to be computed only for this
+   * filter.
+   */
   def isUnused(filter: Expression): Boolean =
     filter == DynamicPruningExpression(Literal.TrueLiteral)
 
@@ -229,9 +236,10 @@ object Filters {
     TableFormat.of(relation).stored(relation))
 
   /**
-   * Those that can be decided for a row alone: without what only a running query knows (a subquery's
-   * result, a join's keys) and what another evaluation may answer otherwise. Spark lists files with
-   * no others; what else lists may not know that.
+   * The filters that a row alone decides. Excluded are filters with values that only a running query
+   * knows (a subquery's result, a join's keys), and filters that another evaluation may decide
+   * differently. Spark lists files only by filters of this kind, and other listings may not handle
+   * others.
    */
   def evaluable(filters: Seq[Expression]): Seq[Expression] =
     FirstRows.without(filters).filterNot(isUnused).map {

@@ -7,14 +7,15 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.types.{BooleanType, DataType}
 
 /**
- * What a query wants of a scan beside its filters: the first rows in some orders. It stands among the
- * scan's data filters, and so is part of what makes scans equal: exchanges are shared by scans with the
- * same bounds alone. No row is asked for it; only an index's own listing sees it.
+ * The first rows in some orders that a query needs of a scan, in addition to its filters. The
+ * expression is one of the scan's data filters, and so is part of the equality of scans: Spark shares
+ * exchanges only between scans with the same bounds. Spark evaluates the expression for no row; only an
+ * index's own listing uses it.
  *
- * @param orders     columns of the relation; a row is wanted if it is among the first in any of them
- * @param rows       how many rows are wanted in each order
- * @param isOfValues whether the least values are wanted, which no NULL is, and not their rows: MIN and MAX
- * @param groups     partition columns: so many rows are wanted of each group of their values
+ * @param orders     columns of the relation; a row is needed if it is among the first in any order
+ * @param rows       the number of rows needed in each order
+ * @param isOfValues whether MIN or MAX needs the least values, not their rows; no NULL is among them
+ * @param groups     partition columns; each group of their values needs `rows` rows
  */
 case class FirstRows(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups: Seq[Expression])
     extends Expression with Unevaluable {
@@ -26,7 +27,7 @@ case class FirstRows(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, gr
     copy(orders = first.collect { case order: SortOrder => order }, groups = second)
   }
 
-  /** As the query says it. */
+  /** The text of the expression, as in the query. */
   override def sql: String =
     if (isOfValues) orders.map { o =>
       s"${if (o.direction == Descending) "MAX" else "MIN"}(${o.child.sql})"
@@ -40,7 +41,10 @@ object FirstRows {
 
   def without(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[FirstRows])
 
-  /** Whether readers may leave out rows that files hold, by an option or by what the session says now. */
+  /**
+   * Whether readers may leave out rows of files, by an option of the relation or a current setting of
+   * the session.
+   */
   def mayBeMissing(relation: HadoopFsRelation): Boolean = {
     val options = new FileSourceOptions(CaseInsensitiveMap(relation.options))
     options.ignoreCorruptFiles || options.ignoreMissingFiles

@@ -8,7 +8,10 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Policy, Settings, SieveExc
 /** A request, and the front end that it was sent to. */
 final case class Sent(process: FrontendProcess, request: Request)
 
-/** How threads of the driver ask the front end. How long each waits is `patience`, in one place. */
+/**
+ * The calls by which the driver's threads send requests to the front end. The method `patience` alone
+ * decides how long each call waits.
+ */
 object FrontendClient {
   /** Runs a statement or function to its end; an interrupt cancels its jobs and is passed on. */
   def ask(session: Compat.Session, kind: String, fields: => Map[String, Any]): JsonNode = {
@@ -16,7 +19,7 @@ object FrontendClient {
     if (kind == "statement") Counters.statements.increment()
     try exchange(identity[JsonNode], patience(session, kind)) {
       val queue = if (runs) RequestQueue.forRuns() else "scan"
-      // Somebody waits for it, so no pause is kept after a front end that failed.
+      // A user waits for the result, so this call starts a failed front end again without a pause.
       send(session, new Request(queue, body(session, kind, fields), session), atOnce = true)
     } catch {
       case e: FrontendDown if e.changing =>
@@ -32,15 +35,18 @@ object FrontendClient {
   private def down(why: String) = new SieveException(
     "SIEVE_FRONT_END_DOWN", s"$why. Nothing was changed: run the statement again", state = "08006")
 
-  /** Asks for a scan that has other things to do first; None where the question would have to wait. */
+  /**
+   * Sends a request early for a scan that has other work first; None if the request would have to wait
+   * in the queue.
+   */
   def prefetch(session: Compat.Session, body: String): Option[Sent] =
     FrontendProcess.running.filter(_.queue.scansWaiting < Policy.limit("prefetches_waiting")).map { process =>
       Sent(process, put(process, new Request("scan", body, session)))
     }
 
   /**
-   * Asks on behalf of a scan. The answer is made of the reply even when it comes too late to be waited
-   * for; a prefetched question serves if it is the very same.
+   * Sends the request of a scan. The reply is processed even if it comes too late for this scan. A
+   * prefetched request serves if it is equal to this one.
    */
   def prune[A](
       session: Compat.Session, body: String, prefetched: Option[Sent], answer: JsonNode => A): A = {
@@ -53,7 +59,7 @@ object FrontendClient {
     }
   }
 
-  /** The HTML of a page, if a front end runs and has it in time. */
+  /** The HTML of a page, if a front end runs and answers in time. */
   def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
     FrontendProcess.running.flatMap { process =>
       val request = put(process, new Request("page", body(session, "page", fields), session))
@@ -65,11 +71,14 @@ object FrontendClient {
       }
     }
 
-  /** Reports what has happened to a table, and waits until the front end has dealt with it. */
+  /** Reports a change of a table, and waits until the front end has processed the change. */
   def tell(session: Compat.Session, fields: Map[String, Any]): Unit =
     exchange(identity[JsonNode], patience(session, "event"))(send(session, event("statement", session, fields)))
 
-  /** The same for long work; `done` gets the answer. Returns what tells whether the work has begun. */
+  /**
+   * Reports a change that needs long work; `done` gets the answer. Returns a function that says whether
+   * the work has begun.
+   */
   def post(
       session: Compat.Session, fields: Map[String, Any], done: Try[JsonNode] => Unit): () => Boolean = {
     val request = send(session, event("background", session, fields)).request
@@ -77,7 +86,7 @@ object FrontendClient {
     () => request.begun || request.answer.isDone
   }
 
-  /** Has the front end save the record of scans, and waits for it. */
+  /** Makes the front end save the record of scans, and waits for it. */
   def saveHistory(session: Compat.Session): Unit = exchange(identity[JsonNode], patience(session, "history")) {
     send(session, new Request("statement", body(session, "history", Map.empty), session), atOnce = true)
   }
@@ -85,11 +94,14 @@ object FrontendClient {
   private def event(queue: String, session: Compat.Session, fields: Map[String, Any]) =
     new Request(queue, body(session, "event", fields), session)
 
-  /** The wire form of a request: its kind, its fields, and what the session has set of Sieve. */
+  /** The wire form of a request: its kind, its fields, and the session's Sieve settings. */
   def body(session: Compat.Session, kind: String, fields: Map[String, Any]): String =
     Json.write(fields ++ Map("kind" -> kind, "settings" -> Settings.of(session)))
 
-  /** Milliseconds that a question waits for its answer: a scan's deadline is longer after a start. */
+  /**
+   * Milliseconds that a request waits for its answer; a scan waits longer after a start of the front
+   * end.
+   */
   private def patience(session: Compat.Session, kind: String)(process: FrontendProcess): Long = kind match {
     case "parse" => Settings.startMillis(session)
     case "prune" =>
@@ -101,7 +113,10 @@ object FrontendClient {
     case _ => Long.MaxValue
   }
 
-  /** Sends and waits; a request that a dying front end had not seen yet goes to the next one, once. */
+  /**
+   * Sends a request and waits. If a dying front end had not begun the request, sends it once more to
+   * the next front end.
+   */
   private def exchange[A](use: JsonNode => A, patience: FrontendProcess => Long)(sending: => Sent): A = {
     def once(): A = {
       val Sent(process, request) = sending
@@ -120,7 +135,7 @@ object FrontendClient {
     if (!process.queue.withdraw(request) && !request.isScan) {
       request.cancelled = true
       request.session.sparkContext.cancelJobsWithTag(request.tag)
-      // The statement cleans up after itself; give it the time to, then tell the caller.
+      // The statement cleans up after itself. Wait for the clean-up, then report to the caller.
       try request.answer.get(Policy.limit("cancel_ms"), TimeUnit.MILLISECONDS) catch { case _: Exception => }
     }
 

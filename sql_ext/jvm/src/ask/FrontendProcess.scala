@@ -10,27 +10,34 @@ import org.apache.spark.api.python.PythonUtils
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.sieve.base.{Compat, Policy, Settings}
 
-/** A front end as it runs: its queue carries requests to it, its gateway listens to it alone. */
+/**
+ * A running front end: its queue carries requests to the process, and its gateway serves only this
+ * process.
+ */
 final class FrontendProcess(
     val application: String, val python: String, val process: Process, val gateway: ClientServer,
     val queue: RequestQueue, failures: Int) {
   private val started = System.nanoTime
   @volatile var ready = false
   @volatile var givenUp = false
-  /** Whether scans wait for it to come up: not once others have failed one after another. */
+  /** Whether scans wait until the front end has started: not after several failures in a row. */
   val awaited: Boolean = failures <= 1
-  /** Milliseconds after which nobody can be waiting any more for it to come up. */
+  /** Milliseconds after which no caller still waits for the start of this front end. */
   @volatile var patience: Long = Backoff.millis(Policy.limit("start_ms"), failures, Policy.limit("start_max_ms"))
   def ageMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - started)
 }
 
 /**
- * The Python process that parses SIEVE statements, runs them and answers scans: one a driver, started
- * when first needed, restarted with back-off when it dies, ended with the driver (its standard input
- * closes). Its gateway listens on loopback and wants a token that only this process is given.
+ * The Python process that parses SIEVE statements, runs them and answers scans. A driver has one front
+ * end. It starts when first needed, restarts with back-off when it dies, and ends with the driver,
+ * which closes its standard input. Its gateway listens on loopback and requires a token that only this
+ * process is given.
  */
 object FrontendProcess extends Logging {
-  /** What a front end may call, of the session that starts it and the queue of its requests. */
+  /**
+   * The object whose methods a front end may call, given the session that starts it and the queue of
+   * its requests.
+   */
   @volatile var entryPoint: (Compat.Session, RequestQueue) => AnyRef = _
   private var current: FrontendProcess = _
   private var failures = 0
@@ -48,7 +55,10 @@ object FrontendProcess extends Logging {
   def running: Option[FrontendProcess] =
     synchronized { Option(current).filter(c => c.ready && c.process.isAlive) }
 
-  /** The front end, started unless it runs; throws FrontendDown if it cannot, or may not yet, start. */
+  /**
+   * The front end, which is started unless it runs; throws FrontendDown if it cannot, or may not yet,
+   * start.
+   */
   def ensure(session: Compat.Session, atOnce: Boolean): FrontendProcess = synchronized {
     val application = session.sparkContext.applicationId
     if (current != null && current.application != application) end(current.application)
@@ -61,7 +71,7 @@ object FrontendProcess extends Logging {
     current
   }
 
-  /** An application has ended: so does its front end. */
+  /** Ends the front end of an application that has ended. */
   def end(application: String): Unit = synchronized {
     if (current != null && current.application == application) {
       current.process.destroy()
@@ -77,7 +87,7 @@ object FrontendProcess extends Logging {
     current = null
     stuck.givenUp = true
     failed(0, late)
-    // It may not even end, where the file system that holds its Python hangs.
+    // The process may not end by itself if the file system that holds its Python hangs.
     stuck.process.destroyForcibly()
     stuck.gateway.shutdown()
     stuck.queue.close(new Undelivered(late))
@@ -118,14 +128,16 @@ object FrontendProcess extends Logging {
     thread.start()
   }
 
-  /** On a daemon thread, whose connection threads are daemons too: they must not outlive main. */
+  /**
+   * Listens on a daemon thread, whose connection threads are daemons too: they must not outlive main.
+   */
   private def listen(server: ClientServer): Unit = {
     daemon("sieve-gateway")(server.startServer(false))
     val end = System.nanoTime + TimeUnit.MILLISECONDS.toNanos(Policy.limit("listen_ms"))
     while (server.getJavaServer.getListeningPort <= 0 && System.nanoTime < end) Thread.sleep(5)
   }
 
-  /** Logs what the front end prints, and fails the requests that wait for it when it has ended. */
+  /** Logs the front end's output, and fails the waiting requests when the front end has ended. */
   private def watch(one: FrontendProcess): Unit = {
     var tail = ""
     val lines = new BufferedReader(new InputStreamReader(one.process.getInputStream))
@@ -133,7 +145,7 @@ object FrontendProcess extends Logging {
       if (line.nonEmpty) tail = line
       if (line.startsWith("WARN") || line.startsWith("ERROR")) logWarning(s"sieve: $line")
       else logInfo(s"sieve: $line")
-    } catch { case e: IOException => tail = e.getMessage } // `destroy` closes what is read here
+    } catch { case e: IOException => tail = e.getMessage } // `destroy` closes the stream
     val exit = one.process.waitFor()
     one.gateway.shutdown()
     if (one.ready) one.queue.close(new Undelivered(
@@ -146,7 +158,10 @@ object FrontendProcess extends Logging {
     s"the front end cannot be started with $python ($why); set spark.sieve.python to an " +
       "interpreter that has the package sieve-index"
 
-  /** Notes a failure: scans leave the front end alone for longer the more often it fails in a row. */
+  /**
+   * Records a failure: the pause before scans start a front end again grows with each successive
+   * failure.
+   */
   private def failed(ageMillis: Long, why: String): String = synchronized {
     if (ageMillis > Policy.limit("steady_ms")) failures = 0
     val pause = if (failures == 0) 0L else Backoff.millis(
@@ -157,7 +172,10 @@ object FrontendProcess extends Logging {
     why
   }
 
-  /** The folder above the Python package that carried this jar, if it was installed that way. */
+  /**
+   * The folder above the Python package that contains this jar, if the jar was installed with a
+   * package.
+   */
   private def packageRoot: Option[String] = {
     val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)
     Option(jar.getParentFile).flatMap(d => Option(d.getParentFile))

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.catalog.Entry
 
-/** A scan of an indexed table, as far as a question to the front end depends on it. */
+/** A scan of an indexed table: the properties on which a request to the front end depends. */
 trait IndexedScan {
   def scan: LogicalRelation
   def relation: HadoopFsRelation
@@ -14,6 +14,6 @@ trait IndexedScan {
   def entry: Entry
   /** The session that runs the query; the relation may have been made by another one. */
   def executing: Compat.Session
-  /** What was asked ahead, once: a later listing is of another time. */
+  /** The prefetched request, returned once: a later listing is of a later time. */
   def takePrefetched(): Option[Prefetch]
 }

@@ -8,23 +8,24 @@ import org.apache.spark.sql.sieve.base.Policy
 import org.apache.spark.sql.types._
 
 /**
- * A function of one argument, all else in it constant, with the part of the argument's type on which
- * it never decreases. Outside of `low` to `high` (ordinals, both included) it may wrap or fail.
+ * A function of one argument, with all other operands constant, and the part of the argument's type on
+ * which the function never decreases. Outside `low` to `high` (ordinals, both included) the function
+ * may wrap or fail.
  *
- * @param slack how far around an argument smaller arguments may have greater results
+ * @param slack the distance within which a smaller argument may have a greater result
  */
 final case class MonotoneFunction(
     argument: Expression, low: BigInt, high: BigInt, slack: BigInt => BigInt = _ => 0)
 
 object MonotoneFunction {
   private val microsPerDay = BigInt(MICROS_PER_DAY)
-  // What truncation may take off, in any zone, is less.
+  // Truncation takes off less than this, in any time zone.
   private val marginDays = BigInt(Policy.limit("truncation_days"))
 
-  /** None for an expression that may fall, or whose argument has no ordinals. */
+  /** None for an expression that may decrease, or whose argument has no ordinals. */
   def of(e: Expression): Option[MonotoneFunction] = e match {
     case c: Cast if rises(c.child.dataType, c.dataType) => (c.child.dataType, c.dataType) match {
-      // An int has days that a long of microseconds has not.
+      // An INT has days beyond the range of a LONG of microseconds.
       case (DateType, _) =>
         val most = Long.MaxValue / microsPerDay - marginDays
         Some(MonotoneFunction(c.child, -most, most))
@@ -54,19 +55,22 @@ object MonotoneFunction {
     case _ => false
   }
 
-  /** Everywhere but near the ends of the argument's type. */
+  /** A function that is monotone except near the ends of the argument's type. */
   private def within(
       argument: Expression, margin: BigInt, slack: BigInt => BigInt = _ => 0): Option[MonotoneFunction] =
     Ordinals.of(argument.dataType)
       .map(o => MonotoneFunction(argument, o.low + margin, o.high - margin, slack))
 
-  /** Dates that `days` more do not carry past the end of an int, where Spark lets them wrap. */
+  /**
+   * The dates to which `days` can be added without passing the end of an INT, where Spark lets dates
+   * wrap.
+   */
   private def moved(date: Expression, days: BigInt): Option[MonotoneFunction] = Ordinals.of(date.dataType)
     .map(o => MonotoneFunction(date, o.low.max(o.low - days), o.high.min(o.high - days)))
 
   /**
-   * Where clocks are set back, local time runs twice through the same stretch, so that a function of
-   * local time falls once: within two days of it, by the stretch's length in microseconds.
+   * When clocks are set back, local time repeats a stretch, so a function of local time decreases once:
+   * within two days, by the length of the stretch in microseconds.
    */
   private def overlap(e: TimeZoneAwareExpression, micros: BigInt): BigInt = {
     val at = Instant.ofEpochSecond((micros / MICROS_PER_SECOND).toLong)

@@ -7,30 +7,34 @@ import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types._
 
 /**
- * Turns `f(column) op literal`, f a chain of monotone functions, into ranges of the column: each
- * function is Spark's own expression, evaluated by Spark, and bisection over the part on which it is
- * monotone finds the bounds on its argument. What lies outside of that part is in the ranges, too.
+ * Turns `f(column) op literal`, where f is a chain of monotone functions, into ranges of the column.
+ * Each function is Spark's own expression, evaluated by Spark. Bisection over the part on which the
+ * function is monotone finds the bounds on its argument. The ranges also contain all values outside
+ * this part.
  *
  * @param column the type of an expression that is a bare column, None for any other
  */
 class MonotoneSolver(column: Expression => Option[DataType]) {
-  /** Ordinals, both included. */
+  /** A range of ordinals, both ends included. */
   private type Range = (BigInt, BigInt)
   /** The column, and ranges of its values: least and greatest, both included, None for unbounded. */
   private type Solution = (Expression, Seq[(Option[Any], Option[Any])])
 
-  /** The ranges hold every value for which the comparison is TRUE. None: not solvable. */
+  /**
+   * Ranges that contain every value for which the comparison is TRUE, or None if it is not solvable.
+   */
   def solve(f: Expression, op: String, v: Any): Option[Solution] = for {
     function <- MonotoneFunction.of(f)
-    // Where something cannot be evaluated, nothing is known.
+    // If an evaluation fails, nothing is known.
     ranges <- Try(compared(f, function, op, v)).toOption.flatten
     solved <- invert(function.argument, ranges)
   } yield solved
 
-  /** The column's values for which `e`, a chain of monotone functions of it, is in some of `ranges`. */
+  /** The column's values for which `e`, a chain of monotone functions, is in one of the `ranges`. */
   private def invert(e: Expression, ranges: Seq[Range]): Option[Solution] =
     if (column(e).isDefined) Ordinals.of(e.dataType).map { all =>
-      // A bound at the end of a type says nothing of values beyond it, as decimals may have.
+      // A bound at the end of a type does not bound values beyond the type, such as decimals of more
+      // digits.
       (e, ranges.map { case (from, to) =>
         (Some(from).filter(_ > all.low).map(all.value), Some(to).filter(_ < all.high).map(all.value))
       })
@@ -40,7 +44,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
       solved <- invert(function.argument, below)
     } yield solved
 
-  /** Arguments for which a comparison of the function with a constant is TRUE. */
+  /** The arguments for which a comparison of the function with a constant is TRUE. */
   private def compared(f: Expression, function: MonotoneFunction, op: String, v: Any): Option[Seq[Range]] = {
     val least = start(f, function, v, orEqual = true)
     val above = start(f, function, v, orEqual = false)
@@ -55,7 +59,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     range.map { case (from, to) => widened(function, from, to).toSeq ++ outside(function) }
   }
 
-  /** Arguments for which the function's result is in a range of its type. */
+  /** The arguments for which the function's result is in a range of its type. */
   private def between(f: Expression, function: MonotoneFunction, range: Range): Option[Range] =
     Ordinals.of(f.dataType).flatMap { results =>
       val from = start(f, function, results.value(range._1), orEqual = true)
@@ -65,7 +69,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
         if (range._2 == results.high) function.high else after - 1)
     }
 
-  /** The first argument whose result is above `v`, or equal to it; `high + 1` where there is none. */
+  /** The first argument whose result is above `v`, or equal to `v`; `high + 1` if there is none. */
   private def start(f: Expression, function: MonotoneFunction, v: Any, orEqual: Boolean): BigInt = {
     val argument = function.argument
     val bound = f.mapChildren { c =>
@@ -82,10 +86,11 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     low
   }
 
-  /** A range that gives way at either end if the function falls there for a while; None: empty. */
+  /** A range, widened at each end where the function may decrease for a while; None if it is empty. */
   private def widened(function: MonotoneFunction, from: BigInt, to: BigInt): Option[Range] = {
     def clamp(at: BigInt): BigInt = at.max(function.low).min(function.high)
-    // At its ends it holds what lies beyond, such as a decimal of more digits than its type has.
+    // A range that reaches an end of the type contains all values beyond this end, such as decimals of
+    // more digits.
     val low = clamp(from - function.slack(clamp(from)))
     val high = clamp(to + function.slack(clamp(to + 1)))
     if (low <= high) Some((low, high)) else None

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types._
 final case class Ordinals(low: BigInt, high: BigInt, value: BigInt => Any)
 
 object Ordinals {
-  /** None for types whose values are not numbered. */
+  /** The ordinals of a type, or None for a type whose values are not numbered. */
   def of(t: DataType): Option[Ordinals] = t match {
     case ByteType => Some(Ordinals(Byte.MinValue.toInt, Byte.MaxValue.toInt, _.toByte))
     case ShortType => Some(Ordinals(Short.MinValue.toInt, Short.MaxValue.toInt, _.toShort))
@@ -16,7 +16,7 @@ object Ordinals {
       val most = BigInt(10).pow(d.precision) - 1
       Some(Ordinals(-most, most, x => Decimal(new java.math.BigDecimal(x.bigInteger, d.scale), d.precision, d.scale)))
     case FloatType =>
-      // Ordered images of the finite floats and the infinities.
+      // The finite floats and the infinities, mapped to integers in their order.
       def float(i: Int): Float = java.lang.Float.intBitsToFloat(if (i >= 0) i else i ^ Int.MaxValue)
       val top = java.lang.Float.floatToRawIntBits(Float.PositiveInfinity)
       Some(Ordinals(-top - 1, top, x => float(x.toInt)))

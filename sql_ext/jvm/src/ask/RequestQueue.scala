@@ -8,24 +8,24 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.sieve.base.{Compat, Json, Policy, SieveException}
 
 /**
- * The front end cannot be reached, or went away while it worked on a request; `changing` if it may have
- * changed what others see.
+ * The front end cannot be reached, or ended during a request; `changing` if it may have changed what
+ * other sessions see.
  */
 class FrontendDown(message: String, val changing: Boolean = false) extends RuntimeException(message)
 
-/** The front end went away before it had begun with the request: the next one may be given it. */
+/** The front end ended before it began the request, so the request may go to the next front end. */
 class Undelivered(message: String) extends FrontendDown(message)
 
-/** A question, the session that asks it, and a future for its answer. */
+/** A request, the session that sends it, and a future for its answer. */
 final class Request(val queue: String, val body: String, val session: Compat.Session) {
   val id: Long = Request.ids.incrementAndGet
   val tag: String = s"sieve-$id"
   val answer = new CompletableFuture[JsonNode]
   val locals: Properties = session.sparkContext.getLocalProperties.clone.asInstanceOf[Properties]
   @volatile var cancelled = false
-  /** Whether the front end may have changed something for it. */
+  /** Whether the front end may have changed something for this request. */
   @volatile var begun = false
-  /** Whether it may have changed what others see. */
+  /** Whether the front end may have changed what other sessions see. */
   @volatile var changing = false
   def isScan: Boolean = queue == "scan"
 }
@@ -38,9 +38,9 @@ object RequestQueue {
   private val queueOfThread = new ThreadLocal[String]
 
   /**
-   * The queue for what a thread asks to be run. Threads of the front end ask, too, when a query that they
-   * plan calls a function: if all threads of one queue waited for one of their own, none would ever
-   * be free. Those that answer such a question ask none.
+   * The queue for a request that runs a statement or function. Threads of the front end send requests
+   * too, if a query that they plan calls a function. If all threads of one queue waited for a request
+   * in the same queue, none would ever be free. Threads that answer such a request send none.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
@@ -50,38 +50,39 @@ object RequestQueue {
 }
 
 /**
- * Requests to one front end and its answers. The front end opens no port: its threads call `take` on the
- * authenticated gateway and wait there. Scans, statements, functions in queries that these plan, and
- * background work have a queue each, so that none holds up another.
+ * Requests to one front end, and its answers. The front end opens no port: its threads call `take` on
+ * the authenticated gateway and wait there. There are separate queues for scans, statements, functions
+ * in queries that statements plan, and background work, so that no kind of work delays another.
  */
 final class RequestQueue {
-  // Past 8 KB the gateway's reply waits 43 ms in the socket, so longer texts go in pieces.
+  // The gateway delays a reply of more than 8 KB in the socket by 43 ms, so longer texts are sent in
+  // pieces.
   private val pieceLength = Policy.limit("piece_characters").toInt
   private val pool = "spark.scheduler.pool"
   private val waiting = Policy.texts("/queues").map(_ -> new LinkedBlockingQueue[Request]).toMap
   private val taken = new ConcurrentHashMap[Long, Request]
   @volatile private var ended: Option[FrontendDown] = None
 
-  // -- for those who ask ----------------------------------------------------------------------
+  // -- for senders of requests ---------------------------------------------------------------------
 
   def put(request: Request): Unit = {
     waiting(request.queue).put(request)
     ended.foreach(failWaiting)
   }
 
-  /** Scans that no thread of the front end has taken yet. */
+  /** The number of scans that no thread of the front end has taken yet. */
   def scansWaiting: Int = waiting("scan").size
 
-  /** Takes a request back; false if the front end has it already. */
+  /** Withdraws a request; false if the front end has already taken it. */
   def withdraw(request: Request): Boolean = waiting(request.queue).remove(request)
 
-  /** The front end is gone: all requests fail at once, with `end` where it had not begun. */
+  /** The front end has ended: all requests fail at once, those that it had not begun with `end`. */
   def close(end: FrontendDown): Unit = {
     ended = Some(end)
     failWaiting(end)
     taken.keySet.forEach { id =>
       Option(taken.remove(id)).foreach { request =>
-        // Nobody is left to make use of what its jobs find.
+        // No caller is left to use the results of the request's jobs.
         val context = request.session.sparkContext
         if (request.begun && !context.isStopped) context.cancelJobsWithTag(request.tag)
         request.answer.completeExceptionally(
@@ -103,14 +104,14 @@ final class RequestQueue {
     if (request == null) ""
     else {
       taken.put(request.id, request)
-      // The end may have come between the two lines above, and passed this request by.
+      // The front end may have ended between the two lines above, and missed this request.
       ended.foreach(end => if (taken.remove(request.id) != null) request.answer.completeExceptionally(end))
-      // The front end works on this very thread: it takes over what the asking thread had set.
+      // The front end works on this thread, which takes over the properties of the sender's thread.
       val context = request.session.sparkContext
       context.setLocalProperties(request.locals)
       if (!request.isScan) {
         context.addJobTag(request.tag)
-        // Where the scheduler is fair, queries need not wait until a build has read its last file.
+        // With a fair scheduler, queries need not wait until a build has read its last file.
         if (context.getLocalProperty(pool) == null) context.setLocalProperty(pool, "sieve")
       }
       SparkSession.setActiveSession(request.session)
@@ -124,7 +125,7 @@ final class RequestQueue {
   private def piece(request: Request, k: Int): String =
     request.body.substring(k * pieceLength, math.min((k + 1) * pieceLength, request.body.length))
 
-  /** The session of the user who asked; nothing can be changed without it. */
+  /** The session of the user who sent the request; nothing can be changed without it. */
   def session(id: Long): Compat.Session = {
     val request = taken.get(id)
     if (!request.isScan) request.begun = true

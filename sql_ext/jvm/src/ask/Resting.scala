@@ -6,26 +6,29 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory
 import org.apache.spark.sql.sieve.base.{LruMap, Policy, Reason, Settings}
 
 /**
- * Stop-loss: scans that do not ask, since scans alike skipped nothing. An answer says how many of the
- * next ones need not ask; here they are counted. Scans are alike if table, indexes and the form of
- * their filters are the same, whatever the constants.
+ * Stop-loss: scans skip their request after similar scans skipped no file. An answer says how many of
+ * the next similar scans need no request; this object counts them. Scans are similar if they have the
+ * same table, indexes and form of filters, whatever the constants.
  */
 object Resting {
-  /** Scans alike: how many asked in vain since the last that skipped something, and how many may rest now. */
+  /**
+   * Similar scans: the useless requests since the last scan that skipped a file, and the scans that
+   * still need no request.
+   */
   private final class Rest { var vain, left = 0; var used: Seq[String] = Nil }
   private type Form = (TableIdentifier, Map[String, String], Int)
 
   private val rests = new LruMap[Form, Rest](Policy.limit("resting_forms"))
 
-  /** How many scans alike, in a row, have asked in vain. */
+  /** The number of successive useless requests of similar scans. */
   def vain(index: IndexedScan, filters: Seq[Expression]): Int =
     synchronized(Option(rests.get(form(index, filters))).fold(0)(_.vain))
 
-  /** Whether a scan that is planned now will not ask. */
+  /** Whether a scan that is planned now will send no request. */
   def rests(index: IndexedScan, filters: Seq[Expression]): Boolean =
     !mustAsk(index) && synchronized(Option(rests.get(form(index, filters))).exists(_.left > 0))
 
-  /** What becomes of a listing that does not ask; None for one that has to. */
+  /** The result for a listing that sends no request; None if the listing must send a request. */
   def taken(index: IndexedScan, listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Pruned] =
     if (mustAsk(index)) None
     else synchronized(Option(rests.get(form(index, filters))).filter(_.left > 0).map { rest =>
@@ -33,7 +36,10 @@ object Resting {
       Pruned.nothing(listed, Reason.Idle).copy(used = rest.used)
     })
 
-  /** Notes what came of asking; nothing is learnt where nothing was answered, or there was nothing to skip. */
+  /**
+   * Records the result of a request. A listing of one file, and an answer without a count, teach
+   * nothing.
+   */
   def note(
       index: IndexedScan, listed: Seq[PartitionDirectory], filters: Seq[Expression], pruned: Pruned): Unit =
     pruned.rest.filter(_ => Pruned.files(listed) > 1).foreach { scans =>
@@ -49,7 +55,7 @@ object Resting {
       }
     }
 
-  /** An index has changed: all scans ask again. */
+  /** Makes all scans send requests again after an index has changed. */
   def wake(): Unit = synchronized(rests.clear())
 
   private def mustAsk(index: IndexedScan): Boolean = {
@@ -62,7 +68,7 @@ object Resting {
       case a: Attribute => a.name
       case _: Literal => "?"
       case field: GetStructField => field.ordinal.toString
-      // With its rows, of which fewer may have a bound.
+      // The text includes the number of rows, since a bound may exist for fewer rows only.
       case first: FirstRows => first.sql
       case e => e.prettyName
     })
