@@ -3,7 +3,9 @@ package org.apache.spark.sql.sieve.base
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
 
-/** JSON as the wire and the jar's resources have it; maps, sequences and options of Scala become its values. */
+/**
+ * JSON of the wire and of the jar's resources; Scala's maps, sequences and options become JSON values.
+ */
 object Json {
   private val mapper = new ObjectMapper().registerModule(DefaultScalaModule)
 

@@ -1,8 +1,8 @@
 package org.apache.spark.sql.sieve.base
 
 /**
- * Small numbers, each in as few bits as what the greatest has more than the least; equal numbers take
- * none. A word holds whole numbers only.
+ * Small numbers, each in the bits that the difference of the greatest and the least number needs; equal
+ * numbers need no bits. No number spans two words.
  */
 final class PackedInts private (least: Int, bits: Int, words: Array[Long]) {
   def bytes: Long = words.length.toLong * java.lang.Long.BYTES
@@ -16,7 +16,7 @@ final class PackedInts private (least: Int, bits: Int, words: Array[Long]) {
 }
 
 object PackedInts {
-  /** @param values from 0 */
+  /** @param values the numbers, none negative */
   def of(values: Array[Int]): PackedInts = {
     val least = if (values.isEmpty) 0 else values.min
     val most = if (values.isEmpty) 0 else values.max

@@ -3,7 +3,10 @@ package org.apache.spark.sql.sieve.base
 import com.fasterxml.jackson.databind.JsonNode
 import scala.jdk.CollectionConverters._
 
-/** Why a scan read files that an index might have skipped: the closed list, in the order of its counters. */
+/**
+ * Why a scan read files that an index might have skipped: the closed list, in the order of its
+ * counters.
+ */
 object Reason extends Enumeration {
   type Reason = Value
   val NoIndex = Value("no-index")
@@ -32,17 +35,21 @@ object Reason extends Enumeration {
   val FrontEndDown = Value("front-end-down")
   val Error = Value("error")
 
-  /** Something is wrong with an index: logged, and an error under `spark.sieve.strict`. */
+  /**
+   * Reasons that mean that an index is broken: they are logged, and an error under
+   * `spark.sieve.strict`.
+   */
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /**
-   * Nothing for `spark.sieve.require` to object to: no index was asked, REFRESH has yet to see a file, the
-   * scan cannot read parts of files, the first rows in an order may lie anywhere, or there are many keys.
+   * Reasons that `spark.sieve.require` accepts: no request was sent, a file is new since the last
+   * REFRESH, the scan cannot read parts of files, the first rows in an order may lie anywhere, or a
+   * join has many keys.
    */
   val expected: Set[Reason] = Set(
     NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, WholeFile, KeysTooMany)
 
-  /** The counts by reason of an answer of the front end; fails for a reason that is not on the list. */
+  /** The counts by reason in an answer of the front end; fails for an unknown reason. */
   def counts(answer: JsonNode): Map[Reason, Long] = Option(answer).toSeq
     .flatMap(node => node.fieldNames.asScala.map(name => withName(name) -> node.get(name).asLong)).toMap
 

@@ -4,7 +4,9 @@ import org.apache.spark.QueryContext
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
 
-/** A failure of Sieve's own, raised as Spark raises its own: clients see class, text and SQLSTATE. */
+/**
+ * An error of Sieve, raised as Spark raises its own errors: clients see condition, text and SQLSTATE.
+ */
 class SieveException(
     val condition: String, text: String, cause: Option[Throwable] = None, state: String)
     extends AnalysisException(
@@ -12,6 +14,8 @@ class SieveException(
       Array.empty[QueryContext]) {
   override def getSqlState: String = state
 
-  /** Of an error with a position PySpark asks for the template of its condition, which Spark lacks. */
+  /**
+   * For an error with a position, PySpark looks up its condition's template, which Spark does not have.
+   */
   override def withPosition(origin: Origin): AnalysisException = this
 }

@@ -3,12 +3,12 @@ package org.apache.spark.sql.sieve.base
 import java.lang.Long.rotateLeft
 import java.nio.{ByteBuffer, ByteOrder}
 
-/** 128 bits of a hash. */
+/** The 128 bits of a hash. */
 final case class Hash(high: Long, low: Long)
 
 /**
- * SipHash-2-4 with 128 bits, by Aumasson and Bernstein: under a secret that he does not know nobody can
- * make two texts of one hash.
+ * SipHash-2-4 with 128 bits, by Aumasson and Bernstein: without the secret key, nobody can make two
+ * texts with the same hash.
  */
 final class SipHash(key: Hash) {
   private var v0 = key.low ^ 0x736f6d6570736575L

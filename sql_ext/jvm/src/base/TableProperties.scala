@@ -1,7 +1,7 @@
 package org.apache.spark.sql.sieve.base
 
-/** The properties by which a table carries its indexes. */
+/** The table properties that register a table's indexes. */
 object TableProperties {
-  /** Each index that is registered: this and its name. */
+  /** The prefix of the property that registers an index; the index's name follows. */
   val registrations = "sieve.index."
 }

@@ -7,7 +7,7 @@ import java.util.Base64
 import com.fasterxml.jackson.databind.JsonNode
 import com.github.luben.zstd.ZstdInputStream
 
-/** Bytes of an answer, which the front end has compressed and written as text. */
+/** Decodes bytes of an answer, which the front end has compressed and encoded as text. */
 object Unpack {
   def stream(node: JsonNode): InputStream =
     new ZstdInputStream(new ByteArrayInputStream(Base64.getDecoder.decode(node.asText)))
