@@ -9,11 +9,14 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.CreateTableLikeCommand
 import org.apache.spark.sql.sieve.base.{Compat, Policy, TableProperties}
 
-/** The properties in which a table declares the indexes that it is to have. */
+/** The properties in which a table declares its indexes. */
 object DeclaredIndexes {
   val keys: Set[String] = Policy.texts("/declaring_properties").toSet
 
-  /** With other properties that begin as they do: the front end reports that these mean nothing. */
+  /**
+   * The result includes unknown properties of this prefix: the front end reports that they have no
+   * effect.
+   */
   def by(table: CatalogTable): Map[String, String] = table.properties.filter { case (key, _) =>
     val name = key.toLowerCase(Locale.ROOT)
     name.startsWith("sieve.") && !name.startsWith(TableProperties.registrations)
@@ -21,14 +24,14 @@ object DeclaredIndexes {
 }
 
 /**
- * Spark copies no property to a table made by LIKE. This rule adds the declaration of the source to
- * the properties that the statement gives, unless these declare something themselves.
+ * Spark copies no property to a table made by LIKE. This rule adds the declaration of the source to the
+ * properties of the statement, unless the statement declares indexes itself.
  */
 class DeclareLikeSource(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case like: CreateTableLikeCommand if !DeclaredIndexes.keys.exists(like.properties.contains) =>
       val catalog = session.asInstanceOf[Compat.Session].sessionState.catalog
-      // If the source cannot be read, the command says so.
+      // If the source cannot be read, the command reports the error.
       val source = Try(catalog.getTempViewOrPermanentTableMetadata(like.sourceTable)).toOption
       val declared = source.fold(Map.empty[String, String])(_.properties.toMap)
         .filter { case (key, _) => DeclaredIndexes.keys(key) }

@@ -14,7 +14,9 @@ import org.apache.spark.util.ThreadUtils
 /** A table by name as the session catalog distinguishes it: lower case, catalog first. */
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
-/** The indexes a table has (property name -> registration), and when that was last read. */
+/**
+ * The indexes of a table (property name -> registration), and the time at which they were last read.
+ */
 final case class Entry(registrations: Map[String, String], epoch: Long, readAt: Long) {
   /** The paths of the indexed columns. */
   lazy val columns: Set[Seq[String]] = registrations.values.toSet.flatMap { (text: String) =>
@@ -23,9 +25,10 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
 }
 
 /**
- * Which tables have indexes, for the whole driver: an open session keeps the table properties it
- * first saw, so they alone would hide an index made later. Tables without one are kept too, so that
- * a scan of them costs one look-up; entries past their time are read again in the background.
+ * The tables with indexes, for the whole driver. An open session caches the table properties that it
+ * first saw, so its properties would hide an index created later. The registry also has tables without
+ * an index, so that a scan of such a table costs one look-up. An expired entry is read again in the
+ * background.
  */
 object Registry extends Logging {
   private val epochs = new AtomicLong
@@ -46,7 +49,9 @@ object Registry extends Logging {
   def registrations(table: CatalogTable): Map[String, String] =
     table.properties.filter(_._1.startsWith(TableProperties.registrations)).toMap
 
-  /** Whether a refresh follows each write to the table of a registration, whatever the session asks for. */
+  /**
+   * Whether a refresh follows each write to the registration's table, whatever the session's setting.
+   */
   def follows(registration: String): Boolean =
     Try(Json.read(registration).path("refresh").asText == "auto").getOrElse(false)
 
@@ -66,9 +71,9 @@ object Registry extends Logging {
     }
   }
 
-  /** A table as the metastore has it, whose indexes every session of this driver knows from then on. */
+  /** Reads a table from the metastore, and makes its indexes known to every session of this driver. */
   def reload(session: Compat.Session, name: TableIdentifier): CatalogTable = reloads.synchronized {
-    // One reads and puts at a time, so that the later read is the one that stays.
+    // One thread at a time reads and stores, so that the latest read wins.
     val now = session.sessionState.catalog.getTableMetadata(name)
     put(key(session, now), registrations(now))
     now
@@ -84,7 +89,10 @@ object Registry extends Logging {
     entry
   }
 
-  /** Drops the entries of a table, or of a database: a new table of the name starts with its own properties. */
+  /**
+   * Drops the entries of a table or of a database: a new table of the same name starts with its own
+   * properties.
+   */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>
       k.application == application && k.database == lower(database) && table.forall(t => lower(t) == k.table))
@@ -100,7 +108,7 @@ object Registry extends Logging {
       try {
         val before = synchronized(entries.get(k))
         val now = registrations(session.sharedState.externalCatalog.getTable(k.database, k.table))
-        // A statement that finished during the read knows better than the read.
+        // If a statement finished during the read, its entry is newer than the read.
         synchronized(if (entries.get(k) eq before) put(k, now))
       } catch {
         case NonFatal(e) =>

@@ -4,11 +4,11 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.sieve.base.Compat
 
-/** Which table a name stands for, and where its database lies. */
+/** The identity of the table that a name denotes, and the location of its database. */
 object TableIdentity {
   val sessionCatalog = "spark_catalog"
 
-  /** What tells a table from another one that comes to bear its name. */
+  /** The attributes that distinguish a table from a later table of the same name. */
   def of(table: CatalogTable): Map[String, Any] = Map(
     "catalog" -> table.identifier.catalog.getOrElse(sessionCatalog),
     "database" -> table.identifier.database.getOrElse("default"),
