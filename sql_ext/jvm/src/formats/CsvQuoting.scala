@@ -7,17 +7,18 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * CSV records that the parser may cut otherwise for a query that does not want all columns.
+ * CSV records that the parser may cut differently for a query that does not read all columns.
  *
- * Under column pruning univocity skips the values of other columns by code of its own. After some quoted
- * values it goes on at another place than it does after reading them: with `escape = '"'` after an empty
- * one (`"",y,"a,b"`) and after one with escaped quotes, with the default escape after one that ends in
- * an escaped backslash (`"y\\"`), with a delimiter of several characters after line breaks, too. A record
- * with a value that may have been written so counts as damaged.
+ * Under column pruning, univocity skips the values of other columns by separate code. After some quoted
+ * values, this code continues at another place than the code that reads values. With `escape = '"'`
+ * this happens after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the
+ * default escape it happens after a value that ends in an escaped backslash (`"y\\"`). With a delimiter
+ * of several characters it also happens after line breaks. A record with a value that may have been
+ * written so counts as damaged.
  *
- * @param strings places of the columns of text; a value of another type has none of these characters
- * @param marks   what no value may contain
- * @param broken  what no value may contain beside a quote; none where records end with their lines
+ * @param strings the positions of string columns; a value of another type has none of these characters
+ * @param marks   the texts that no value may contain
+ * @param broken  the texts that a value with a quote may not contain; none if records end with their lines
  */
 class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, broken: Seq[UTF8String])
     extends Serializable {
@@ -31,10 +32,10 @@ class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, b
 }
 
 object CsvQuoting {
-  // Stands for an empty value in quotes, which shows as NULL or as an empty text otherwise.
+  // Replaces an empty value in quotes, which otherwise reads as NULL or as an empty string.
   private val empty = "\u0001sieve\u0001"
 
-  /** The rule for a schema, and the options to read its records with. */
+  /** The rule for a schema, and the options with which to read the schema's records. */
   def of(schema: StructType, options: Map[String, String], conf: SQLConf): (CsvQuoting, Map[String, String]) = {
     val csv = new CSVOptions(options, true, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
     val format = csv.asParserSettings.getFormat

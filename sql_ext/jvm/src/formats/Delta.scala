@@ -14,13 +14,13 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.Utils
 
 /**
- * Delta tables as Spark reads them: a relation of Parquet files whose listing and format are classes
- * of Delta's own. Its jar is the user's, of whatever version, so its classes and methods are found by
- * name. Files never change under their names; deletion vectors hide some of their rows from queries.
+ * Delta tables as Spark reads them: a relation of Parquet files whose listing and format are classes of
+ * Delta. The user supplies Delta's jar, of any version, so this object finds its classes and methods by
+ * name. A file never changes under its name; deletion vectors hide some of its rows from queries.
  */
 object Delta extends TableFormat with OnceLogging {
   private val listings = Policy.texts("/delta/listings").toSet
-  /** The listing of files that a command names, which no query has. */
+  /** The listing of files that a Delta command names, which no query has. */
   val listingOfFiles: String = Policy.at("/delta/listing_of_files").asText
   private val formats = Policy.texts("/delta/formats").toSet
   private val tables = Policy.texts("/delta/tables").toSet
@@ -29,37 +29,44 @@ object Delta extends TableFormat with OnceLogging {
   private val counter = Policy.at("/delta/counter").asText
   private val deletedColumn = Policy.at("/delta/deleted_column").asText
 
-  /** Listings of a snapshot, or of some of its files; those of changes between snapshots are others. */
+  /**
+   * Whether a listing is of a snapshot, or of some of its files; listings of changes between snapshots
+   * are not included.
+   */
   override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
 
   override def table(files: ListedFiles): FormatTable = new DeltaTable(files)
 
-  /** Deletion vectors hide some. */
+  /** Deletion vectors hide some rows. */
   override def showsAllRows: Boolean = false
 
   override def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = DeltaColumns.stored(relation)
   override def columns(relation: HadoopFsRelation): StructType = DeltaColumns.ofFiles(relation)
 
-  /** Whether a catalog's table is one of Delta's. */
+  /** Whether a table of a catalog is a Delta table. */
   private def isTable(table: AnyRef): Boolean = tables(table.getClass.getName)
   override def tableIn(argument: AnyRef): Option[AnyRef] =
     if (isTable(argument)) Some(call(argument, "catalogTable")) else None
   override def isReplacedInPlace(table: CatalogTable): Boolean = table.provider.exists(_.equalsIgnoreCase(provider))
 
-  /** Whether this driver has Delta, without which no table is one of Delta's. */
+  /** Whether this driver has Delta, without which no table is a Delta table. */
   override lazy val replacesInPlace: Boolean = tables.exists(name =>
     Try(Class.forName(name, false, Utils.getContextOrSparkClassLoader)).isSuccess)
 
   def isFormat(format: FileFormat): Boolean = formats(format.getClass.getName)
 
-  /** Whether the Delta at hand tells of a relation how columns are named in files, and which version it is of. */
+  /**
+   * Whether this release of Delta tells, for a relation, how columns are named in files and which
+   * version is read.
+   */
   override def isKnown(relation: HadoopFsRelation): Boolean = isFormat(relation.fileFormat) &&
     attempt((DeltaColumns.stored(relation), asOf(relation))).isDefined
 
   /**
-   * The plan with a filter of the rows that deletion vectors hide, above scans of tables that have
-   * any; None if that cannot be had. Delta puts it in when it plans a scan, which it knows by its own
-   * listing: whoever wraps the listing must have this done before, or queries show deleted rows.
+   * The plan with a filter of the rows that deletion vectors hide, above scans of tables that have such
+   * rows; None if the filter cannot be made. Delta adds the filter when it plans a scan, which it
+   * recognises by its own listing. Whoever wraps the listing must call this method before, or queries
+   * show deleted rows.
    */
   override def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] =
     plan.collectFirst { case l: LogicalRelation => l.relation }.collect {
@@ -73,7 +80,10 @@ object Delta extends TableFormat with OnceLogging {
       }
     }
 
-  /** What Delta's classes make; None, with a warning, where they are not as these calls expect. */
+  /**
+   * The result of a call of Delta's classes; None, with a warning, if the classes differ from what the
+   * call expects.
+   */
   private def attempt[A](made: => A): Option[A] =
     try Some(made)
     catch {
@@ -84,10 +94,13 @@ object Delta extends TableFormat with OnceLogging {
         None
     }
 
-  /** Whether a filter is that of deletion vectors. Indexes do not know it: they hold hidden rows as well. */
+  /**
+   * Whether a filter is Delta's filter of deletion vectors. Indexes do not know this filter, because
+   * they index hidden rows as well.
+   */
   override def addsFilter(filter: Expression): Boolean = filter.references.exists(_.name == deletedColumn)
 
-  /** Parquet files with hidden rows, and columns as named in the files. */
+  /** The relation's Parquet files with hidden rows, and columns as named in the files. */
   override def physical(relation: HadoopFsRelation): HadoopFsRelation =
     if (!isFormat(relation.fileFormat)) relation
     else {
@@ -99,15 +112,15 @@ object Delta extends TableFormat with OnceLogging {
     }
 
   /**
-   * An expression without Delta's counters of rows, which give what they are given. Nothing is counted
-   * twice: a join's keys are those of its broadcast, or the filter is given up.
+   * An expression without Delta's counters of rows, which return their argument. No row is counted
+   * twice: a join's keys are those of its broadcast, or the filter is dropped.
    */
   override def withoutCounters(e: Expression): Expression =
     e.transform { case count if count.getClass.getName == counter => count.children.head }
 
   /**
-   * Whether a projection is one of Delta's MERGE that numbers the rows of its target, and names their
-   * files. The numbers only tell rows apart, so they may be others where rows without a match are left out.
+   * Whether a projection of Delta's MERGE numbers the rows of its target and names their files. The
+   * numbers only distinguish rows, so they may change when rows without a match are left out.
    */
   override def numbersRows(projection: Project): Boolean = projection.collectLeaves().forall {
     case l: LogicalRelation => l.relation match {
@@ -122,7 +135,7 @@ object Delta extends TableFormat with OnceLogging {
 
   // -- versions -----------------------------------------------------------------------------------
 
-  /** A table's own listing, of its snapshot as it is now and no other. */
+  /** A table's own listing, pinned to the table's current snapshot. */
   def pinned(location: FileIndex): FileIndex = location match {
     case table: Product =>
       val (known, now) = (call(table, "snapshotAtAnalysis"), call(table, "getSnapshot"))
@@ -135,20 +148,23 @@ object Delta extends TableFormat with OnceLogging {
     case other => other
   }
 
-  /** Whether each listing is of one version. A table's own is of the newest, until Delta's rule prepares a query's scan. */
+  /**
+   * Whether a listing stays at one version. A table's own listing follows the newest version, until
+   * Delta's rule prepares a query's scan.
+   */
   override def isPinned(location: FileIndex): Boolean =
     !has(location, "isTimeTravelQuery") || call(location, "isTimeTravelQuery") == true
 
-  /** Whether a query is of an earlier version of the table. */
+  /** Whether a query reads an earlier version of the table. */
   override def isAsOf(relation: HadoopFsRelation): Boolean = earlier(relation.location).nonEmpty
 
-  /** When the commit was made of the earlier version that a query is of, ms since the epoch. */
+  /** The commit time of the earlier version that a query reads, ms since the epoch. */
   override def asOf(relation: HadoopFsRelation): Option[Long] = earlier(relation.location).map(committed)
 
-  /** When the commit of a snapshot was made, ms since the epoch. */
+  /** The commit time of a snapshot, ms since the epoch. */
   private def committed(snapshot: AnyRef): Long = call(snapshot, "timestamp").asInstanceOf[Long]
 
-  /** The commit that a pinned listing is of: when it was made, its number, the identity of the table; JSON. */
+  /** The commit of a pinned listing as JSON: its time, its number, and the identity of the table. */
   def commit(location: FileIndex): String = {
     val snapshot = call(location, "getSnapshot")
     Json.write(Map("time_ms" -> committed(snapshot), "version" -> call(snapshot, "version"),

@@ -5,19 +5,19 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory}
 
 /**
- * What commits have made of a Delta table's files.
+ * The changes that commits have made to a Delta table's files.
  *
- * @param versions numbers of the commits
- * @param touched  all files that any of them added or removed, by the paths that listings have
- * @param there    those of them that the last commit left in the table
+ * @param versions the numbers of the commits
+ * @param touched  all files that a commit added or removed, by their paths in listings
+ * @param there    the touched files that are in the table after the last commit
  */
 final case class DeltaChanges(versions: Seq[Long], touched: Seq[String], there: Seq[PartitionDirectory])
 
 object DeltaChanges {
 
   /**
-   * The commits after one, up to that of a pinned listing; an error if Delta finds that some are gone.
-   * A commit that gives a file another deletion vector removes and adds its path.
+   * The commits after one, up to that of a pinned listing; fails if Delta finds that a commit is
+   * missing. A commit that gives a file another deletion vector removes and adds the file's path.
    */
   def since(location: FileIndex, version: Long): DeltaChanges = {
     val snapshot = Hudi.call(location, "getSnapshot")

@@ -5,14 +5,14 @@ import org.apache.spark.sql.sieve.base.{Json, Policy}
 import org.apache.spark.sql.types._
 
 /**
- * Columns of a Delta table as its files have them. Where the table maps columns, a name in the table
- * may change, and after DROP may come to stand for another column; the name in the files stays.
+ * The columns of a Delta table as its files name them. If the table maps columns, a name in the table
+ * may change, and after DROP may denote another column; the name in the files stays.
  */
 object DeltaColumns {
   private val storedName = Policy.at("/delta/stored_name").asText
   private val heeded = Policy.texts("/delta/column_metadata")
 
-  /** The way from a column's path in a table, of whatever format, to its path in the files. */
+  /** Translates a column's path in a table, of any format, to the column's path in the files. */
   def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] =
     if (!Delta.isFormat(relation.fileFormat) || !isMapped(relation.fileFormat)) identity
     else {
@@ -28,16 +28,20 @@ object DeltaColumns {
       })
     }
 
-  /** The columns of a relation's files; Delta names partition columns among them, which have none there. */
+  /**
+   * The columns of a relation's files. Delta also lists partition columns, which are not in the files.
+   */
   def ofFiles(relation: HadoopFsRelation): StructType =
     if (!Delta.isFormat(relation.fileFormat)) relation.dataSchema
     else StructType(relation.dataSchema.filterNot(f => relation.partitionSchema.fieldNames.contains(f.name)))
 
-  /** All columns by their names in the files, with what else decides how a reader finds and reads them. */
+  /**
+   * All columns by their names in the files, with the metadata by which a reader finds and reads them.
+   */
   def schema(format: FileFormat): StructType =
     inFiles(reference(format), isMapped(format)).asInstanceOf[StructType].asNullable
 
-  /** Likewise those of some names in the table. */
+  /** The columns with the given names in the table, in the same form. */
   def schema(format: FileFormat, names: Seq[String]): StructType = {
     val (all, own) = (schema(format), reference(format))
     StructType(names.map(name => all(own.fieldIndex(name))))
@@ -54,7 +58,7 @@ object DeltaColumns {
     case other => other
   }
 
-  /** What readers heed: others change with the table's rows, or with comments. */
+  /** The metadata that readers use; other metadata changes with the table's rows, or with comments. */
   private def only(metadata: Metadata): Metadata = {
     val all = Json.read(metadata.json)
     Metadata.fromJson(Json.write(heeded.filter(all.has).map(key => key -> all.get(key)).toMap))

@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve.formats
 import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.sieve.base.Json
 
-/** A Delta table as statements see it: the commits of its log. */
+/** A Delta table for statements: the commits of its log. */
 final class DeltaTable(files: ListedFiles) extends FormatTable(files) {
   private var snapshot = Option.empty[FileIndex]
 
@@ -13,12 +13,13 @@ final class DeltaTable(files: ListedFiles) extends FormatTable(files) {
     pinned
   }
 
-  /** The commit that was listed last, or else the newest; see `Delta.commit`. */
+  /** The commit that was listed last, otherwise the newest commit; see `Delta.commit`. */
   def commit: String = Delta.commit(snapshot.getOrElse(Delta.pinned(relation.location)))
 
   /**
-   * What commits after one have made of the table's files, see `DeltaChanges`: numbers of the commits,
-   * touched paths, and the table's files among these as `list` gives them; JSON.
+   * The changes of the commits after one to the table's files, as JSON; see `DeltaChanges`. The JSON
+   * has the numbers of the commits, the touched paths, and the touched files that are in the table, in
+   * the form of `list`.
    */
   def listSince(version: Long): String = {
     val changes = DeltaChanges.since(newest(), version)

@@ -16,21 +16,21 @@ import org.apache.spark.sql.sieve.base.{Compat, Policy}
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Where files can be cut into ranges: between two row groups of Parquet, or stripes of ORC. A reader
- * gives a row group to the split with its middle, and a stripe to the split with its start, so a cut at
- * the start of one leaves all before it to one side. Of text formats there is nothing to look up: a
- * line belongs to the split in which it begins.
+ * Finds the offsets at which files can be cut into ranges: between row groups of Parquet, or stripes of
+ * ORC. A reader gives a row group to the split with its middle, and a stripe to the split with its
+ * start, so a cut at the start of a group leaves everything before the cut to one side. Text files need
+ * no look-up: a line belongs to the split in which it begins.
  */
 class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)
   private lazy val codecs = new CompressionCodecFactory(conf)
 
   /**
-   * Of each file its cuts, none if it has one row group, if its footer cannot be read, or if its format
-   * is text. None in place of them if it is always read whole.
+   * The cuts of each file. The cuts are empty if the file has one row group, if its footer cannot be
+   * read, or if its format is text. A file that is always read whole has None.
    *
-   * @param bytes how many each range has at least; more where the footer has more, and above a limit:
-   *   each range that is read costs the footer again
+   * @param bytes the minimum bytes of a range; a footer above a limit raises the minimum to its own size,
+   *   because each range that is read costs the footer again
    */
   def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[FileCuts.Cuts]] = {
     val canCut = files.map(isCut)
@@ -51,7 +51,7 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     }
   }
 
-  /** Whether splits of a file are read, by its format and in this session. */
+  /** Whether readers split a file, given its format and this session. */
   private def isCut(file: FileStatusWithMetadata): Boolean =
     FileRanges.areRead(session) && TableFormat.of(relation) == PlainFiles &&
       relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath) &&
@@ -62,24 +62,29 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
 }
 
 object FileCuts {
-  /** The offsets at which a file is cut, in ascending order, and the bytes of its footer; 0 if it has none. */
+  /**
+   * The ascending offsets at which a file is cut, and the bytes of its footer; 0 if it has no footer.
+   */
   final case class Cuts(offsets: Seq[Long], footer: Long)
 
-  /** Where the groups of rows in a file start, and how many bytes its footer has. */
+  /** Reads the start offsets of the row groups in a file, and the bytes of its footer. */
   private type Layout = (Path, Configuration) => (Seq[Long], Long)
   private val readers = Map[String, Layout]("parquet" -> rowGroups, "orc" -> stripes)
 
-  /** An ending that Hadoop has no codec for. Spark 4.1 decompresses such files, and fails on two splits of one. */
+  /**
+   * Whether a path has an ending without a codec in Hadoop. Spark 4.1 decompresses such files, and
+   * fails on two splits of a file.
+   */
   def isZstd(path: Path): Boolean = path.getName.toLowerCase(Locale.ROOT).endsWith(".zstd")
 
   private def rowGroups(path: Path, conf: Configuration): (Seq[Long], Long) = {
     val file = HadoopInputFile.fromPath(path, conf)
-    // Without options it reads Hadoop's files of settings again, for each file.
+    // Without options, the reader would read Hadoop's configuration files again for each file.
     val reader = ParquetFileReader.open(file, HadoopReadOptions.builder(conf, path).build())
     val starts =
       try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq
       finally reader.close()
-    // Its length and the format's name follow the footer.
+    // The footer's length and the format's magic bytes follow the footer.
     val end = ParquetFileWriter.MAGIC.length + Integer.BYTES
     val in = file.newStream()
     try {
@@ -96,7 +101,7 @@ object FileCuts {
     } finally reader.close()
   }
 
-  /** Those of the starts at which to cut a file so that each range has so many bytes. */
+  /** The start offsets at which to cut a file so that each range has at least `bytes` bytes. */
   private def spaced(starts: Seq[Long], length: Long, bytes: Long): Seq[Long] =
     starts.sorted.drop(1).foldLeft(List(0L)) {
       case (cuts, start) if start - cuts.head >= bytes && length - start >= bytes => start :: cuts

@@ -6,35 +6,36 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
-/** The bytes of a file from `start` until `end`. A reader decides which rows these are. */
+/** The bytes of a file from `start` until `end`. A reader decides which rows belong to these bytes. */
 final case class ByteRange(start: Long, end: Long) {
   def length: Long = end - start
 }
 
 /**
- * Ranges of a file in ascending order, neighbours not joined.
+ * Ranges of a file in ascending order; adjacent ranges are not merged.
  *
- * @param footer bytes at the end of the file that a reader needs for each stretch of them
+ * @param footer the bytes at the end of the file that a reader needs for each stretch of ranges
  */
 final case class FilePart(ranges: Seq[ByteRange], footer: Long) {
-  /** How many bytes of a file of this length are read. */
+  /** The bytes read of a file with this length. */
   def bytes(length: Long): Long =
     ranges.map(_.length).sum + stretches.count(_.end < length) * footer
 
-  /** What the file is opened for, each by itself. */
+  /** The stretches of adjacent ranges, for each of which a reader opens the file. */
   def stretches: Seq[ByteRange] = FileRanges.joined(ranges, Long.MaxValue)
 }
 
 /**
- * The ranges of a file that a scan reads, in ascending order. They travel in the listing, as metadata
- * of the file; a file without them is read whole.
+ * The ranges of a file that a scan reads, in ascending order. The ranges are part of the listing, as
+ * metadata of the file; a file without this metadata is read whole.
  */
 object FileRanges {
   private val key = "sieve_ranges"
 
   /**
-   * Whether a session's scans can read ranges. Plug-ins that replace Spark's operators may know them by
-   * their class alone: where there is any, scans stay Spark's own, which read whole files.
+   * Whether a session's scans can read ranges. Plug-ins that replace Spark's operators may recognise an
+   * operator only by its class. If the session has a plug-in, scans stay Spark's own operators, which
+   * read whole files.
    */
   def areRead(session: SparkSession): Boolean = session.sessionState.columnarRules.isEmpty
 
@@ -50,13 +51,13 @@ object FileRanges {
   private def part(file: FileStatusWithMetadata): Option[FilePart] =
     file.metadata.get(key).map(_.asInstanceOf[FilePart])
 
-  /** The metadata that others have given the file. */
+  /** The file's metadata other than its ranges. */
   def others(file: FileStatusWithMetadata): Map[String, Any] = file.metadata - key
 
-  /** How many bytes of the file are read. */
+  /** The bytes read of the file. */
   def bytes(file: FileStatusWithMetadata): Long = part(file).fold(file.getLen)(_.bytes(file.getLen))
 
-  /** Ranges with neighbours joined up to so many bytes. One that is longer by itself stays whole. */
+  /** The ranges, with adjacent ranges merged up to `most` bytes. A longer range stays whole. */
   def joined(ranges: Seq[ByteRange], most: Long): Seq[ByteRange] =
     ranges.foldLeft(List.empty[ByteRange]) {
       case (last :: before, next) if last.end == next.start && next.end - last.start <= most =>
@@ -65,9 +66,12 @@ object FileRanges {
     }.reverse
 }
 
-/** A listing that can restrict files to ranges. It does so only for scans that read these alone. */
+/**
+ * A listing that can restrict files to ranges. The restriction is only for scans that read only these
+ * ranges.
+ */
 trait RangeListing extends FileIndex {
-  /** The listing in whose place it is. */
+  /** The listing that this listing replaces. */
   def delegate: FileIndex
 
   def listRanges(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory]

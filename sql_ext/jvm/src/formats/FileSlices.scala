@@ -12,13 +12,13 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
- * The file slices that Hudi lists: a base file, or none yet, and the log files that a reader merges
- * into it. Names are unique and a named file does not change, so they identify a slice: its path is that
- * of its base file, or its first log file; its length the sum of all; its time a digest of the names
- * and lengths of its log files, 0 for none.
+ * The file slices that Hudi lists. A slice is a base file, or none yet, and the log files that a reader
+ * merges into it. Names are unique and a named file does not change, so the names identify a slice. The
+ * slice's path is the path of its base file, or of its first log file. Its length is the sum of all
+ * lengths. Its time is a digest of the names and lengths of its log files, or 0 without log files.
  *
- * A reader passes over what was logged after the instant that it reads at, and shows what a slice
- * without those log files would: unless one of them takes back an earlier one.
+ * A reader ignores log entries after the instant at which it reads, and shows the rows of a slice
+ * without those log files, unless one of them rolls back an earlier one.
  */
 class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}
@@ -39,7 +39,7 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     val (base, logs) = parts(slice)
     val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
       name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
-    // Instants are digits, so that Hudi compares them as text, too.
+    // Instants are digits, so Hudi compares them as text, too.
     val shown = logs.filter(call(_, "getDeltaCommitTime").toString <= instant)
     base.orElse(logs.headOption).map(name).filter(_ => understood).map { n =>
       val (path, all) = (new Path(listed.getParent, n), Some(state(base, logs)))
@@ -48,7 +48,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     }
   }
 
-  /** Those of all its files: Hudi lists what it takes a slice with log files for as one base file. */
+  /**
+   * The bytes of all files of a slice: Hudi lists a slice with log files as if it were one base file.
+   */
   override def bytes(values: InternalRow, file: FileStatusWithMetadata): Long =
     of(values, file).flatMap(one => one.written.orElse(one.shown)).fold(super.bytes(values, file))(_.length)
 
@@ -61,8 +63,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   }
 
   /**
-   * The bytes of a slice's base file, those of its log files, and its states as [length, time] with none
-   * of these, with the first, and so on to all; null where it has no base file or is none.
+   * The bytes of a slice's base file, the sum of the bytes of its log files, and the slice's states as
+   * [length, time] with no log file, with the first, and so on to all. The result is null for a slice
+   * without a base file, or if the file is no slice.
    */
   def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
     (if (isMapping(values)) slice(values, file) else None).map(parts).collect {
@@ -71,11 +74,14 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
         "states" -> (0 to logs.size).map(k => state(Some(base), logs.take(k))).map(s => Seq(s.length, s.modified)))
     }.orNull
 
-  /** The log files of a slice by name. */
+  /** The log files of a slice, sorted by name. */
   def logs(values: InternalRow, file: FileStatusWithMetadata): Seq[AnyRef] =
     slice(values, file).toSeq.flatMap(parts(_)._2)
 
-  /** What to list in place of a slice to read its log files alone, from one on. */
+  /**
+   * The file to list instead of a slice in order to read only its log files, starting with number
+   * `from`.
+   */
   def logsAlone(
       values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {
     val whole = slice(values, file).get
@@ -89,21 +95,21 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
       FileStatusWithMetadata(new FileStatus(size(logs.last), false, 0, 0, 0, path)))
   }
 
-  /** The base file of a slice, and its log files by name. */
+  /** The base file of a slice, and its log files sorted by name. */
   private def parts(slice: AnyRef): (Option[AnyRef], Seq[AnyRef]) =
     (option(call(slice, "getBaseFile")),
       call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq.sortBy(name))
 
-  /** Values of a directory that also hold a file's slice. */
+  /** The values of a directory, extended by a file's slice. */
   private def mapping(like: InternalRow, values: InternalRow, path: Path, slice: AnyRef): InternalRow =
     like.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
       .newInstance(values, Map(fileId(like, path) -> slice))
 
-  /** Whether values of a directory also hold the slices of its files. */
+  /** Whether the values of a directory also hold the slices of its files. */
   private def isMapping(values: InternalRow): Boolean =
     Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")
 
-  /** The slice that a reader finds for a file; it reads a file that it finds none for as it is. */
+  /** The slice that a reader finds for a file; a reader reads a file without a slice as it is. */
   private def slice(values: InternalRow, file: FileStatusWithMetadata): Option[AnyRef] =
     values.getClass.getMethod("getSlice", classOf[String]).invoke(values, fileId(values, file.getPath))
       .asInstanceOf[Option[AnyRef]]
@@ -130,6 +136,6 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
 }
 
 object FileSlices {
-  /** Has a reader return each record that was ever logged, whichever of its key is shown. */
+  /** Makes a reader return every logged record, instead of only the one shown for each key. */
   val unmerged: Map[String, String] = Map("hoodie.datasource.merge.type" -> "skip_merge")
 }

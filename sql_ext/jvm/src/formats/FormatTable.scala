@@ -13,15 +13,15 @@ final class ListedFiles(val relation: HadoopFsRelation) {
 
   def apply(number: Int): Listed = files(number)
 
-  /** What is read in place of a file of which `append` has said so. */
+  /** The file to read instead of a file for which `append` was called. */
   def appended(number: Int): Listed = appendices(number)
 
-  /** From now on `appended` is what a file has besides the rows that it had before. */
+  /** Makes `appended` stand for the rows that were added to a file after its earlier reading. */
   def append(number: Int, appended: Listed): Unit = synchronized { appendices += number -> appended }
 
   /**
-   * The list from now on. [path, length, time] of each location; a file that has no state of its own is
-   * left out; JSON.
+   * Replaces the list. Returns [path, length, time] of each location as JSON, without files that have
+   * no state of their own.
    */
   def replace(directories: Seq[PartitionDirectory]): String = {
     appendices = Map.empty
@@ -36,22 +36,24 @@ final class ListedFiles(val relation: HadoopFsRelation) {
   }
 }
 
-/** A table as statements see it. A format adds what its log tells; Python calls the methods by name. */
+/** A table for statements. A format adds what its log records. Python calls the methods by name. */
 class FormatTable(val files: ListedFiles) {
   protected def relation: HadoopFsRelation = files.relation
 
-  /** The listing of the table as it is now. */
+  /** The listing of the table in its current state. */
   protected def newest(): FileIndex = {
     relation.location.refresh()
     relation.location
   }
 
-  /** All files of the table now, as `ListedFiles.replace` gives them. */
+  /** All current files of the table, in the form of `ListedFiles.replace`. */
   def list(): String = files.replace(newest().listFiles(Nil, Nil))
 
-  /** When the table became what was listed, ms since the epoch; below zero where nothing tells. */
+  /**
+   * The time since which the table has had the listed state, ms since the epoch; negative if unknown.
+   */
   def instant: Long = -1
 
-  /** Options with which a reader reads what was appended to files. */
+  /** The options with which a reader reads the rows that were appended to files. */
   def optionsOfAppended: Map[String, String] = Map.empty
 }

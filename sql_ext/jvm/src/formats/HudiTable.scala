@@ -5,14 +5,20 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.sieve.base.Json
 
-/** A Hudi table as statements see it: its timeline, and the log files of its slices. */
+/** A Hudi table for statements: its timeline, and the log files of its slices. */
 final class HudiTable(files: ListedFiles) extends FormatTable(files) {
   private val slices = new FileSlices(relation)
 
-  /** A refreshed one would go on to later commits than its reader, which passes over what these have logged. */
+  /**
+   * The relation's own listing. A refreshed listing would include later commits than its reader, which
+   * ignores log entries of later commits.
+   */
   override protected def newest(): FileIndex = relation.location
 
-  /** All files of some partitions now, as `list` gives them; null in releases that cannot list these alone. */
+  /**
+   * All current files of some partitions, in the form of `list`; null in releases that cannot list
+   * single partitions.
+   */
   def listPartitions(partitions: JList[String]): String =
     Hudi.list(relation.location, partitions.asScala.toSeq).map(files.replace).orNull
 
@@ -22,14 +28,16 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
 
   override def instant: Long = Hudi.completed(relation).getOrElse(-1)
 
-  /** What `FileSlices.states` says of a file slice by its number in the last listing; JSON. */
+  /**
+   * The states of a file slice, given its number in the last listing, as JSON; see `FileSlices.states`.
+   */
   def slice(number: Int): String = Json.write((slices.states _).tupled(files(number)))
 
-  /** A reader of one log file's blocks; the log files of a slice are in the order of their names. */
+  /** A reader of the blocks of one log file; the log files of a slice are sorted by name. */
   def logReader(number: Int, k: Int): AnyRef =
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))
 
-  /** From now on a frame reads of an appended file slice nothing but its log files from one on. */
+  /** Makes a data frame read, of an appended file slice, only the log files from number `from` on. */
   def append(number: Int, from: Int): Unit = {
     val (values, file) = files(number)
     files.append(number, slices.logsAlone(values, file, from))

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.sieve.base.SieveException
 import org.apache.spark.sql.types.StructType
 
-/** These files and ranges of files, and no others. */
+/** A listing of exactly these files and ranges of files. */
 class PinnedFileIndex(
     override val delegate: FileIndex, files: Seq[PartitionDirectory], override val partitionSchema: StructType)
     extends RangeListing {
@@ -14,7 +14,7 @@ class PinnedFileIndex(
 
   override def rootPaths: Seq[Path] = delegate.rootPaths
   override def listRanges(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = files
-  /** For a scan that would read a file whole once for each of its ranges. */
+  /** Fails for ranges: such a scan would read a file whole once for each of its ranges. */
   override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] =
     if (!hasRanges) files
     else throw new SieveException("SIEVE_RANGES_UNREADABLE",
@@ -28,7 +28,10 @@ class PinnedFileIndex(
 object PinnedFileIndex {
   private val ignoring = Seq("ignoreCorruptFiles", "ignoreMissingFiles")
 
-  /** The relation over these files alone, read as a query would, except that no error is ignored. */
+  /**
+   * The relation over exactly these files. They are read as a query would read them, except that no
+   * error is ignored.
+   */
   def over(
       relation: HadoopFsRelation, files: Seq[PartitionDirectory], partitionSchema: StructType,
       options: Map[String, String] = Map.empty): HadoopFsRelation = relation.copy(

@@ -8,14 +8,15 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sieve.base.{Compat, Policy}
 
 /**
- * The settings that decide what a reader makes of a file's bytes, as a session has them now: every
- * key that is set under the readers' prefixes, less those known to be harmless, so that a key nobody
- * here has heard of makes queries read. A key set to its own default is as good as not set, but for
- * the modes of rebasing, which have second names under which another value may stand.
+ * The settings that decide how a session's reader interprets a file's bytes. These are all keys set
+ * under the readers' prefixes, except keys known to be harmless. An unknown key therefore makes queries
+ * read the files. A key set to its default counts as not set, except for the modes of rebasing, which
+ * have alternative names under which another value may be set.
  */
 object ReaderSettings {
-  // What the first read of any table does anyway: from then on Hadoop knows mapred-site.xml and the
-  // old names of its keys. Before and after it, the same settings must give the same fingerprint.
+  // The first read of any table loads these resources anyway: from then on, Hadoop knows
+  // mapred-site.xml and the old names of its keys. Loading them here gives the same fingerprint before
+  // and after the first read.
   ConfigUtil.loadResources()
 
   private val sqlPrefixes = Policy.texts("/reader/sql_prefixes")
@@ -26,7 +27,7 @@ object ReaderSettings {
   private val executorVariables = Policy.texts("/reader/executor_variables")
   private val localeOption = Policy.at("/reader/locale_option").asText.r
 
-  /** Keys and values; equal maps, for one version of Spark, read equally. */
+  /** Keys and values; for one version of Spark, equal maps mean equal reading. */
   def of(session: Compat.Session): Map[String, String] = {
     val set = session.sessionState.conf.getAllConfs
     sql(set) ++ hadoop(session.sparkContext.hadoopConfiguration, set) ++
@@ -48,9 +49,12 @@ object ReaderSettings {
   private def isDefault(key: String, value: String): Boolean =
     !key.endsWith("RebaseModeInRead") && Try(unset.getConfString(key)).toOption.contains(value)
 
-  /** What readers find in Hadoop's configuration: the context's, under the session's own keys. */
+  /**
+   * The settings that readers find in Hadoop's configuration: the context's, overridden by the
+   * session's own keys.
+   */
   private def hadoop(context: Configuration, set: Map[String, String]): Map[String, String] = {
-    // Keys set under an old name take effect, and show here, under the new one too.
+    // Keys set under an old name take effect, and appear here under the new name too.
     val own = new Configuration(false)
     set.foreach { case (k, v) => if (!k.startsWith("spark.")) own.set(k, v) }
     def chosen(conf: Configuration): Map[String, String] = conf.iterator.asScala.collect {
@@ -60,7 +64,7 @@ object ReaderSettings {
     chosen(context) ++ chosen(own)
   }
 
-  /** Whether a value stands only in the defaults that come with Hadoop's jars. */
+  /** Whether a value comes only from the defaults in Hadoop's jars. */
   private def shipped(conf: Configuration, key: String): Boolean =
     Option(conf.getPropertySources(key)).flatMap(_.lastOption).exists(_.endsWith("-default.xml"))
 

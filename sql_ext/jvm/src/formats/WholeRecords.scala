@@ -18,19 +18,19 @@ import org.apache.spark.sql.types._
 import org.apache.spark.util.NextIterator
 
 /**
- * A text format, CSV or JSON, that reads every column of a record whatever columns a plan wants.
+ * A text format, CSV or JSON, that reads every column of a record, whatever columns a plan needs.
  *
- * What Spark makes of a damaged record depends on the columns that a query reads. Of `{"a":9,"t":"\q"}`
- * a query of `a` alone gets NULL, since the JSON parser fails where it skips `t`, and a query of `a` and
- * `t` gets 9. A record without any error in any column is the same to all queries: a parser that
- * converts every column without an error also skips any of them without one (but for some of CSV, see
- * `CsvQuoting`). So the rows of a file hold for every query if no record of it has an error, and prove
- * nothing otherwise.
+ * Spark's result for a damaged record depends on the columns that a query reads. For
+ * `{"a":9,"t":"\q"}`, a query of `a` alone gets NULL, since the JSON parser fails where it skips `t`,
+ * and a query of `a` and `t` gets 9. A record without an error in any column is the same to all
+ * queries: a parser that converts every column without an error also skips each column without an error
+ * (for exceptions in CSV, see `CsvQuoting`). Therefore the rows of a file hold for every query if no
+ * record of the file has an error, and otherwise prove nothing.
  *
- * A plan that wants the column `damaged` gets records read whole, in mode FAILFAST. At the first error
- * the reader returns one row in which `damaged` is true and leaves the rest of the file, or of the part of
- * it that a task reads. A plan that does not want it, to sample a column, reads as `inner` does in
- * mode PERMISSIVE, up to an error that is not of one record.
+ * A plan that reads the column `damaged` gets records read whole, in mode FAILFAST. At the first error,
+ * the reader returns one row in which `damaged` is true, and skips the rest of the file, or of the part
+ * of the file that a task reads. A plan without this column, which samples a column, reads like `inner`
+ * in mode PERMISSIVE, up to an error that does not concern a single record.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(
@@ -55,7 +55,7 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
         session, columns, partitionSchema, requiredSchema, filters, in(PermissiveMode), conf)
       file => new WholeRecords.Rows(read(file), None, identity, None)
     } else {
-      // The text of a damaged record is no column of the file.
+      // The column with the text of a damaged record is not in the file.
       val sqlConf = session.asInstanceOf[Compat.Session].sessionState.conf
       val record = WholeRecords.corruptColumn(options, sqlConf)
       val all = StructType(columns.filterNot(_.name == record))
@@ -64,7 +64,9 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
         (Some(rule), changed)
       } else (None, in(FailFastMode))
       val read = inner.buildReaderWithPartitionValues(session, all, partitionSchema, all, Nil, own, conf)
-      /** The wanted columns of a row, sound or not, and the partition values that begin at `from`. */
+      /**
+       * The needed columns of a row, damaged or not, and the partition values, which begin at `from`.
+       */
       def columnsOf(isDamaged: Boolean, from: Int): Seq[Expression] = requiredSchema.map {
         case f if f.name == WholeRecords.damaged => Literal(isDamaged)
         case f if isDamaged || f.name == record => Literal(null, f.dataType)
@@ -81,15 +83,17 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
 }
 
 object WholeRecords {
-  /** The column that marks a damaged record; no table has one of this name, see `Fingerprint`. */
+  /** The column that marks a damaged record; no table has a column of this name, see `Fingerprint`. */
   val damaged = "__sieve_damaged__"
   private val formats = Policy.texts("/text_formats").toSet
 
-  /** Options with one changed, however its name is spelled there. */
+  /** The options with one option changed, however its name is spelled in them. */
   def set(options: Map[String, String], name: String, value: String): Map[String, String] =
     options.filterNot { case (k, _) => k.equalsIgnoreCase(name) } + (name -> value)
 
-  /** The relation with records read whole for those who want `damaged`; of other formats as it is. */
+  /**
+   * The relation whose records are read whole if a plan reads `damaged`; other formats are unchanged.
+   */
   def of(relation: HadoopFsRelation): HadoopFsRelation =
     if (!isText(relation)) relation
     else relation.copy(
@@ -99,11 +103,14 @@ object WholeRecords {
 
   def isText(relation: HadoopFsRelation): Boolean = formats(Fingerprint.format(relation))
 
-  /** The name of the column that holds damaged records, if a table has it. */
+  /** The name of the column that holds damaged records, if a table has this column. */
   def corruptColumn(options: Map[String, String], conf: SQLConf): String =
     CaseInsensitiveMap(options).getOrElse("columnNameOfCorruptRecord", conf.columnNameOfCorruptRecord)
 
-  /** The rows up to the first record with an error, and `broken`, if any, in its place. */
+  /**
+   * The rows up to the first record with an error, and the row `broken`, if given, instead of that
+   * record.
+   */
   private class Rows(
       open: => Iterator[InternalRow], quoting: Option[CsvQuoting], whole: InternalRow => InternalRow,
       broken: => Option[InternalRow]) extends NextIterator[InternalRow] {
@@ -127,7 +134,7 @@ object WholeRecords {
     override protected def close(): Unit = ()
   }
 
-  /** Of a record or a header, rather than of a file that cannot be read. */
+  /** Whether an error concerns a record or a header, rather than a file that cannot be read. */
   private def isOfParser(e: Exception): Boolean = e match {
     case _: SparkThrowable | _: TextParsingException | _: CharConversionException |
         _: IllegalArgumentException => true
