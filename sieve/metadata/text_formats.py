@@ -1,7 +1,6 @@
 """Text formats: the rows of a corrupt record depend on the columns that a query reads.
 
-A version proves something about text files only if its build read whole records (decision record
-23).
+A version proves something about text files only if its build read whole records (decision 13).
 """
 
 from __future__ import annotations

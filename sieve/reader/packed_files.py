@@ -1,7 +1,7 @@
 """Packed files: the compressed list of a version's or numbering's files, to send or compare.
 
 Look-ups do not need paths. Paths are unpacked only when versions are numbered together, and go to
-the driver compressed. ``docs/read-path.md`` has the layout.
+the driver compressed. ``sql_ext/frontend/pruning.py`` has the layout.
 """
 
 from __future__ import annotations

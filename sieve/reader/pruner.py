@@ -1,6 +1,6 @@
 """The read path: which files of a table a scan may skip. ``docs/architecture.md`` has an example.
 
-``prune(PruneRequest) -> PruneAnswer`` is a pipeline of these steps, stages 4 to 9 of that page:
+``prune(PruneRequest) -> PruneAnswer`` is a pipeline of these steps, stages 4 to 9 in ``docs/architecture.md``:
 
 - `select`: the indexes on the columns that the predicate names.
 - `Bulkhead.blocked`: excludes indexes on which other scans block.

@@ -17,7 +17,7 @@ final case class IndexedFile(number: Int, ranges: Int)
 /**
  * The files that one state of a table's indexes knows, in arrays: for each file a hash of its path, and
  * a hash of path and state. Two files with the same 128 bits of the second hash would be confused;
- * decision record 45 states the probability.
+ * decision 8 states the probability.
  *
  * @param paths   the first half of the hash of each path, in buckets
  * @param high    the first half of the hash of path and state of each file, in buckets

@@ -7,7 +7,7 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
  * The files of an answer of which a scan reads some ranges: their cuts, and their skipped ranges. The
- * driver learns cuts only from answers; see decision record 50.
+ * driver learns cuts only from answers; see decision 8.
  *
  * @param numbers the files' numbers, ascending
  * @param ends    the cumulative number of ranges up to each file
