@@ -1,4 +1,4 @@
-"""The budget ``auto``: decides when further intervals stop paying back, and when a map pays."""
+"""The budget ``auto`` decides when further intervals stop paying back, and whether a map pays."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ MOST_MAP_BYTES: Final = 1 << 30
 MOST_MAP_TIMES: Final = 3
 """Maximum time of such a map, as a multiple of the build's time without it."""
 
-# Measured seconds on two cores: to read and weigh few keys, to open a file, to read a row whose
-# keys are scattered, and to hash, sort and place a key.
+# Seconds measured on two cores to read and weigh few keys, to open a file, to read a row whose keys
+# are scattered, and to hash, sort and place a key.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# Keys in several files make a map larger than its keys alone, and their number is estimated
-# roughly.
+# Keys in several files make a map larger than its keys alone, and their number is a rough estimate.
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
@@ -44,10 +43,10 @@ def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Coun
     """The stop criterion for the intervals of a column.
 
     Args:
-        profile: of the column.
-        options: with the budget ``auto``.
-        probes: k queries.
-        hits: int64[2, k], locations that hold a key of each, and their bytes.
+        profile: the profile of the column.
+        options: the options, with the budget ``auto``.
+        probes: k probe queries.
+        hits: int64[2, k], number of locations that hold a key of each probe, and their bytes.
     """
     intervals, least = [], {}
     for number, kind in enumerate(KINDS):
@@ -72,8 +71,8 @@ def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expect
     """The expected reads of a trial.
 
     Args:
-        trial: of intervals.
-        stop: the stop criterion, whose probes it counted.
+        trial: a trial of intervals.
+        stop: the stop criterion, whose probes the trial counted.
         location_bytes: mean bytes of a location.
     """
     found = []
@@ -90,8 +89,8 @@ class MapPlan:
     """A map that would pay back.
 
     Attributes:
-        options: the options to build it with.
-        limit: the limit of unrequested maps that it exceeds; None: none.
+        options: the options with which to build the map.
+        limit: the limit of unrequested maps that the map exceeds, or None.
     """
 
     options: IndexOptions
@@ -105,14 +104,14 @@ def plan_map(
     keys: int,
     index_bytes: int,
 ) -> MapPlan | None:
-    """The map that saves more bytes read than it costs, beside fewer intervals; None if none does.
+    """The map that saves more bytes read than it costs, beside fewer intervals, or None.
 
     Args:
-        profile: of the column.
-        options: with the budget ``auto``.
-        expected: of the intervals.
-        keys: distinct keys of each location, summed.
-        index_bytes: of the intervals.
+        profile: the profile of the column.
+        options: the options, with the budget ``auto``.
+        expected: the expected reads of the intervals.
+        keys: sum over locations of their numbers of distinct keys.
+        index_bytes: bytes of the intervals.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)
@@ -137,9 +136,9 @@ def plan_map(
 
 
 def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
-    """Whether the reading step had better collect the pairs of a map, which saves another reading.
+    """Whether the reading step should collect the pairs of a map, which saves a second reading.
 
-    They are collected in vain if intervals turn out to cost less than the map.
+    Collecting the pairs is useless if intervals turn out to cost less than the map.
     """
     if options.shape == "map":
         return True
@@ -157,12 +156,12 @@ def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
 
 
 def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
-    """The limit that prevents a map that the user has not requested; None: none.
+    """The limit that prevents a map that the user has not requested, or None.
 
     Args:
         size: bytes of the map.
-        keys: distinct keys of each location, summed.
-        rows: of the table.
+        keys: sum over locations of their numbers of distinct keys.
+        rows: number of rows of the table.
         n_files: number of locations.
     """
     if size > MOST_MAP_BYTES:
@@ -172,12 +171,12 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
 
 
 def map_left_out(manifest: Manifest) -> Limit | None:
-    """The limit that prevented a map that would find the file of a key; None: none.
+    """The limit that prevented a map that would find the file of a key, or None.
 
-    It is None if the user has set the budget, or if a map would save nothing.
+    The result is None if the user has set the budget, or if a map would save nothing.
     """
     stats, options = manifest.stats, manifest.options
-    # The unit does not matter where both are compared.
+    # Both numbers of this comparison have the same unit, whichever it is.
     reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None
@@ -195,10 +194,10 @@ def more_may_pay(
     """Whether a second reading with more intervals may save much.
 
     Args:
-        profile: of the column.
-        options: with the budget ``auto``.
-        expected: of the version.
-        cuts: intervals that the reading step sent on.
+        profile: the profile of the column.
+        options: the options, with the budget ``auto``.
+        expected: the expected reads of the version.
+        cuts: number of intervals that the reading step sent on.
         size: bytes of the version.
     """
     each = profile.location_bytes

@@ -1,9 +1,9 @@
-"""Building a run with Spark: executors read, cut, weigh and write; the driver sees no key.
+"""Builds a run with Spark: executors read, cut, weigh and write; the driver sees no key.
 
-The default build reads the column twice: first a sample, which estimates the skip probability of
-gaps between keys; then all of it, and cuts each location's keys at the worthwhile gaps where they
-are read. The intermediate data is a few times the budget, whatever the table's size. The shape
-`sieve` needs every key instead.
+The default build reads the column twice. The first reading takes a sample, which estimates the skip
+probability of gaps between keys. The second reading reads all rows, and cuts each location's keys
+at the worthwhile gaps. The intermediate data is a few times the budget, whatever the table's size.
+The shape `sieve` needs every key instead.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class BuiltRun:
     """A run and the statistics of its build.
 
     Attributes:
-        run: None if no location has a key.
-        tiling: its locations.
-        rows, nulls, nans: int64[n] per location; rows is -1 for locations of a file that proves
-            nothing.
-        expected: expected reads of queries.
+        run: the run, or None if no location has a key.
+        tiling: the locations of the run.
+        rows, nulls, nans: int64[n], counts for each location; rows is -1 for a location of a file
+            that proves nothing.
+        expected: the expected reads of queries.
         width: mean bytes of a value.
     """
 
@@ -75,14 +75,14 @@ class BuiltRun:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A run that is written.
+    """A run whose files are written.
 
     Attributes:
         run: the run.
-        expected: expected reads of queries.
-        seen: the counts of its reading.
-        cost: what the better of two runs has less of: bytes that queries read, and with the budget
-            `auto` those of the index.
+        expected: the expected reads of queries.
+        seen: the counts of the reading.
+        cost: the measure that is lower for the better of two runs: bytes that queries read, plus
+            the index's bytes with the budget `auto`.
         more_may_pay: whether further cuts may pay back.
     """
 
@@ -115,17 +115,18 @@ def build_run(
         tiling: the locations.
         options: shape and budget.
         store: the store of the index.
-        index_dir: the index's folder.
+        index_dir: the folder of the index.
         whole: the same rows with their files as `LOCATION`.
-        counted: compare the rows read from each file with a count that reads no column, for formats
-            with row counts in their metadata. Files that differ prove nothing.
-        describe_job: sets the description of the next job.
-        encoder: for the values, if reused runs of the version have one already.
-        added: bool[n], files that are read partially, and may be without rows: other runs have
-            their other rows. If there are such files, no map is chosen.
+        counted: whether to compare the rows read from each file with a count that reads no column,
+            for formats with row counts in their metadata. A file whose counts differ proves
+            nothing.
+        describe_job: sets the description of the next Spark job.
+        encoder: the encoder of the version's reused runs, if any.
+        added: bool[n], files of which only a part is read, and which may have no rows: other runs
+            have their other rows. If there are such files, no map is chosen.
 
     Raises:
-        Py4JJavaError: a file cannot be read; names it.
+        Py4JJavaError: a file cannot be read; the message names the file.
     """
     asked = column_profile(
         frame,
@@ -161,9 +162,9 @@ class _Reading:
     """One reading of the column, from which runs are made with a map and without.
 
     Attributes:
-        asked: the profile that it was read with.
+        asked: the profile of the column at the reading.
         cuts: all cuts.
-        seen: its counts.
+        seen: the counts of the reading.
         shared: the input of the runs.
     """
 
@@ -202,7 +203,7 @@ class _Building:
     def files_may_pay(self, by_file: ColumnProfile, made: _Made) -> bool:
         """Whether a run over whole files could cost clearly less than one over their ranges.
 
-        Of each file with a match it reads all ranges.
+        A run over whole files reads all ranges of each file with a match.
         """
         least = least_read(made.expected, by_file.location_bytes)
         return NEAR * self._cost(by_file, 0, least) < made.cost
@@ -239,10 +240,10 @@ class _Building:
             return made, seen
 
     def _mapped_at_once(self, reading: _Reading, stop: Stop) -> _Made | None:
-        """A run with a map, without one of intervals to compare it with.
+        """A run with a map, made without a run of intervals to compare it with.
 
-        None if intervals may cost less: if the map does not cost clearly less than the trial of
-        those that cost least.
+        None if intervals may cost less than the map: the map must cost clearly less than the trial
+        of the cheapest intervals.
         """
         asked, seen = reading.asked, reading.seen
         if self.options.shape != "auto" or not self.with_maps:
@@ -257,7 +258,7 @@ class _Building:
             return None
         try:
             made = self._make(reading, planned.options, stop, asked.payback(self.options).absent)
-        except InvalidInputError:  # Files share more keys than the budget pays for.
+        except InvalidInputError:  # files share more keys than the budget pays for
             return None
         bound = self._cost(asked, int(size), files_read(expected, asked.location_bytes))
         if made is None or NEAR * made.cost < bound:
@@ -296,14 +297,14 @@ class _Building:
             return _Made(run, expected, seen, self._cost(asked, run.bytes, reads))
 
     def _priced(self, made: _Made, reading: _Reading, stop: Stop) -> _Made:
-        """The run, or one with a map if that saves more bytes read than it costs."""
+        """The given run, or a run with a map if the map saves more bytes read than it costs."""
         asked, size = reading.asked, made.run.bytes
         more = more_may_pay(asked, self.options, made.expected, reading.seen.cuts[0], size)
         planned = None
         if self.options.shape == "auto" and self.with_maps:
             planned = plan_map(asked, self.options, made.expected, made.run.keys, size)
         if planned is not None and planned.limit is not None:
-            # To weigh this many keys takes as long as to map them.
+            # Weighing this many keys would take as long as mapping them.
             return made
         made = replace(made, more_may_pay=more)
         if planned is None:
@@ -313,7 +314,7 @@ class _Building:
         return made if other is None else self.better(made, other)
 
     def _with_map_if_better(self, made: _Made, reading: _Reading) -> _Made:
-        """The run, or one with a map if the budget pays for it and it reads fewer bytes."""
+        """The given run, or one with a map if the budget suffices and the map reads fewer bytes."""
         asked = reading.asked
         if not map_may_pay(asked, made.expected, made.run.keys, asked.budget(self.options)):
             return made
@@ -329,7 +330,7 @@ class _Building:
         stop: Stop | None = None,
         worth: float = math.inf,
     ) -> _Made | None:
-        """A run with a map; None if the budget turns out too small because files share keys."""
+        """A run with a map, or None if the budget is too small because files share keys."""
         with _removed_on_failure(self.store, self.index_dir, made.run):
             try:
                 return self._make(reading, options, stop, worth)
@@ -337,7 +338,10 @@ class _Building:
                 return None
 
     def better(self, made: _Made, other: _Made) -> _Made:
-        """The run with the lower cost, the first if they are equal; removes the other one."""
+        """The run with the lower cost, or the first if the costs are equal.
+
+        Removes the other run.
+        """
         better, worse = sorted((made, other), key=lambda one: one.cost)
         with _removed_on_failure(self.store, self.index_dir, better.run):
             discard_run(self.store, self.index_dir, worse.run.id)
@@ -346,7 +350,7 @@ class _Building:
 
 @contextlib.contextmanager
 def _removed_on_failure(store: Store, index_dir: str, run: RunRef) -> Iterator[None]:
-    """Deletes the run on failure: no version refers to it yet."""
+    """Deletes the run on failure, because no version refers to it yet."""
     try:
         yield
     except BaseException:

@@ -36,8 +36,8 @@ class Profile:
     """The profile of a column, and the index bytes that a budget allows.
 
     Attributes:
-        sizes: int64[n], bytes of each location: files, and ranges of large files.
-        sample: of the column, or of part of its domain.
+        sizes: int64[n], bytes of each location, which is a file or a range of a large file.
+        sample: a sample of the column, or of part of its domain.
         wide: whether to read more cuts than most columns need, for the budget ``auto``.
         few: whether to read the fewest cuts, for a column whose map is likely to be chosen.
     """
@@ -64,17 +64,20 @@ class Profile:
 
     @property
     def weights(self) -> Weights | None:
-        """float32[n], bytes of each location over the mean; None if all are of one size."""
+        """float32[n], bytes of each location divided by the mean.
+
+        None if all have the same size.
+        """
         return weights_of(self.sizes)
 
     def least_by_map(self, least: float) -> float:
-        """What a query for one value reads with a map, in locations of mean size.
+        """The locations, in units of mean size, that a query for one value reads with a map.
 
         Only a map distinguishes the values that share a key code. The location of one row is the
         more likely the larger it is.
 
         Args:
-            least: the locations that hold the value's key code, likewise.
+            least: the locations that hold the value's key code, in units of mean size.
         """
         if self.sample.encoder.exact:
             return least
@@ -88,7 +91,7 @@ class Profile:
 
     @property
     def little(self) -> float:
-        """Bytes that are negligible beside the column."""
+        """Bytes that are negligible compared with the column."""
         return self.sample.share * max(_LEAST_LITTLE, self.column_bytes // _LITTLE)
 
     def payback(self, options: IndexOptions) -> Payback:
@@ -110,7 +113,7 @@ class Profile:
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
         """The part of the budget for intervals: all of it, or the smaller part beside a map.
 
-        For the budget ``auto``, the bytes of the cuts that are sent on.
+        With the budget ``auto``, this is the number of bytes of the cuts that are sent on.
         """
         budget = self.budget(options)
         if options.automatic:
@@ -127,7 +130,7 @@ class Profile:
         return max(1, overprovisioned_total(self.sample.shown, self.n_files, budget))
 
     def wider(self, options: IndexOptions) -> Self | None:
-        """The profile for reading more cuts; None if the maximum is reached."""
+        """The profile for reading more cuts, or None if the maximum is reached."""
         if self.wide or not options.automatic:
             return None
         wider = replace(self, wide=True, few=False)
@@ -140,10 +143,10 @@ class ColumnProfile(Profile):
     """The profile of a column of some files.
 
     Attributes:
-        values: all rows, the column as ``v`` and their `LOCATION`.
+        values: all rows, with the column as ``v`` and their `LOCATION`.
         owners: int64[n], the file of each location.
-        counted: int64, rows of each file by a count that reads no column; None if the format has no
-            row counts.
+        counted: int64, rows of each file by a count that reads no column, or None if the format has
+            no row counts.
     """
 
     values: DataFrame
@@ -151,14 +154,14 @@ class ColumnProfile(Profile):
     counted: Counts | None
 
     def by_file(self, frame: DataFrame, column: Column, tiling: Tiling) -> ColumnProfile:
-        """The same column with whole files for locations, as the frame has them."""
+        """The same column with whole files as locations, as the frame has them."""
         values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
         files = np.arange(len(tiling.lengths))
         return replace(self, sizes=tiling.lengths, values=values, owners=files)
 
 
 def beside_map(budget: int) -> int:
-    """Bytes of a map's budget for the intervals that answer ranges."""
+    """The part of a map's budget for the intervals that answer range queries."""
     return max(budget // _SHARE_BESIDE_MAP, min(budget // 2, SMALLEST_SHARE // 2))
 
 
@@ -177,10 +180,10 @@ def column_profile(
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.
         column: the column.
         tiling: the locations.
-        counting: the same rows with their files as `LOCATION`; None if the format's metadata has no
-            row counts of files.
-        describe_job: sets the description of the next job.
-        encoder: for the values; None: the one that suits the sample.
+        counting: the same rows with their files as `LOCATION`, or None if the format's metadata has
+            no row counts.
+        describe_job: sets the description of the next Spark job.
+        encoder: the encoder of the values, or None to choose one by the sample.
     """
     values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
     describe_job("counting")

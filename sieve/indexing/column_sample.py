@@ -24,7 +24,7 @@ from sieve.tables.table import LOCATION
 
 WANTED = 40_000
 """Rows to sample: a share of 1 % is then estimated with a relative error of about 5 %."""
-# Text files have no row counts; a minimum size per row bounds their number.
+# Text files have no row counts; a minimum size per row bounds the number of rows.
 _BYTES_PER_ROW = 20
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
 
@@ -34,11 +34,11 @@ class Sample:
     """A sample of a column.
 
     Attributes:
-        encoder: maps its values to key codes.
-        query_model: the distribution of the keys; None if no key was sampled.
+        encoder: maps the column's values to key codes.
+        query_model: the distribution of the keys, or None if no key was sampled.
         codes: int64[n], key code of each sampled value.
-        hashes: uint64[n], its hash.
-        rows: rows of the table, counted or estimated.
+        hashes: uint64[n], hash of each sampled value.
+        rows: number of rows of the table, counted or estimated.
         width: mean bytes of a value.
         shown: number of rows in the windows; all rows without windows.
         scattered: of neighbouring keys of the sample, the share whose rows lie in different
@@ -66,11 +66,12 @@ class Sample:
 def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
     """Restricts a sample to windows of the domain with a share of the column.
 
-    Without it, ESTIMATE of 5 million scattered ids had not ended after 250 s; with it, it takes 19.
+    Without windows, ESTIMATE of 5 million scattered ids had not ended after 250 s; with windows, it
+    takes 19 s.
 
     Args:
-        sample: of the whole domain.
-        share: above 0; 1 or more takes everything.
+        sample: a sample of the whole domain.
+        share: the share of the column, above 0; a share of 1 or more takes everything.
         asked: int64[k, 2], key codes of a query that the windows must include.
     """
     if sample.query_model is None or share >= 1:
@@ -80,7 +81,7 @@ def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
     query_model = domain_sample.of_mass(sample.query_model)
     if query_model is None:
         return sample
-    # Resamples by weight, so that later draws need no weights.
+    # Resampling by weight makes all later draws unweighted.
     weights = domain_sample.rates(sample.query_model, sample.codes[inside])
     drawn = np.random.default_rng(3).choice(inside, len(inside), p=weights / weights.sum())
     return Sample(
@@ -106,17 +107,17 @@ def take_sample(
     """Samples a column uniformly over all files.
 
     Args:
-        values: the column as ``v``, of all files, and their `LOCATION`.
+        values: the column of all files as ``v``, and their `LOCATION`.
         column: the column.
-        counted: its rows, if the format's metadata has row counts.
+        counted: number of rows of the column, if the format's metadata has row counts.
         size: bytes of the files.
-        encoder: for the values; None: the one that suits the sample.
+        encoder: the encoder of the values, or None to choose one by the sample.
     """
     expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)
     share = min(1.0, WANTED / expected)
     drawn = values.select("v", LOCATION)
     if share < 1:
-        # With an explicit seed: given the share alone, Spark 4.1 draws with another seed each time.
+        # Without an explicit seed, Spark 4.1 draws with another seed each time.
         drawn = drawn.sample(fraction=share, seed=1)
     text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
@@ -152,7 +153,7 @@ def take_sample(
 
 
 def _scattered(codes: Codes, locations: Ordinals) -> float:
-    """The share of neighbours in the order of distinct keys that lie in different locations."""
+    """The share of neighbouring distinct keys that lie in different locations."""
     codes, first = np.unique(codes, return_index=True)
     of_each = locations[first]
     return float(np.mean(of_each[1:] != of_each[:-1])) if len(codes) > 1 else 0.0
@@ -166,7 +167,7 @@ def _width(type_name: str) -> int:
 
 
 def _packed(batches: Batches) -> Batches:
-    """Packs a task's sample into one value: drivers of every Spark can fetch that without loss."""
+    """Packs a task's sample into one value, which drivers of every Spark can fetch without loss."""
     drawn = list(batches)
     if not sum(batch.num_rows for batch in drawn):
         return

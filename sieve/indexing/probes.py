@@ -1,4 +1,4 @@
-"""Probes: queries drawn from the sample, to measure expected reads of an index at build time."""
+"""Probes: queries drawn from the sample, which measure an index's expected reads at build time."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Probes:
     """The probe queries.
 
     Attributes:
-        intervals: int64[k, 2], key codes from first to last: keys that occur, weighted by rows;
-            then keys anywhere in the domain; then ranges of 0.05 % of it.
-        kinds: int64[k], index of each in `KINDS`.
-        hashes: uint64[k], of the keys; unused for ranges.
+        intervals: int64[k, 2], ranges of key codes, both ends included. First come keys that occur,
+            weighted by rows; then keys anywhere in the domain; then ranges of 0.05 % of the domain.
+        kinds: int64[k], index of each probe's kind in `KINDS`.
+        hashes: uint64[k], hash of each probe's key; unused for ranges.
     """
 
     intervals: npt.NDArray[np.int64]
@@ -75,12 +75,13 @@ def expectations(
     """Expected reads of each kind of query: with the index, at minimum, and by min/max.
 
     Args:
-        probes: k queries.
-        run: over n locations.
+        probes: k probe queries.
+        run: a run over n locations.
         sizes: int64[n], bytes of each location.
-        hits: int64[2, k], locations that truly hold a key of each probe, and their bytes.
-        least: int64[n], least key code of each location; above `greatest` for one without keys.
-        greatest: int64[n].
+        hits: int64[2, k], number of locations that truly hold a key of each probe, and their bytes.
+        least: int64[n], least key code of each location; above `greatest` for a location without
+            keys.
+        greatest: int64[n], greatest key code of each location.
     """
     read = _read(probes, run, sizes)
     first, last = probes.intervals.T
@@ -100,7 +101,7 @@ def expectations(
 def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
     """int64[2, k]: number of locations that a run keeps for each probe, and their bytes."""
     found = np.empty((len(probes.intervals), -(-len(sizes) // 8)), np.uint8)
-    # In key order, so that two batches decode few parts of the run twice.
+    # In key order, two batches decode few parts of the run twice.
     for some in _batches(np.argsort(probes.intervals[:, 0]), len(sizes)):
         found[some] = np.packbits(run.locations_in_each(probes.intervals[some]), axis=1)
     if run.has_maps:
@@ -114,7 +115,7 @@ def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
 
 
 def _batches(order: Places, n_locations: int) -> Iterator[Places]:
-    """Parts of some probes, so small that their flags of all locations fit in memory."""
+    """Batches of probes, so small that their flags of all locations fit in memory."""
     most = max(1, _FLAG_BYTES // max(1, n_locations))
     return (order[at : at + most] for at in range(0, len(order), most))
 
@@ -123,7 +124,7 @@ def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
     """Bytes read by kind of query, in locations of mean size.
 
     Args:
-        expected: expected reads; where they have no bytes, all locations weigh alike.
+        expected: the expected reads; without bytes in them, all locations have equal weight.
         location_bytes: mean bytes of a location.
     """
     return {
@@ -133,7 +134,7 @@ def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """The same of the locations that hold a match."""
+    """Bytes of the locations that hold a match, by kind of query, in locations of mean size."""
     return {
         kind.kind: kind.exact if kind.exact_bytes is None else kind.exact_bytes / location_bytes
         for kind in expected
@@ -144,10 +145,10 @@ def map_may_pay(profile: Profile, expected: Sequence[Expected], keys: int, budge
     """Whether a map could read fewer bytes than intervals do, within the budget.
 
     Args:
-        profile: of the column.
-        expected: of the intervals.
-        keys: distinct keys of each location, summed, at least.
-        budget: bytes.
+        profile: the profile of the column.
+        expected: the expected reads of the intervals.
+        keys: a lower bound of the sum over locations of their numbers of distinct keys.
+        budget: maximum bytes.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)

@@ -2,7 +2,7 @@
 
 The file is one line of ASCII JSON. Its last member is ``"checksum"``: the SHA-256, in hex, of the
 same text without that member. Every later format keeps this frame, so that a reader can distinguish
-a damaged file from one of a newer format.
+a damaged file from a file of a newer format.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ class Manifest(Contents):
         index: identity of the index.
         version: number of the version, from 1, without gaps.
         id: random identity of this version.
-        parent: identity of the version before, None for version 1.
-        state: whether queries may use the index, or it has been dropped.
-        table: the table that the index was created for.
+        parent: identity of the previous version, or None for version 1.
+        state: whether queries may use the index, or the index has been dropped.
+        table: the identity of the indexed table at the index's creation.
         name: the index's name, for users.
         column: path of the indexed column, exact case.
         comment: the user's comment on the index.
-        next_options: options of the next refresh; None means the same.
+        next_options: options of the next refresh, or None if they do not change.
         created_by: the software that wrote this version.
     """
 
@@ -105,7 +105,7 @@ class Manifest(Contents):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether an earlier release made this version and its contents prove too little."""
+        """Whether an earlier release made this version, and its contents prove too little."""
         return is_outdated(self.format_name, self.fingerprint_parts)
 
 
@@ -119,13 +119,13 @@ def render_manifest(manifest: Manifest) -> bytes:
     record = {"format": FORMAT} | {name: members[name] for name in MEMBERS}
     for options in (record["options"], record["next_options"]):
         if options is not None and options["budget"] != AUTO:
-            # Only this budget has the option.
+            # Only the budget ``auto`` has a payback.
             del options["payback"]
         if options is not None and options["refresh"] == MANUAL:
-            # Releases without this option can read the other versions.
+            # Releases without the option refresh can read versions that do not set it.
             del options["refresh"]
     if manifest.commit is not None:
-        # Releases without this member can read versions of other tables.
+        # Releases without the member commit can read versions of tables other than Delta's.
         record["commit"] = members["commit"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
@@ -146,8 +146,8 @@ def parse_manifest(data: bytes) -> Manifest:
     Raises:
         CorruptError: the checksum does not match, or a member is missing, of the wrong kind or
             beyond its limit.
-        UnsupportedError: condition ``SIEVE_VERSION_TOO_NEW``: an undamaged file of a format, or
-            with an option, that this release does not know.
+        UnsupportedError: condition ``SIEVE_VERSION_TOO_NEW``: an undamaged file with a format or
+            option that this release does not know.
     """
     fields = Fields(_decode(_verified(data)), "manifest")
     found = fields.integer("format", low=1)
@@ -193,7 +193,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def _verified(data: bytes) -> bytes:
-    """The text that the checksum covers; verified before anything in it is used."""
+    """The text that the checksum covers, which is verified before anything in it is used."""
     if len(data) > MANIFEST_LIMIT:
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest of {len(data)} bytes is too long")
     match = _CHECKSUM.fullmatch(data[-_CHECKSUM_BYTES:])
@@ -258,7 +258,7 @@ def _options(fields: Fields, found: int) -> IndexOptions:
     try:
         return stored_options(dict.fromkeys(fields.names(), "") | raw)
     except InvalidInputError as error:
-        # The file is intact, so a release with more options wrote it.
+        # The file is intact, so a release with more options wrote the file.
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW", f"manifest: {error.message}; upgrade Sieve"
         ) from error
@@ -298,7 +298,7 @@ def _run_file(fields: Fields) -> RunFileRef:
 def _locations(fields: Fields, found: int) -> LocationsRef:
     count = fields.integer("count", high=MAX_LOCATIONS)
     if found == 1:
-        # In this format the list was one file, with one row per location.
+        # In format 1, the list was one file with one row per location.
         parts = [_part(fields.record("file"), count)]
     else:
         parts = [_part(part) for part in fields.records("parts", MAX_PARTS)]

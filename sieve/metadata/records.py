@@ -21,7 +21,7 @@ State = Literal["ready", "disabled", "dropped"]
 
 @dataclass(frozen=True, slots=True)
 class TableIdentity:
-    """The table that an index was created for: detects copied properties, but is no proof.
+    """The table for which an index was created; detects copied properties, but is no proof.
 
     Attributes:
         catalog: name of the Spark catalog, such as ``spark_catalog``.
@@ -70,7 +70,7 @@ class Commit:
     """A commit of a Delta table.
 
     Attributes:
-        table: identity of the table in its log; CREATE OR REPLACE gives it another.
+        table: identity of the table in its log; CREATE OR REPLACE gives the table a new identity.
         version: number of the commit, from 0.
     """
 
@@ -84,11 +84,11 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class RunFileRef(FileRef):
-    """A run file and the ranges of its keys: a look-up outside them need not read it.
+    """A run file and the ranges of its keys: a look-up outside these ranges need not read the file.
 
     Attributes:
         codes: ranges of the key codes in its segments, ascending and disjoint.
-        hashes: ranges of the hashes in its maps, as signed 64-bit numbers, likewise.
+        hashes: ranges of the hashes in its maps, as signed 64-bit numbers, ascending and disjoint.
     """
 
     codes: tuple[Range, ...]
@@ -107,8 +107,8 @@ class LocationsRef:
     """The file list of a version.
 
     Attributes:
-        parts: its parts in order; versions share them. The entry of a path in a later part replaces
-            the entries in earlier ones.
+        parts: the parts of the list in order; versions share parts. If a path occurs in several
+            parts, the entry in the last part counts.
         count: number of files.
     """
 
@@ -122,9 +122,9 @@ class RunRef:
 
     Attributes:
         id: the run's identity and folder name.
-        locations: number of locations that its ordinals count, removed ones included.
+        locations: number of locations that have ordinals in the run, including removed locations.
         encoder: JSON form of the key encoder of the run's codes.
-        files: run files, in order of name.
+        files: the run files, in order of name.
         segments: number of segments.
         blocks: number of blocks over all segments.
         keys: distinct key codes of each location, summed over locations.
@@ -173,15 +173,16 @@ class BuildStats:
     Attributes:
         rows: table rows in the version's locations.
         nulls: rows that are NULL in the indexed column.
-        nans: rows that are NaN.
+        nans: rows whose value is NaN.
         column_bytes: uncompressed bytes of the column.
         seconds: wall-clock duration of the build.
-        expected: expected reads by kind of query; empty if there is no key. Measured when the whole
-            table was last read.
+        expected: expected reads by kind of query, measured when the whole table was last read;
+            empty if there is no key.
         files_total: number of files at that measurement.
         ranges_total: number of locations at that measurement: files, and ranges of large files; 0
             in a version of an earlier format, whose locations are whole files.
-        bytes_total: their bytes at that measurement; 0 in a version of an earlier format.
+        bytes_total: bytes of these locations at that measurement; 0 in a version of an earlier
+            format.
     """
 
     rows: int
@@ -196,7 +197,7 @@ class BuildStats:
 
     @property
     def locations_total(self) -> int:
-        """The number that `expected` refers to: ranges where files are cut, else files."""
+        """The number to which `expected` refers: of ranges if files are cut, otherwise of files."""
         return max(self.files_total, self.ranges_total)
 
 

@@ -1,6 +1,7 @@
 """The read path: which files of a table a scan may skip. ``docs/architecture.md`` has an example.
 
-``prune(PruneRequest) -> PruneAnswer`` is a pipeline of these steps, stages 4 to 9 in ``docs/architecture.md``:
+``prune(PruneRequest) -> PruneAnswer`` is a pipeline of these steps, which are the stages 4 to 9
+of that page:
 
 - `select`: the indexes on the columns that the predicate names.
 - `Bulkhead.blocked`: excludes indexes on which other scans block.

@@ -1,7 +1,7 @@
-"""Prune request and answer: the question of a scan and its reply, as typed records.
+"""Prune request and answer: a scan's request and its answer, as typed records.
 
-The front end converts them from and to the wire form in ``sql_ext/frontend/pruning.py``; `sieve`
-itself passes no dicts.
+The front end converts the records from and to the wire form in ``sql_ext/frontend/pruning.py``; the
+package `sieve` passes no dicts.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ class PruneRequest:
         fingerprints: reader fingerprints under the settings of the relation's session and of the
             executing session. Both must equal the version's.
         predicate: the filter of the scan.
-        instant: the earlier instant that the scan reads at, ISO 8601; None for the present.
-        vain: scans alike, in a row, that asked before this one and skipped nothing.
-        partially_visible: whether the reader skips records that were logged to a file slice later.
+        instant: the earlier instant at which the scan reads, ISO 8601, or None for the present.
+        vain: the number of successive similar scans whose request skipped nothing.
+        partially_visible: whether the reader ignores records that were logged to a file slice
+            later.
         timeout_s: seconds that the scan waits for an answer.
-        ttl_s: seconds after which the newest version of an index is looked up again.
-        cache_bytes: bound of the cache of index files.
+        ttl_s: seconds after which the newest version of an index is checked for a successor.
+        cache_bytes: maximum bytes of the cache of index files.
         check_root: raises RootRefusedError unless indexes of this table may lie in a root.
-        orders: if any, a row that is among the first in none of these orders is not wanted either.
-        present: the files that the scan lists; None if it does not know yet how they are numbered.
+        orders: if not empty, the scan needs only rows that are among the first in one of these
+            orders.
+        present: the files that the scan lists, or None if the scan does not know their numbers yet.
     """
 
     table: TableIdentity
@@ -76,8 +78,8 @@ class Skip:
         skip: bool[n], True for files that cannot match.
         parts: files of which some ranges cannot match.
         used: the versions that contributed, as ``name@version``.
-        narrows: whether they evaluated more of the predicate than IS NOT NULL.
-        partial: flags for partially visible file slices; None for other scans.
+        narrows: whether the versions evaluated more of the predicate than IS NOT NULL.
+        partial: flags for partially visible file slices, or None for other scans.
     """
 
     numbering: str
@@ -89,7 +91,7 @@ class Skip:
 
     @property
     def is_vain(self) -> bool:
-        """Whether nothing is skipped."""
+        """Whether no file and no range is skipped."""
         return not (len(self.parts.numbers) or self.skip.any())
 
 
@@ -98,11 +100,12 @@ class PruneAnswer:
     """The answer to a scan.
 
     Attributes:
-        skip: the files that may be skipped; None: read all files.
-        reasons: number of indexes, or parts of the predicate, that were not used, by reason.
+        skip: the files that may be skipped, or None to read all files.
+        reasons: for each reason, the number of indexes, or parts of the predicate, that were not
+            used.
         detail: details of the last reason, as text.
-        rest: how many of the next scans alike need not ask, if this one skips nothing; None: it
-            does not count among those in vain.
+        rest: how many of the next similar scans need no request if this one skips nothing; None if
+            the answer does not count as useless.
     """
 
     skip: Skip | None

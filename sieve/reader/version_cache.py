@@ -1,8 +1,8 @@
-"""Version cache: the opened index versions that scans use, the newest one and earlier ones.
+"""Version cache: the open index versions that scans use, the newest and earlier versions.
 
-The newest version of an index is read when a scan first needs it, and looked up again in the
-background once it is older than its time to live. Earlier versions, for scans at an earlier
-instant, are immutable.
+The newest version of an index is read when a scan first needs it, and checked for a successor in
+the background after its time to live. Earlier versions, for scans at an earlier instant, are
+immutable.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class CachedVersion:
     """The result of the last read of an index.
 
     Attributes:
-        index: its newest version; None if there is no usable one.
-        reason: why there is none; None if there is one.
+        index: the newest version, or None if there is no usable version.
+        reason: why there is no usable version, otherwise None.
         detail: the reason as text.
     """
 
@@ -67,13 +67,16 @@ class VersionCache:
         self._instants = Cache[_PastVersion, str](max_entries=MAX_INSTANTS)
 
     def invalidate(self, directory: str) -> None:
-        """A statement has changed the index in this folder: the next scan reads it again."""
+        """Drops the cached version of an index that a statement has changed.
+
+        The next scan reads the index again.
+        """
         self._newest.invalidate(directory)
 
     def newest(self, registration: Registration, ttl_s: float) -> CachedVersion:
         """The newest version of an index; reread in the background after ``ttl_s`` seconds.
 
-        An error becomes a reason, for this index alone.
+        An error becomes a reason, which concerns only this index.
         """
         return self._newest.get_fresh(
             registration.directory, lambda known: self._read(registration, known), ttl_s
@@ -92,7 +95,7 @@ class VersionCache:
         }
 
     def versions_for(self, newest: OpenVersion, request: PruneRequest) -> Versions:
-        """The versions that a scan uses, out of those that it may use.
+        """The versions that a scan uses, among the versions that it may use.
 
         This is the newest version, or for a scan of an earlier instant the version of that instant.
         A scan of partially visible file slices also uses later versions, which indexed the log
@@ -106,12 +109,12 @@ class VersionCache:
         return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
-        """At most ``most`` earlier versions: the last one up to an instant, and those after it.
+        """At most ``most`` earlier versions: the last one up to an instant, and its successors.
 
         Every version is safe at any instant, because a location's own identity decides whether a
-        version's facts hold for it; a version of the instant only knows more of the locations. If
-        all versions are later, the first is the oldest retained one. If the newest is not later
-        than the instant, or the only one, the result is empty.
+        version's facts hold for the location. A version of the instant only knows more of the
+        locations. If all versions are later, the first result is the oldest retained version. If
+        the newest version is the only one, or is not later than the instant, the result is empty.
         """
         if newest.manifest.instant <= instant:
             return []
@@ -125,7 +128,7 @@ class VersionCache:
             return []
 
         def version(number: int) -> OpenVersion | None:
-            # The other versions may serve without this one.
+            # The other versions may serve without this version.
             with contextlib.suppress(SieveError):
                 return self._past.get(
                     (directory, number), lambda: self._open(store, directory, number)
@@ -135,7 +138,7 @@ class VersionCache:
         if all(self._past.peek((directory, number)) is not None for number in chosen):
             found = [version(number) for number in chosen]
         else:
-            # Read in parallel, so that a remote store costs one round trip.
+            # The versions are read in parallel, so that a remote store costs one round trip.
             with ThreadPoolExecutor(most, "sieve-past") as pool:
                 found = list(pool.map(version, chosen))
         return [one for one in found if one is not None]

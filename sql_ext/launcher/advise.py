@@ -1,4 +1,4 @@
-"""``sieve advise``: the indexes that the queries in Spark's event logs make worth having."""
+"""``sieve advise`` names the indexes that would pay for the queries in Spark's event logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sieve.workload.spelling import create_statement, estimate_statement, spelle
 from sql_ext.launcher.event_log.open_logs import find_logs
 from sql_ext.launcher.event_log.replay import Replay
 
-# Wide enough for names of a usual length where no terminal has a width of its own.
+# Wide enough for names of usual length if the output is not a terminal.
 _PIPED_WIDTH = 160
 
 
@@ -27,7 +27,7 @@ def replay_folder(folder: Path) -> Replay:
     """Replays all logs in a folder.
 
     Raises:
-        InvalidInputError: there is no log in it.
+        InvalidInputError: the folder has no log.
     """
     logs = find_logs(folder)
     if not logs:
@@ -42,7 +42,7 @@ def replay_folder(folder: Path) -> Replay:
 
 
 def print_report(replay: Replay) -> None:
-    """Prints what to index, the statements to paste, and what could not be read."""
+    """Prints the columns to index, the statements to paste, and the parts not readable."""
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console = Console(highlight=False, markup=False, width=_PIPED_WIDTH)
@@ -53,7 +53,7 @@ def print_report(replay: Replay) -> None:
     )
     if found:
         console.print(_table(found, replay.days))
-        # Not wrapped, so that they can be pasted.
+        # Statements are not wrapped, so that a user can paste them.
         statements = [on_a_line(f"{_create(one)};") for one in found]
         console.print("\n".join(statements), soft_wrap=True)
         console.print(
@@ -71,7 +71,7 @@ def print_report(replay: Replay) -> None:
 
 
 def as_json(replay: Replay) -> str:
-    """The same as JSON, with bytes and scans a day as numbers."""
+    """The report as JSON, with bytes and scans per day as numbers."""
     return json.dumps(
         {
             "applications": replay.logs,

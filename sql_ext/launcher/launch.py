@@ -59,7 +59,7 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
     bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
     jars = [jar for jar in user.get("spark.jars", "").split(",") if "hudi-spark" in jar]
     return {
-        # Of a Thrift server's sessions, the first alone finds data sources that are not there.
+        # In a Thrift server, only the first session searches for data sources that are missing.
         "spark.driver.extraClassPath": ":".join([str(shim_jar(spark)), *jars]),
         "spark.sql.extensions": f"{EXTENSIONS},{HUDI_EXTENSION}",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
@@ -71,7 +71,7 @@ def delta_settings(spark: SparkHome, user: Settings) -> Settings:
     """Settings that make Spark load Delta too, with its package unless the user names one.
 
     Raises:
-        UnsupportedError: no Delta is known for this Spark.
+        UnsupportedError: no release of Delta is known for this Spark.
     """
     settings = {
         "spark.sql.extensions": f"{EXTENSIONS},{DELTA_EXTENSION}",
@@ -121,14 +121,15 @@ def submit_command(
     Args:
         spark: the Spark to start.
         environ: environment of the user.
-        args: the user's arguments. Without ``main_class`` the first that is not an option is the
-            script or jar, and all arguments after it belong to that program.
+        args: the user's arguments. Without ``main_class``, the first argument that is not an option
+            is the script or jar, and all later arguments belong to that program.
         main_class: one of Spark's own classes to start, which finds its options in ``args``.
         hudi: whether to configure Hudi too.
         delta: whether to configure Delta too.
 
     Raises:
-        InvalidInputError: both, but the session catalog can be of one only.
+        InvalidInputError: both Hudi and Delta are requested, but the session catalog can belong to
+            only one.
         UnsupportedError: there is no shim jar, no Delta, or no Spark Connect, for this Spark.
     """
     if main_class == CONNECT_SERVER_CLASS and not [*(spark.path / "jars").glob("spark-connect_*")]:
@@ -163,7 +164,8 @@ def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings)
 def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
     """The environment for Spark's scripts, with one SPARK_HOME and one Python."""
     return {
-        # spark-sql sets it too: a CLI of Spark 4 uses its own driver, not a Connect server.
+        # spark-sql sets this variable too: a CLI of Spark 4 uses its own driver, not a Connect
+        # server.
         "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": sys.executable,
         **environ,

@@ -1,4 +1,4 @@
-"""Indexes as released versions wrote them: read by this one, and left alone if they are newer."""
+"""Indexes from released versions: this release reads older ones and ignores newer ones."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ INDEXES = [
 
 
 def asked(service: PruneService, kind: str, **body: Any) -> Mapping[str, Any]:
-    """One request of a driver."""
+    """Sends one request of a driver and returns the answer."""
     request = Request(1, kind, body, SimpleNamespace(session=lambda _: None))
     return {"prune": service.prune, "dictionary": service.dictionary}[kind](request)
 
 
 def skipped(root: Path, index: Manifest, predicate: Mapping[str, Any]) -> tuple[set[str], str]:
-    """Names of the files that a scan may leave out, and the reason where there is none."""
+    """The names of the files that a scan may skip, or the reason why it may skip none."""
     service = PruneService(Roots(None), Pruner(lambda _: LocalStore(), 1 << 26))
     told = {"format": 1, "uuid": index.index, "column": index.column, "root": f"file:{root}"}
     answer = asked(
@@ -58,7 +58,7 @@ def skipped(root: Path, index: Manifest, predicate: Mapping[str, Any]) -> tuple[
 
 
 def wire(value: Any, kind: str) -> Any:
-    """A value as the driver sends it."""
+    """A value in the driver's wire form."""
     if kind == "string":
         return base64.b64encode(value.encode()).decode()
     return str(int(Decimal(value).scaleb(3))) if kind.startswith("decimal") else value
@@ -66,7 +66,7 @@ def wire(value: Any, kind: str) -> Any:
 
 @pytest.mark.parametrize(("sample", "uuid"), INDEXES)
 def test_every_key_is_found(sample: Path, uuid: str) -> None:
-    """No key's file may be left out, and most others may."""
+    """No query skips a file with its key, and queries skip most other files."""
     keys = json.loads((sample / "keys.json").read_text())[uuid]
     index = newest(LocalStore(), f"file:{sample / uuid}")
     assert index is not None
@@ -88,7 +88,7 @@ def test_every_key_is_found(sample: Path, uuid: str) -> None:
 
 @pytest.mark.parametrize(("sample", "uuid"), INDEXES[:1])
 def test_a_later_format_is_left_alone(sample: Path, uuid: str, tmp_path: Path) -> None:
-    """A whole manifest of the next format, or of one that nobody knows: all files are read."""
+    """Given an intact manifest of the next or an unknown format, queries read all files."""
     index = newest(LocalStore(), f"file:{sample / uuid}")
     assert index is not None
     shutil.copytree(sample / uuid, tmp_path / uuid)
@@ -110,7 +110,7 @@ def test_a_later_format_is_left_alone(sample: Path, uuid: str, tmp_path: Path) -
 def test_a_text_table_that_was_read_by_single_columns_is_read_in_full(
     sample: Path, uuid: str, kind: str, tmp_path: Path
 ) -> None:
-    """What an earlier release built of CSV or JSON is not used; what this one builds is."""
+    """Queries ignore an earlier release's index of CSV or JSON, and use one of this release."""
     shutil.copytree(sample / uuid, tmp_path / uuid)
     index = newest(LocalStore(), f"file:{sample / uuid}")
     assert index is not None
@@ -130,7 +130,7 @@ def test_a_text_table_that_was_read_by_single_columns_is_read_in_full(
 
 
 def test_an_index_of_format_1_is_refreshed(tmp_path: Path) -> None:
-    """Its list, one file then, is the first part of the new one, and is not written again."""
+    """The one file of the old list becomes the first part of the new list without a rewrite."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(8)])
     with without_spark():

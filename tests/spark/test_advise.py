@@ -29,7 +29,7 @@ QUERIES = (
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[None]:
-    """A table of ten files, and a small one."""
+    """Creates a table of ten files, and a small table."""
     with lab.database("advised"):
         lab.sql(
             "CREATE TABLE orders USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, "
@@ -44,7 +44,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 
 def recorded(lab: Lab) -> Any:
-    """The driver's record, once the events of all queries have been seen."""
+    """The driver's record, once the listener has received the events of all queries."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord
     return json.loads(record.json())
@@ -58,7 +58,7 @@ def advice(lab: Lab, scope: str = "") -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("tables")
 def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
-    """Tables with and without an index, by what they ask; nothing of what was compared with."""
+    """The record has tables with and without an index, by filters, without their constants."""
     for query in QUERIES:
         lab.sql(query)
     text = json.dumps(recorded(lab))
@@ -83,7 +83,7 @@ def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
-    """The best index first, with what was asked and the statements; the CREATE can be run."""
+    """The best index comes first, with its scans and statements; the CREATE can be run."""
     for query in QUERIES:
         lab.sql(query)
     rows = advice(lab)
@@ -113,7 +113,7 @@ def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_each_scan_is_recorded_once(lab: Lab) -> None:
-    """Scans of commands, which run in executions within others, of unions and of subqueries."""
+    """Commands scan in nested executions; unions and subqueries scan several times."""
 
     def scans() -> int:
         rows = recorded(lab)["scans"]
@@ -138,7 +138,7 @@ def test_each_scan_is_recorded_once(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_an_index_that_saves_is_kept(lab: Lab) -> None:
-    """Its column is not named again, its scans and savings are told, and rows are the same."""
+    """ADVISE does not name the column again, but shows its scans and savings; rows are the same."""
     lab.sql(advice(lab, "ON orders")[0]["statement"])
     lab.check("SELECT * FROM orders WHERE id = 7", exactly=1)
     rows = advice(lab, "ON orders")
@@ -152,7 +152,7 @@ def test_an_index_that_saves_is_kept(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_an_index_that_skips_nothing_is_to_be_dropped(lab: Lab) -> None:
-    """After twenty scans that it ruled out no file for; the DROP can be run."""
+    """The index skipped no file in twenty scans; the DROP that ADVISE names can be run."""
     lab.sql("CREATE SIEVE INDEX ON orders (customer)")
     lab.check("SELECT * FROM orders WHERE customer = 3", exactly=10)
     for key in range(19):
@@ -163,7 +163,7 @@ def test_an_index_that_skips_nothing_is_to_be_dropped(lab: Lab) -> None:
 
 
 def test_a_dropped_table_is_not_named(lab: Lab) -> None:
-    """The record outlives it, the advice does not."""
+    """The record outlives a dropped table, but ADVISE does not name the table."""
     with lab.database("advised_twice"):
         lab.sql("CREATE TABLE gone USING parquet AS SELECT id FROM range(10)")
         lab.sql("SELECT * FROM gone WHERE id = 3")

@@ -1,4 +1,4 @@
-"""Files of very different sizes: a tight budget saves bytes, and statements tell bytes."""
+"""Files of very different sizes: a tight budget saves bytes, and statements report bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
 
 @pytest.fixture(scope="module")
 def keys() -> list[np.ndarray]:
-    """The keys of each file, in stretches of its own choice."""
+    """The keys of each file; each file has its own stretches of keys."""
     rng = np.random.default_rng(22)
     starts = [rng.choice(4000, STRETCHES, replace=False) * 1_000_000 for _ in range(FILES)]
     return [np.repeat(some, ROWS) + rng.integers(0, 1_000_000, STRETCHES * ROWS) for some in starts]
@@ -30,7 +30,7 @@ def keys() -> list[np.ndarray]:
 def tables(
     lab: Lab, tmp_path_factory: pytest.TempPathFactory, keys: list[np.ndarray]
 ) -> Iterator[Lab]:
-    """A table of which every tenth file is large, and one of the same keys in equal files."""
+    """A table in which every tenth file is large, and a table of the same keys in equal files."""
     rng = np.random.default_rng(1)
     with lab.database("bytes"):
         for name in ("t", "equal"):
@@ -47,7 +47,7 @@ def tables(
 
 
 def kept(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
-    """Names of the files that a query for each of the keys reads."""
+    """The names of the files that a query for each of the keys reads."""
     files = (
         f"SELECT {k} AS k, file FROM sieve_files('{table}', 'k = {key}') WHERE kept"
         for k, key in enumerate(keys)
@@ -59,7 +59,7 @@ def kept(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
 
 
 def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
-    """The index of equal files chooses without weights: the other reads far fewer bytes."""
+    """The index of equal files chooses without weights; the other index reads far fewer bytes."""
     sizes = {path.name: path.stat().st_size for path in tables.files()}
     drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
     weighted, alike = (kept(tables, table, drawn) for table in ("t", "equal"))
@@ -73,7 +73,7 @@ def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarr
         mean(sum(sizes[name] for name in names) for names in found) for found in (weighted, alike)
     )
     assert read < 0.75 * other
-    # It pays with small files, of which it reads more.
+    # The weighted index saves bytes at the cost of reading more small files.
     assert mean(map(len, weighted)) > mean(map(len, alike))
     told = tables.facts("k_sieve")
     size, total = told["bytes read for a key that occurs"].split(" expected")[0].split(" of ")

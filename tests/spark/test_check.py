@@ -1,4 +1,4 @@
-"""CHECK SIEVE INDEX finds every key of a sound index, and what a forged one would lose."""
+"""CHECK SIEVE INDEX finds every key of a sound index, and each key that a forged index lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OTHERS = """cast(id AS decimal(30,2)) AS wide, timestamp_micros(id * 1000001) AS
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[Lab]:
-    """A table of four files, each of a hundred keys of its own."""
+    """A table of four files, each with a hundred keys of its own."""
     with lab.database("checked"):
         create(lab, "parquet", COLUMNS)
         yield lab
@@ -52,7 +52,7 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture
 def t(table: Lab) -> Iterator[Lab]:
-    """The table, whose indexes go with the test."""
+    """The table, whose indexes are dropped after the test."""
     table.sql("USE checked")
     yield table
     for row in table.sql("SHOW SIEVE INDEXES ON t"):
@@ -60,13 +60,13 @@ def t(table: Lab) -> Iterator[Lab]:
 
 
 def create(lab: Lab, kind: str, columns: str) -> None:
-    """The table."""
+    """Creates the table."""
     rows = f"range(0, {FILES * ROWS}, 1, {FILES})"
     lab.sql(f"CREATE TABLE t USING {kind} AS SELECT {columns} FROM {rows}")
 
 
 def append(lab: Lab, first: int) -> None:
-    """One file more."""
+    """Appends one file."""
     lab.sql(f"INSERT INTO t SELECT {COLUMNS} FROM range({first}, {first + ROWS}, 1, 1)")
 
 
@@ -76,12 +76,12 @@ def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
 
 
 def sound(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
-    """What a check answers where nothing is amiss."""
+    """The answer of CHECK for sound indexes."""
     return Counter({(f"{column}_sieve", "ok"): files for column in columns})
 
 
 def test_every_key_of_every_shape_is_found(t: Lab) -> None:
-    """Strings, and doubles among which are NULL and NaN."""
+    """The columns are strings, and doubles with NULL and NaN."""
     named = {"intervals": "word", "runs": "f", "map": "word, f", "sieve": "word, f"}
     for shape, columns in named.items():
         t.sql(f"CREATE SIEVE INDEX ON t ({columns}) OPTIONS (shape = '{shape}')")
@@ -96,7 +96,7 @@ def test_every_key_of_every_shape_is_found(t: Lab) -> None:
 
 
 def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
-    """Rounded up, so one at least; of a disabled index as well."""
+    """The share is rounded up, so CHECK draws at least one file, also for a disabled index."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound("id", files=2)
@@ -106,7 +106,7 @@ def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
 
 
 def test_every_type_is_found(lab: Lab) -> None:
-    """Those that are coded inexactly or hashed by Spark, and columns without any key."""
+    """The types have inexact codes or Spark's hashes, or the columns have no key."""
     with lab.database("types"):
         create(lab, "parquet", OTHERS)
         lab.sql("CREATE SIEVE INDEX ON t (at, none, s.`x y`)")
@@ -115,7 +115,7 @@ def test_every_type_is_found(lab: Lab) -> None:
 
 
 def test_text_files_are_checked(lab: Lab) -> None:
-    """CSV tells no counts beforehand, and which rows have NULL proves nothing there."""
+    """CSV has no row counts beforehand, and its NULL counts prove nothing."""
     with lab.database("texts"):
         create(lab, "csv", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (word) OPTIONS (shape = 'map')")
@@ -124,7 +124,7 @@ def test_text_files_are_checked(lab: Lab) -> None:
 
 
 def test_what_is_read_anyway_is_not_checked(lab: Lab) -> None:
-    """Two runs after a refresh; then a new file, a changed one, and one that is gone."""
+    """After a refresh with two runs, CHECK ignores a new, a changed and a deleted file."""
     with lab.database("checked_files"):
         create(lab, "parquet", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -148,7 +148,7 @@ def test_what_is_read_anyway_is_not_checked(lab: Lab) -> None:
 
 
 def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
-    """One that there is not, and one without its files."""
+    """CHECK fails for an index that does not exist, and for an index without its files."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     with pytest.raises(Exception, match=r"SIEVE_UNKNOWN_INDEX.*did you mean id_sieve"):
         check(t, "ids_sieve ON t")
@@ -158,7 +158,7 @@ def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
 
 
 def folder(lab: Lab, index: str) -> Path:
-    """Where an index lies."""
+    """The folder of an index."""
     facts = lab.facts(index)
     return Path(facts["path"].removeprefix("file:"))
 
@@ -168,7 +168,7 @@ def forge(
     index: str,
     change: Callable[[Locations, RunRef, Path], tuple[Locations, RunRef]],
 ) -> None:
-    """Publish a forgery of version 1, all its checksums right; queries go by it at once."""
+    """Publishes a forgery of version 1 with correct checksums, which queries use at once."""
     place = folder(lab, index)
     store, uri = LocalStore(), f"file:{place}"
     sound, base = read_version(store, uri, 1), newest(store, uri)
@@ -191,14 +191,14 @@ def forge(
 
 
 def lost(lab: Lab, rest: str = "ON t") -> str:
-    """The words in which a check refuses an index."""
+    """The message with which a check refuses an index."""
     with pytest.raises(Exception, match="SIEVE_FALSE_NEGATIVE") as refusal:
         check(lab, rest)
     return str(refusal.value)
 
 
 def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """A forgery of one column of the list of locations."""
+    """A forgery of one column in the list of locations."""
 
     def change(locations: Locations, run: RunRef, _: Path) -> tuple[Locations, RunRef]:
         return replace(locations, **{column: value(getattr(locations, column))}), run
@@ -207,7 +207,7 @@ def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 
 def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
-    """The key that is named is one that a query does lose; another index is not blamed."""
+    """A query really loses the named key, and CHECK does not blame the other index."""
     t.sql("CREATE SIEVE INDEX ON t (id, word) OPTIONS (shape = 'map')")
     forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))
     words = lost(t)
@@ -224,7 +224,7 @@ def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
 
 
 def test_counts_that_are_too_low_are_found(t: Lab) -> None:
-    """IS NULL, NaN and "any key" go by the counts of the list of locations."""
+    """IS NULL, NaN and "any key" rely on the counts in the list of locations."""
     t.sql("CREATE SIEVE INDEX ON t (f)")
     for column, value, words in (
         ("slots", lambda slots: slots * 0 - 1, r"loses key .* \(80 rows of such keys\)"),
@@ -240,7 +240,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """Such as those that were too young to be read, or had no rows: queries read them, too."""
+    """Queries read such files anyway: they were too young to be indexed, or had no rows."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),
@@ -253,7 +253,7 @@ def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
 
 
 def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
-    """A forgery of a run: of the given shape, with the keys at the locations that are spared."""
+    """A forgery of a run in the given shape, with the keys at the spared locations only."""
 
     def change(locations: Locations, run: RunRef, place: Path) -> tuple[Locations, RunRef]:
         pairs = sorted(
@@ -272,7 +272,7 @@ def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
 
 
 def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
-    """The segments of some keys, as executors make them."""
+    """The segments of some keys, as executors write them."""
     codes, places = np.array(pairs, np.int64).T
     ones = np.ones(len(codes), np.int64)
     if shape == "map":
@@ -296,7 +296,7 @@ def _made(step: Callable[[Any], Any], batch: pa.RecordBatch) -> list[Row]:
 
 
 def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
-    """One location's entries left out, of a map those of one key; whole, the same run is sound."""
+    """The run lacks one location's entries, or one key in a map; the complete run is sound."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for shape in SHAPES:
         forge(t, "id_sieve", rewritten(shape, lambda *_: True))

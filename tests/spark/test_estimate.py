@@ -1,4 +1,4 @@
-"""ESTIMATE: what is told before is what CREATE then makes, and nothing is left behind."""
+"""ESTIMATE predicts the index that CREATE then builds, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDE = "budget = '4%'"
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A small table, a partitioned one, and one of which only windows are looked at."""
+    """A small table, a partitioned table, and a table of which ESTIMATE samples windows."""
     late = "CASE WHEN id % 50 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS late"
     with lab.database("estimates"):
         lab.sql(f"""
@@ -39,13 +39,13 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 
 def told(lab: Lab, statement: str) -> Row:
-    """The row of the last budget that is told of: the one that is named, or `auto`."""
+    """The row of the last budget in the result: the budget that the statement names, or `auto`."""
     rows: list[Row] = lab.spark.sql(statement).collect()
     return rows[-1]
 
 
 def number(text: str) -> float:
-    """The first word, which is one."""
+    """The first word as a number."""
     return float(text.split(maxsplit=1)[0])
 
 
@@ -60,7 +60,7 @@ def number(text: str) -> float:
 def test_it_tells_what_create_then_makes(
     tables: Lab, table: str, column: str, options: str
 ) -> None:
-    """Bytes within a quarter or 4 KB, files read within a quarter or half a file."""
+    """Bytes agree within a quarter or 4 KB, files read within a quarter or half a file."""
     on = f"ON {table} ({column}) OPTIONS ({options})"
     with tables.settings(COMPILED if table == "large" else {}):
         before = told(tables, f"ESTIMATE SIEVE INDEX {on}")
@@ -81,7 +81,7 @@ def test_it_tells_what_create_then_makes(
         "a range of 0.05% of the domain": before.files_range,
     }
     reads = {kind: n for kind, n in kinds.items() if f"files read for {kind}" in after}
-    # Where nearly every key occurs, no probe may have met an absent one.
+    # If nearly every key occurs, no probe may have met an absent key.
     assert len(reads) >= 2
     for kind, files in reads.items():
         found = number(after[f"files read for {kind}"])
@@ -107,7 +107,7 @@ def test_the_frontier_of_several_columns(tables: Lab) -> None:
         for fewer, more in pairwise(found[:-1]):
             assert more.files_present <= fewer.files_present + 0.1
     assert found[-1].files_present < 1.1
-    # At least 64 KB is any share of so small a column.
+    # Any share of so small a column is at least 64 KB.
     assert max(row.bytes for row in rows) < (96 << 10) + 36 * 8000
 
 
@@ -141,7 +141,7 @@ def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
 def test_a_predicate_reads_what_is_told(
     predicates: dict[str, tuple[Row, list[dict[str, Any]]]], predicate: str
 ) -> None:
-    """The files of the predicate are those that EXPLAIN counts once the index is there."""
+    """The estimated files of a predicate equal those that EXPLAIN counts with the index."""
     before, (scan,) = predicates[predicate]
     assert abs(before.files_predicate - scan["files_read"]) <= 1
     assert before.bytes_predicate <= scan["bytes_total"]
@@ -149,7 +149,7 @@ def test_a_predicate_reads_what_is_told(
 
 
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
-    """A point and a range anywhere get windows of their own."""
+    """A point and a range at any place get windows of their own."""
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
         on = f"ON large (late) OPTIONS ({WIDE})"
@@ -192,7 +192,7 @@ def test_a_table_without_files(tables: Lab) -> None:
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_words(tables: Lab, statement: str, words: str) -> None:
-    """What is wrong with it, and nothing is left behind."""
+    """The error names the bad input, and nothing is left behind."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"ESTIMATE SIEVE INDEX {statement}")
     assert tables.sql("SHOW SIEVE INDEXES") == []

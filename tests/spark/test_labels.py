@@ -1,4 +1,4 @@
-"""What Spark's own pages call the jobs of a statement."""
+"""The labels of a statement's jobs on Spark's own web pages."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(
 
 
 def labels_of(lab: Lab, text: str) -> set[str | None]:
-    """Descriptions of the jobs that a statement runs, and of their stages."""
+    """The descriptions of the jobs that a statement runs, and of their stages."""
     jobs = jobs_of(lab, text)
     return {_described(what) for what in (*jobs, *(s for job in jobs for s in _stages(lab, job)))}
 
 
 def pools_of(lab: Lab, text: str) -> set[str]:
-    """Where Spark's scheduler puts the jobs that a statement runs."""
+    """The scheduler pools of the jobs that a statement runs."""
     return {
         str(stage.schedulingPool()) for job in jobs_of(lab, text) for stage in _stages(lab, job)
     }
 
 
 def jobs_of(lab: Lab, text: str) -> list[Any]:
-    """What Spark's own pages know of the jobs that a statement runs."""
+    """The jobs that a statement runs, as Spark's own pages list them."""
     known = _jobs(lab)
     lab.sql(text)
     store = lab.spark._jsc.sc().statusStore()
@@ -34,7 +34,7 @@ def _stages(lab: Lab, job: Any) -> list[Any]:
     store = lab.spark._jsc.sc().statusStore()
     numbers = [job.stageIds().apply(k) for k in range(job.stageIds().size())]
     stages = [store.lastStageAttempt(number) for number in numbers]
-    # A stage whose output was there already does not run.
+    # Spark skips a stage whose output already exists.
     return [stage for stage in stages if stage.status().name() != "SKIPPED"]
 
 
@@ -51,9 +51,9 @@ def _described(what: Any) -> str | None:
 
 
 def test_the_jobs_of_a_statement_carry_it(lab: Lab) -> None:
-    """Every job and stage of CREATE and REFRESH says which statement it works for, and the step.
+    """Each job and stage of CREATE and REFRESH names its statement and its step.
 
-    What the user calls his own jobs stays as it was.
+    The user's own job description is unchanged afterwards.
     """
     context = lab.spark.sparkContext
     with lab.database("labels"):
@@ -72,7 +72,7 @@ def test_the_jobs_of_a_statement_carry_it(lab: Lab) -> None:
 
 
 def test_statements_have_a_pool_of_their_own(lab: Lab) -> None:
-    """The one that a fair scheduler sets beside all else; who has chosen a pool stays in it."""
+    """A fair scheduler runs Sieve's jobs in a separate pool, unless the user has set a pool."""
     context = lab.spark.sparkContext
     with lab.database("pools"):
         lab.sql(f"CREATE TABLE t USING parquet AS {ROWS.format(first=0, last=1000)}")

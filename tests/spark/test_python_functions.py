@@ -1,4 +1,4 @@
-"""`import sieve`: statements as functions of a session, and a session that `configure` made."""
+"""`import sieve`: statements as functions of a session, and sessions made by `configure`."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def test_functions_do_what_their_statements_do(lab: Lab) -> None:
 
 
 def test_the_page_on_python_is_true(tmp_path: Path) -> None:
-    """Its code runs in a process of its own, in which `configure` alone loads Sieve."""
+    """The page's code runs in a separate process, in which only `configure` loads Sieve."""
     page = (HOME / "docs" / "python.md").read_text(encoding="utf-8")
     code = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
     printed = "".join(re.findall(r"```\n```\n(.*?)```", page, re.DOTALL))
-    # A folder of settings would stand on the class path, and the class archive not be used.
+    # A configuration folder would be on the class path, and Java would ignore the class archive.
     quick = [word for k, v in (FRUGAL | INTERPRETED).items() for word in ("--conf", f"{k}={v}")]
     environ = {**os.environ, "PYTHONPATH": str(HOME)}
     environ.pop("SPARK_CONF_DIR", None)

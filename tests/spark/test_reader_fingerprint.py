@@ -1,4 +1,4 @@
-"""The same bytes under other reader settings: read in full, for the reason reader-changed."""
+"""Under other reader settings than the build's, queries read all files: reader-changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _ORC = [
     ("orc.force.positional.evolution", "true"),
     ("orc.schema.evolution.case.sensitive", "false"),
     ("orc.skip.corrupt.data", "true"),
-    # ORC's second name for the same.
+    # ORC's alternative name for the same setting.
     ("hive.exec.orc.skip.corrupt.data", "true"),
     ("orc.proleptic.gregorian", "true"),
 ]
@@ -58,7 +58,7 @@ _TEXT = [
     ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
     ("spark.sql.columnNameOfCorruptRecord", "broken"),
     ("mapreduce.input.linerecordreader.line.maxlength", "9"),
-    # Hadoop's old name for the same, which still takes effect.
+    # Hadoop's old name for the same setting, which still takes effect.
     ("mapred.linerecordreader.maxlength", "9"),
     ("spark.sql.execution.datasources.hadoopLineRecordReader.enabled", "false"),
     ("spark.sql.legacy.javaCharsets", "true"),
@@ -129,7 +129,7 @@ def aside(lab: Lab, name: str) -> Iterator[None]:
 
 @contextmanager
 def flipped(lab: Lab, key: str, value: str) -> Iterator[None]:
-    """A setting with another value than it has."""
+    """Sets a setting to another value than it has."""
     if value == "flip":
         value = str(lab.spark.conf.get(key) != "true").lower()
     with lab.setting(key, value):
@@ -138,19 +138,19 @@ def flipped(lab: Lab, key: str, value: str) -> Iterator[None]:
 
 @contextmanager
 def hadoop_setting(lab: Lab, key: str, value: str) -> Iterator[None]:
-    """A setting of Hadoop's for the whole driver."""
+    """Sets a Hadoop setting for the whole driver."""
     conf = lab.spark._jsc.hadoopConfiguration()
     conf.set(key, value)
     try:
         yield
     finally:
-        # A key under its old name has been set under the new one too.
+        # Hadoop sets a key under its new name, too, when it is set under its old name.
         for name in (key, "mapreduce.input.linerecordreader.line.maxlength"):
             conf.unset(name)
 
 
 def parts(lab: Lab, table: str) -> dict[str, str]:
-    """What the mark of a table is made of."""
+    """The parts of a table's fingerprint."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     database = lab.spark.catalog.currentDatabase()
     info = json.loads(resolve(lab.spark._jsparkSession, [database, table]).info())
@@ -159,7 +159,7 @@ def parts(lab: Lab, table: str) -> dict[str, str]:
 
 
 def reasons(lab: Lab, query: str) -> Any:
-    """Why the only scan of a query reads what it reads."""
+    """The reasons why the only scan of a query reads its files."""
     (scan,) = lab.explain(query)
     return scan["reasons"]
 
@@ -177,7 +177,7 @@ def test_a_changed_reader_setting_switches_the_index_off(
 
 @pytest.mark.parametrize(("table", "key", "value"), HARMLESS)
 def test_a_harmless_setting_does_not(tables: Lab, table: str, key: str, value: str) -> None:
-    """Settings of other things, of writers, of amounts, and defaults spelled out cost nothing."""
+    """Settings of writers, sizes and unrelated things, and explicit defaults, cost nothing."""
     with flipped(tables, key, value):
         tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
 
@@ -196,7 +196,7 @@ def test_a_changed_setting_of_hadoop_counts_too(
 ) -> None:
     """Readers take Hadoop's settings from the context as well as from the session.
 
-    Each time the scan before had others, and what was asked ahead went by those.
+    The scan before had other settings, and the prefetched request used those settings.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -210,7 +210,7 @@ def test_a_changed_setting_of_hadoop_counts_too(
     "key", ["parquet.encryption.key.list", "parquet.encryption.key.access.token"]
 )
 def test_of_a_secret_the_mark_has_a_digest(tables: Lab, key: str) -> None:
-    """Manifests keep the mark; who may read them is not told what opens encrypted files."""
+    """Manifests contain the fingerprint; its readers must not learn a secret that opens files."""
     with tables.setting(key, "AAECAwQFBgcICQoLDA0ODw"):
         first = parts(tables, "parquet_t")
     with tables.setting(key, "AgECAwQFBgcICQoLDA0ODw"):
@@ -222,7 +222,7 @@ def test_of_a_secret_the_mark_has_a_digest(tables: Lab, key: str) -> None:
 
 
 def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
-    """CSV without a zone in its text: another session zone makes other instants of it."""
+    """CSV text without a zone denotes other instants under another session time zone."""
     with aside(tables, "zones"):
         tables.sql("CREATE TABLE t (id INT, at STRING) USING csv")
         tables.sql(
@@ -240,7 +240,7 @@ def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
 
 
 def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """ORC read by position takes a column's values from the one that lies at its place."""
+    """With positional reading, ORC takes a column's values from the column at its position."""
     with aside(tables, "positions"):
         tables.sql(
             "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, CAST(39 - id AS INT) b "
@@ -258,7 +258,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
 
 
 def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """Fields of a struct by place: a scan that is cut down to some has a mark of its own."""
+    """With positional reading, a scan of some struct fields has a fingerprint of its own."""
     with aside(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
         tables.sql(
             "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, named_struct("
@@ -274,7 +274,7 @@ def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> Non
 
 
 def test_days_as_text_hang_on_the_zone(tables: Lab) -> None:
-    """A pattern may spell a day with a time and a zone; in binary formats a day has neither."""
+    """A text pattern may write a date with time and zone; in binary formats a date has neither."""
     with aside(tables, "days"):
         for kind in ("csv", "json", "parquet"):
             tables.sql(f"CREATE TABLE {kind}_d (id INT, d DATE) USING {kind}")
@@ -284,7 +284,7 @@ def test_days_as_text_hang_on_the_zone(tables: Lab) -> None:
 
 
 def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
-    """Options are the reader's: a changed separator makes other columns of the same line."""
+    """Options belong to the reader: another separator gives other columns of the same line."""
     with aside(tables, "options"):
         tables.sql(f"CREATE TABLE t USING csv AS SELECT id, 7 x FROM range(0, 40, 1, {FILES})")
         tables.sql("CREATE SIEVE INDEX ON t (id)")
@@ -293,12 +293,12 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {}
         assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
         tables.sql("REFRESH SIEVE INDEX ON t")
-        # Between the keys of one file: a gap that is not worth its bytes by default.
+        # The key lies in a gap of one file, which the default budget does not index.
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=1).rows == {}
 
 
 def test_an_index_is_no_option_of_its_own_table(tables: Lab) -> None:
-    """Hive tables pass properties on to their readers by name; ours are none of theirs."""
+    """Hive tables pass properties on to their readers by name, but not Sieve's properties."""
     with aside(tables, "names"):
         tables.sql("CREATE TABLE t (id INT) STORED AS PARQUET")
         tables.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
@@ -347,7 +347,7 @@ def test_a_widened_column_switches_the_index_off_until_refresh(tables: Lab) -> N
 def test_a_view_over_two_sessions_is_pruned_only_if_both_read_as_the_build(
     tables: Lab, changed: str
 ) -> None:
-    """A global temporary view reads with settings of its maker's session and of the asking one."""
+    """A global temporary view reads with settings of its creator's session and of the caller's."""
     maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
     maker.sql("USE fingerprints")
     maker.spark.table("csv_t").createOrReplaceGlobalTempView("both")
@@ -364,7 +364,7 @@ def test_a_view_over_two_sessions_is_pruned_only_if_both_read_as_the_build(
 
 
 def test_the_parts_of_the_mark(tables: Lab) -> None:
-    """These and no others go into the mark of a table when nothing is set."""
+    """With no setting changed, a table's fingerprint has exactly these parts."""
     columns = {"format", "schema", "partitions", "spark", "case"}
     zones = {"zone.session", "zone.jvm"}
     text = columns | zones | {"ansi", "corrupt", "java", "records"}
@@ -379,7 +379,7 @@ def test_the_parts_of_the_mark(tables: Lab) -> None:
 
 
 def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
-    """Parsers of text change within a line of Spark; readers of binary formats do not."""
+    """Text parsers change between releases of a Spark line; readers of binary formats do not."""
     full = str(tables.spark.version)
     line = ".".join(full.split(".")[:2])
     versions = {table: parts(tables, f"{table}_t")["spark"] for table in ("csv", "json", "parquet")}
@@ -388,7 +388,7 @@ def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
 
 
 def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
-    """Of all that is set, exactly what decides on values goes in, and what nobody knows."""
+    """The fingerprint has exactly the settings that decide values, and the unknown settings."""
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")
     before = set(parts(session, "csv_t"))

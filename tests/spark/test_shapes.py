@@ -1,4 +1,4 @@
-"""Every shape of index: rows never change, files read do, and bytes stay in the budget."""
+"""With every shape of index, rows are the same, fewer files are read, and the budget holds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITHOUT: dict[str, Answer] = {}
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A table in which most keys come in order and some late, of several types; and odd ones."""
+    """A table of several types with mostly ascending keys and some late keys; and odd columns."""
     with lab.database("shapes"):
         lab.sql(f"""
             CREATE TABLE t USING parquet AS SELECT id AS row,
@@ -41,7 +41,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
-    """Points that occur, their neighbours, holes, outsides, lists, ranges, and their negations."""
+    """The queries ask for present and absent points, lists and ranges, and their negations."""
     tables.sql(
         f"CREATE SIEVE INDEX ON t (late, url, noise, wide, f, day) OPTIONS (shape = '{shape}')"
     )
@@ -56,7 +56,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         "late = 4321 AND url = 'nope'", "late <=> 5", "late = 4321 OR late IS NULL",
     ]  # fmt: skip
     many = ("NOT (late = 5)", "late != 5", "f IS NULL", "url LIKE 'https%'", "wide > 0")
-    # One query of many scans: each of its own would take most of the time to plan.
+    # One query has many scans: planning a query for each scan would take most of the time.
     scans = [
         f"SELECT {k}, count(*), sum(row) FROM t WHERE {where}"
         for k, where in enumerate((*few, *many))
@@ -75,7 +75,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_odd_columns(tables: Lab, shape: str) -> None:
-    """One value, none, NaN alone, and keys at both ends of their type."""
+    """The columns have one value, no value, only NaN, or keys at both ends of their type."""
     tables.sql(f"CREATE SIEVE INDEX ON odd (one, none, nan, ends) OPTIONS (shape = '{shape}')")
     for where, files in {
         "one = 5": 4, "one = 6": 0, "none = 1": 0, "none IS NULL": 4, "nan = 1": 0,
@@ -84,7 +84,8 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
     }.items():  # fmt: skip
         query = f"SELECT id FROM odd WHERE {where}"
         if shape == "sieve" and where.startswith("ends"):
-            # Blocks as wide as the whole type tell the ends from the middle, not much more.
+            # Blocks as wide as the whole type distinguish little more than the ends from the
+            # middle.
             tables.check(query, at_most=3, known=WITHOUT)
         else:
             tables.check(query, exactly=files, known=WITHOUT)
@@ -94,7 +95,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
 
 @pytest.mark.parametrize("budget", ["5KB", "10KB", "100KB"])
 def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
-    """The run's files are no larger than the budget, and more of it reads no more files."""
+    """The run's files are within the budget, and a larger budget reads no more files."""
     tables.sql(f"CREATE SIEVE INDEX cheap ON t (noise) OPTIONS (budget = '{budget}')")
     facts = tables.facts("cheap")
     location = tables.spark.catalog.getDatabase("shapes").locationUri.removeprefix("file:")
@@ -112,9 +113,9 @@ def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
 def test_auto_takes_a_map_where_it_reads_fewer_files(
     tables: Lab, column: str, budget: str, chosen: bool
 ) -> None:
-    """Long strings that differ late share key codes: a map tells them apart, where it can be paid.
+    """Long strings that differ late share key codes; a map distinguishes them within a budget.
 
-    Unique numbers have codes of their own, which few bytes tell apart. ESTIMATE knows as much.
+    Unique numbers have codes of their own, which few bytes distinguish. ESTIMATE agrees.
     """
     on = f"ON t ({column}) OPTIONS (budget = '{budget}')"
     (key,) = tables.sql(f"SELECT {column} FROM t WHERE row = 4001")[0]
@@ -138,7 +139,7 @@ def test_auto_takes_a_map_where_it_reads_fewer_files(
 
 
 def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
-    """Without options a point query reads one file, and other queries what they must."""
+    """Without options, a point query reads one file, and other queries only the files they need."""
     tables.sql("CREATE SIEVE INDEX ON t (noise)")
     assert tables.facts("noise_sieve")["options"] == "shape = auto, budget = auto, payback = 10"
     for key, row in tables.sql("SELECT noise, row FROM t WHERE row IN (77, 4001, 7999)"):
@@ -152,7 +153,7 @@ def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
 
 
 def test_the_default_index_of_keys_in_many_files_knows_absent_ones(tables: Lab) -> None:
-    """Each of 4,000 keys lies in five of the files or so; one that does not occur reads one."""
+    """Each of 4,000 keys lies in about five files; a query for an absent key reads one file."""
     tables.sql(f"""
         CREATE TABLE plane USING parquet AS
         SELECT /*+ REPARTITION_BY_RANGE({FILES}, file) */ file, md5(cast(k AS string)) AS tail,
@@ -169,7 +170,7 @@ def test_the_default_index_of_keys_in_many_files_knows_absent_ones(tables: Lab) 
 
 
 def test_what_is_expected_is_told(tables: Lab) -> None:
-    """DESCRIBE says what a key, an absent key and a range read, against the least and min/max."""
+    """DESCRIBE shows expected reads of keys, absent keys and ranges, beside minimum and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
     words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()
@@ -200,14 +201,14 @@ def test_what_is_expected_is_told(tables: Lab) -> None:
     ],
 )
 def test_options_that_cannot_be_had(tables: Lab, rest: str, words: str) -> None:
-    """Each refusal says what can be had instead, and leaves nothing behind."""
+    """Each refusal names the allowed values, and leaves nothing behind."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"CREATE SIEVE INDEX refused ON {rest}")
     assert tables.sql("SHOW SIEVE INDEXES IN shapes") == []
 
 
 def test_options_change_with_a_refresh(tables: Lab) -> None:
-    """Another shape is built by the next REFRESH; the budget goes with the shape."""
+    """The next REFRESH builds another shape; the budget changes with the shape."""
     tables.sql("CREATE SIEVE INDEX ON t (url)")
     tables.sql("ALTER SIEVE INDEX url_sieve ON t SET OPTIONS (shape = 'map')")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX url_sieve ON t"))

@@ -117,7 +117,7 @@ def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
 
 
 def test_added_columns_change_the_reader_until_refresh(lab: Lab) -> None:
-    """After ADD COLUMN, queries read all files: reader-changed; REFRESH enables pruning again."""
+    """After ADD COLUMN all is read for the reason reader-changed; REFRESH prunes again."""
     with lab.database("columns"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

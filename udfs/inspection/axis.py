@@ -13,7 +13,7 @@ import numpy as np
 
 from sieve.arrays.dtypes import Codes, Numbers
 
-# If half of the borders lie in less than this share of the range, the scale is by quantiles.
+# If half of the borders lie in less than this share of the range, the scale uses quantiles.
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 
@@ -25,7 +25,7 @@ class KeyAxis:
     Attributes:
         first: least code.
         offsets: float64[k], distances from `first`, ascending.
-        places: float64[k], position of each; linear between them.
+        places: float64[k], the position of each offset; linear between offsets.
         even: whether equal distances between codes are equal distances in the picture.
     """
 

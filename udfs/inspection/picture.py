@@ -22,11 +22,11 @@ _TITLE_WIDTH: Final = 110
 """Characters of a line of the title, of which even wide ones fit."""
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
-# With more files, their number is on a logarithmic scale.
+# With more files, the axis of their number is logarithmic.
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
-# A byte that is no character, as the decoder spells it, or a control character.
+# A byte that is not part of a character, as the decoder writes it, or a control character.
 _NO_TEXT: Final = re.compile(r"\\x[0-9a-f]{2}|[\x00-\x1f\x7f-\x9f]")
 _LABEL: Final = 22
 """Characters of a label of the axis, at most."""
@@ -53,7 +53,7 @@ def draw(
 
     figure = Figure(figsize=(10, 7.5), dpi=132, layout="constrained")
     lines = [line for sentence in title for line in textwrap.wrap(sentence, _TITLE_WIDTH)]
-    # Names and keys may have signs of the dollar, between which matplotlib sees formulas.
+    # Names and keys may contain dollar signs, between which matplotlib would parse formulas.
     figure.suptitle("\n".join(lines), fontsize=10, ha="left", x=0.01, parse_math=False)
     axes = figure.subplots(
         2, 2, sharex="col", sharey="row", height_ratios=(3, 1.2), width_ratios=(8, 1)
@@ -86,7 +86,7 @@ def _files(ax: Axes, layout: FileLayout) -> None:
 
 
 def _shares(ax: Axes, layout: FileLayout) -> None:
-    """The share of the keys that each file spans, and the share that its entries cover."""
+    """Plots the share of the keys that each file spans, and the share that its entries cover."""
     n = len(layout.paths)
     place = np.arange(1, n + 1)
     ax.fill_betweenx(place, layout.width(), color=_BY_ENDS, alpha=0.5, lw=0, step="mid")
@@ -144,7 +144,7 @@ def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str] | None) ->
 
 
 def _short(key: str) -> str:
-    """A key as a label: cut off where it is no longer text, as keys between two others are."""
+    """A key as a label, cut off at the first byte that is not text, as between two values."""
     text, *rest = _NO_TEXT.split(key, maxsplit=1)
     if not rest and len(text) <= _LABEL:
         return text

@@ -1,4 +1,4 @@
-"""The row of ``sieve_inspect``: a summary of an index, and a picture of it as a PNG.
+"""``sieve_inspect`` returns one row: a summary of an index, and its picture as a PNG.
 
 Example: ``SELECT summary FROM sieve_inspect('orders', 'id_sieve')``.
 """
@@ -25,11 +25,11 @@ _WIDEST: Final = 3
 
 
 def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The one row; its PNG is in base64, as the wire carries BINARY.
+    """Returns the row, with the PNG in base64, the wire form of BINARY.
 
     Args:
         index: the index.
-        described: its properties as DESCRIBE SIEVE INDEX EXTENDED names them.
+        described: the index's properties as DESCRIBE SIEVE INDEX EXTENDED names them.
 
     Raises:
         UnsupportedError: matplotlib is missing, no file holds a key, or a later release wrote the
@@ -44,7 +44,10 @@ def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[s
 
 
 def anonymous_picture(index: Usable) -> bytes:
-    """The picture as a PNG that tells no key: its axis has ranks. Raises as `inspection_rows`."""
+    """The picture as a PNG that shows no key: its axis has ranks.
+
+    Raises the errors of `inspection_rows`.
+    """
     version, layout = _laid_out(index)
     return _png(version, layout, [*_costs(version)], None)
 
