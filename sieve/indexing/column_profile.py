@@ -66,7 +66,7 @@ class Profile:
     def weights(self) -> Weights | None:
         """float32[n], bytes of each location divided by the mean.
 
-        None if all have the same size.
+        The result is None if all locations have the same size.
         """
         return weights_of(self.sizes)
 

@@ -105,8 +105,8 @@ def publish(
         index_dir: the folder of the index, which contains ``versions/``.
         base: the newest version that the caller knows, or None before version 1.
         make: plans the version after its argument, with a fresh id. The function may be called
-            repeatedly, and returns its argument if there is nothing to do. Its exceptions pass
-            through.
+            repeatedly, and returns its argument if there is nothing to do. Exceptions of
+            ``make`` pass through.
         attempts: maximum number of plans.
 
     Returns:

@@ -47,7 +47,7 @@ def identity_from(raw: Mapping[str, Any]) -> TableIdentity:
 
 
 def same_table(one: TableIdentity, other: TableIdentity) -> bool:
-    """Whether two identities are of the same table; names compare case-insensitively."""
+    """Whether two identities denote the same table; names compare case-insensitively."""
     return (one.database.lower(), one.table.lower(), one.create_time_ms, one.location) == (
         other.database.lower(),
         other.table.lower(),

@@ -248,7 +248,8 @@ class Pruner:
     ) -> Flags | None:
         """The ranges that can hold one of the first rows in any of the scan's orders.
 
-        None if this is unknown, as for an earlier instant, or after the numbering changed.
+        The result is None if the ranges are unknown, as for an earlier instant or after a
+        change of the numbering.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.

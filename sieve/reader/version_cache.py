@@ -97,9 +97,9 @@ class VersionCache:
     def versions_for(self, newest: OpenVersion, request: PruneRequest) -> Versions:
         """The versions that a scan uses, among the versions that it may use.
 
-        This is the newest version, or for a scan of an earlier instant the version of that instant.
-        A scan of partially visible file slices also uses later versions, which indexed the log
-        files that were appended later.
+        A scan uses the newest version, or the version of its earlier instant. A scan of
+        partially visible file slices also uses later versions, which indexed the log files that
+        were appended later.
         """
         found: list[OpenVersion] = []
         partial = request.partially_visible
@@ -128,7 +128,7 @@ class VersionCache:
             return []
 
         def version(number: int) -> OpenVersion | None:
-            # The other versions may serve without this version.
+            # If this version is unreadable, the other versions may still serve the scan.
             with contextlib.suppress(SieveError):
                 return self._past.get(
                     (directory, number), lambda: self._open(store, directory, number)

@@ -96,7 +96,7 @@ class OpenVersion:
     def merged_slices(self) -> tuple[Counts, Counts]:
         """The ordinals of Hudi slices with log files, and of such slices in several runs.
 
-        Both arrays are int64[k], and empty for other table formats.
+        The two arrays of ordinals are int64[k], and empty for other table formats.
 
         Raises the errors of `open_version`.
         """

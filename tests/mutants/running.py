@@ -240,9 +240,10 @@ class Reach:
         return sum(self._seconds[test] for test in tests)
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:
-        """The tests that reach the mutant's line, fastest first.
+        """The rounds of tests for a mutant.
 
-        Then all unit tests of their files.
+        The first round has the tests that reach the mutant's line, fastest first. The second round
+        has all unit tests in the files of these tests.
 
         Each test that reaches a module also reaches the code that runs when the module is loaded.
         Code may leave a result in a constant of its file, such as an encoder with its tables, which

@@ -118,10 +118,7 @@ def test_who_asks_always(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_filters_on_other_columns_rest_too(lab: Lab) -> None:
-    """No index can serve these filters, so a request is useless.
-
-    This does not make indexes idle.
-    """
+    """A filter that no index can serve makes its requests useless, but makes no index idle."""
     assert calls(lab, "SELECT count(*) FROM t WHERE plain = {} OR plain < 5", 11) == [*range(8), 10]
     assert set(states(lab).values()) == {"ready"}
 

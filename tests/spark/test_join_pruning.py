@@ -407,7 +407,7 @@ def _told(lab: Lab, query: str) -> tuple[str, str | None]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_explain_names_what_comes_at_run_time(star: Lab, adaptive: str) -> None:
-    """EXPLAIN shows run-time values with their source; its files are those that constants leave."""
+    """EXPLAIN shows the source of run-time values, and counts the files that constants leave."""
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         predicate, reasons = _told(star, f"{JOIN} WHERE attr = 77")
         assert "k IN (keys of spark_catalog.joined.dim at run time)" in predicate

@@ -48,7 +48,7 @@ _ORC = [
     ("orc.force.positional.evolution", "true"),
     ("orc.schema.evolution.case.sensitive", "false"),
     ("orc.skip.corrupt.data", "true"),
-    # ORC's alternative name for the same setting.
+    # This is ORC's alternative name of the key above.
     ("hive.exec.orc.skip.corrupt.data", "true"),
     ("orc.proleptic.gregorian", "true"),
 ]
@@ -196,7 +196,7 @@ def test_a_changed_setting_of_hadoop_counts_too(
 ) -> None:
     """Readers take Hadoop's settings from the context as well as from the session.
 
-    The scan before had other settings, and the prefetched request used those settings.
+    Each scan follows a scan with other settings, which its prefetched request used.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)

@@ -76,7 +76,7 @@ final class RequestQueue {
   /** Withdraws a request; false if the front end has already taken it. */
   def withdraw(request: Request): Boolean = waiting(request.queue).remove(request)
 
-  /** The front end has ended: all requests fail at once, those that it had not begun with `end`. */
+  /** Fails all requests after the front end has ended; requests that it had not begun fail with `end`. */
   def close(end: FrontendDown): Unit = {
     ended = Some(end)
     failWaiting(end)

@@ -41,7 +41,7 @@ object DeltaColumns {
   def schema(format: FileFormat): StructType =
     inFiles(reference(format), isMapped(format)).asInstanceOf[StructType].asNullable
 
-  /** The columns with the given names in the table, in the same form. */
+  /** The columns with the given names in the table, by their names in the files. */
   def schema(format: FileFormat, names: Seq[String]): StructType = {
     val (all, own) = (schema(format), reference(format))
     StructType(names.map(name => all(own.fieldIndex(name))))

@@ -36,7 +36,10 @@ final class ListedFiles(val relation: HadoopFsRelation) {
   }
 }
 
-/** A table for statements. A format adds what its log records. Python calls the methods by name. */
+/**
+ * A table for statements. A subclass adds the information in the log of its format. Python calls the
+ * methods by name.
+ */
 class FormatTable(val files: ListedFiles) {
   protected def relation: HadoopFsRelation = files.relation
 

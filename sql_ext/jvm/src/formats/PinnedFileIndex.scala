@@ -29,8 +29,8 @@ object PinnedFileIndex {
   private val ignoring = Seq("ignoreCorruptFiles", "ignoreMissingFiles")
 
   /**
-   * The relation over exactly these files. They are read as a query would read them, except that no
-   * error is ignored.
+   * The relation over exactly these files. A reader treats the files as in a query, except that it
+   * ignores no error.
    */
   def over(
       relation: HadoopFsRelation, files: Seq[PartitionDirectory], partitionSchema: StructType,
