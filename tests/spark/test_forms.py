@@ -67,7 +67,7 @@ def test_procedures_of_a_catalog_of_that_name_are_its_own(lab: Lab) -> None:
 
 
 def test_indexes_by_the_words_of_other_systems(lab: Lab, table: str) -> None:
-    """CREATE INDEX ... USING sieve is ours; other forms are if the index is, and Spark's if not."""
+    """Sieve runs CREATE INDEX ... USING sieve, and other forms only for an index of Sieve."""
     hinted = r"SIEVE_SYNTAX_ERROR.*USING sieve"
     with pytest.raises(Exception, match=hinted):
         lab.sql("CREATE INDEX i ON t (id)")

@@ -531,7 +531,7 @@ def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
     ],
 )
 def test_an_index_makes_no_table_a_broadcast(star: Lab, conf: Mapping[str, str]) -> None:
-    """Few bytes may be many rows: how Spark joins does not depend on what an index leaves."""
+    """Few bytes may be many rows: an index does not change the algorithm of Spark's joins."""
     few = "SELECT f.v FROM fact f JOIN fact g ON f.v = g.v WHERE f.k BETWEEN 110 AND 250"
     assert _join_of(star, few, LIMITED | conf) == MERGED
     with star.settings(LIMITED | conf):
@@ -546,7 +546,7 @@ def test_an_index_makes_no_table_a_broadcast(star: Lab, conf: Mapping[str, str])
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adaptive: str) -> None:
-    """A file of 60 KB that is 40 MB as rows, where a broadcast may have 4 MB."""
+    """The file has 60 KB, but its rows take 40 MB, above the broadcast limit of 4 MB."""
     conf = {
         "spark.sql.adaptive.enabled": adaptive,
         "spark.sql.autoBroadcastJoinThreshold": "300KB",

@@ -1,4 +1,4 @@
-"""SIEVE statements with parameters, by EXECUTE IMMEDIATE, and in BEGIN .. END."""
+"""SIEVE statements with parameters, in EXECUTE IMMEDIATE, and in BEGIN .. END."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUERY = "SELECT * FROM t WHERE id ="
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[None]:
-    """Eight files in the order of ``id``, with an index."""
+    """Creates a table of eight files in the order of ``id``, with an index."""
     with lab.database("parameters"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -28,7 +28,7 @@ def rows(lab: Lab, text: str, args: Any) -> list[tuple[Any, ...]]:
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("value", [25, 2**40, -1])
 def test_a_statement_takes_named_and_positional_parameters(lab: Lab, value: int) -> None:
-    """As if the value stood there; markers in strings and comments are none."""
+    """A parameter acts like its value; a marker in a string or comment is no parameter."""
     plain = lab.sql(f"EXPLAIN SIEVE {QUERY} {value}L")
     assert rows(lab, f"EXPLAIN SIEVE {QUERY} :id", {"id": value}) == plain
     assert rows(lab, f"EXPLAIN SIEVE {QUERY} ? /* ? */ AND ':a' <> '?' -- :b", [value]) == plain
@@ -38,7 +38,7 @@ def test_a_statement_takes_named_and_positional_parameters(lab: Lab, value: int)
 
 @pytest.mark.usefixtures("table")
 def test_values_of_each_type_stand_in_their_places(lab: Lab) -> None:
-    """Numbers of any type, strings with quotes, and NULL, which leaves an argument out."""
+    """Values may be numbers of any type, strings with quotes, and NULL, which omits an argument."""
     text = "CREATE SIEVE INDEX i ON t (id) OPTIONS (budget = :b, payback = :p) COMMENT :c"
     comment = 'it\'s \\ a "comment" -- :b ?'
     (made,) = rows(lab, text, {"b": "auto", "p": 20, "c": comment})
@@ -52,7 +52,7 @@ def test_values_of_each_type_stand_in_their_places(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_a_parameter_without_a_value_is_named(lab: Lab) -> None:
-    """By Spark in a query; by us elsewhere, or by Spark before it comes to us."""
+    """Spark names the parameter in a query; in other statements, Spark or Sieve names it."""
     for args in ({}, {"other": 1}):
         with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
             rows(lab, f"EXPLAIN SIEVE {QUERY} :id", args)
@@ -62,7 +62,7 @@ def test_a_parameter_without_a_value_is_named(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_execute_immediate(lab: Lab) -> None:
-    """With and without USING."""
+    """EXECUTE IMMEDIATE runs SIEVE statements with and without USING."""
     if lab.spark.version < "4":
         pytest.skip("Spark 3.5 has no EXECUTE IMMEDIATE")
     plain = lab.sql(f"EXPLAIN SIEVE {QUERY} 25L")
@@ -77,7 +77,7 @@ def version(lab: Lab) -> int:
 
 @pytest.mark.usefixtures("table")
 def test_statements_stand_in_blocks(lab: Lab) -> None:
-    """At each place of a block where a statement stands, and run when the block comes to it."""
+    """A SIEVE statement may stand at each place of a block, and runs when the block reaches it."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE;"
@@ -114,7 +114,7 @@ def test_statements_stand_in_blocks(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_hints_where_the_user_looks(lab: Lab) -> None:
-    """SET of no setting answers with a warning; CREATE INDEX without USING names the way."""
+    """SET of an unknown setting warns; CREATE INDEX without USING fails with the right form."""
     warned = lab.sql("SET spark.sieve.enable = false")
     assert warned[0] == ("spark.sieve.enable", "false")
     assert warned[1][1].endswith("did you mean spark.sieve.enabled?")

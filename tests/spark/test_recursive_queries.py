@@ -1,4 +1,4 @@
-"""Recursive queries: Spark plans each round of a loop by itself, and each prunes by itself."""
+"""Recursive queries: Spark plans each round of a loop separately, and each round prunes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def graph(lab: Lab) -> Iterator[Lab]:
-    """Eight files of a hundred nodes each; every node has an edge to another file's."""
+    """Eight files of a hundred nodes each; every node has an edge to a node in another file."""
     if lab.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no recursive queries")
     with lab.database("graph"):
@@ -43,13 +43,13 @@ MODES = {
 
 
 def _listed(lab: Lab) -> Counter[str]:
-    """What scans have listed and skipped so far: no plan of a query shows those of its rounds."""
+    """The numbers of files that scans have listed and skipped; no plan shows the rounds' scans."""
     status = lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'")
     return Counter(dict(status))
 
 
 def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
-    """The rows are those without Sieve; files listed and read by scans of an indexed table."""
+    """Asserts that the rows equal those without Sieve; returns the files listed and read."""
     with lab.settings(conf):
         with lab.setting("spark.sieve.enabled", "false"):
             rows = Counter(map(repr, lab.sql(query)))
@@ -64,10 +64,10 @@ def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("hint", ["/*+ BROADCAST(w) */", ""])
 def test_each_round_reads_the_files_of_its_own_keys(graph: Lab, hint: str, mode: str) -> None:
-    """A filter of one round in another would lose rows, and its plan cannot be analysed again."""
+    """A filter of another round would lose rows, and Spark could not analyse its plan again."""
     listed, read = _check(graph, WALK.format(hint) + "SELECT * FROM walk", MODES[mode])
     assert listed >= 4 * FILES
-    # Keys of a round that is shuffled, and is no constants, might differ in a second run.
+    # A second run of a shuffled round might give other keys, unless its rows are constants.
     assert read < listed if "data frames" in mode else read == listed // FILES
 
 
@@ -85,12 +85,12 @@ BEYOND = {
 @pytest.mark.parametrize("kind", BEYOND)
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_queries_around_a_loop(graph: Lab, kind: str, adaptive: str) -> None:
-    """A loop as a side of a join gives its keys, as any other plan."""
+    """A loop that is a side of a join supplies keys like any other plan."""
     query = WALK.format("") + BEYOND[kind]
     listed, read = _check(graph, query, {"spark.sql.adaptive.enabled": adaptive})
     assert read < listed
     if kind == "a join with the result":
-        # Five nodes are in four files or five.
+        # The five nodes are in four or five files.
         assert read <= (listed // FILES - 1) + 5
 
 
@@ -113,14 +113,14 @@ INSIDE = {
 @pytest.mark.parametrize("kind", INSIDE)
 @pytest.mark.parametrize("mode", ["adaptive", "fetched"])
 def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> None:
-    """Whatever a round consists of."""
+    """A round may consist of joins and subqueries of any kind."""
     loop = f"WITH RECURSIVE walk(node, hops) AS (SELECT 0L, 0 UNION ALL {INSIDE[kind]}) "
     listed, read = _check(graph, f"{loop} SELECT * FROM walk", MODES[mode])
     assert read <= listed
 
 
 def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
-    """Those of the first rows, and those of a round."""
+    """EXPLAIN shows the scans of the first rows, and the scans of a round."""
     anchor = WALK.format("").replace("SELECT 0L, 0", "SELECT src, 0 FROM edges WHERE src = 5")
     with graph.setting("spark.sieve.strict", "true"):
         first, round_ = graph.explain(f"{anchor} SELECT * FROM walk")
@@ -131,7 +131,10 @@ def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
 
 @pytest.mark.parametrize("conf", [{}, FETCHED])
 def test_an_optimized_plan_may_be_analysed_again(lab: Lab, conf: Mapping[str, str]) -> None:
-    """Spark does so with loops, libraries with any plan; keys of another query would fail it."""
+    """Spark analyses plans of loops again, and libraries any plan.
+
+    Another query's keys would fail.
+    """
     if lab.spark.version.startswith("3."):
         pytest.skip("frames of a plan are made in another way")
     with lab.database("analysed_again"), lab.settings(conf | {"spark.sieve.strict": "true"}):

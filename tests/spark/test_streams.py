@@ -1,4 +1,4 @@
-"""Streams beside indexes: tables that a file sink writes, and tables that a stream joins."""
+"""Streams and indexes: tables that a file sink writes, and tables that a stream joins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEED = (
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A table that streams read, and an indexed one that they write."""
+    """A table that streams read, and an indexed table that streams write."""
     with lab.database("streams"):
         lab.sql(f"CREATE TABLE feed USING parquet AS {FEED.format(5000, 400)}")
         lab.sql(f"CREATE TABLE t USING parquet AS {FEED.format(0, 800)}")
@@ -27,13 +27,13 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def write(frame: Any, table: str, folder: Path) -> None:
-    """Appends all rows that a stream has and had not written before."""
+    """Appends all rows of a stream that earlier calls have not written."""
     writer = frame.writeStream.option("checkpointLocation", str(folder / f"of-{table}"))
     writer.trigger(availableNow=True).toTable(table).awaitTermination()
 
 
 def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
-    """Its sink's log is the list of its files: rows written before are no rows of the table."""
+    """The sink's log lists the table's files; rows written before the sink are not in the table."""
     feed = lab.spark.readStream.table("feed")
     write(feed, "t", tmp_path)
     lab.sql("REFRESH TABLE t")
@@ -61,7 +61,7 @@ def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
-    """Its partitions are those of the paths in the log."""
+    """The table's partitions come from the paths in the log."""
     lab.sql("CREATE TABLE p (id BIGINT, s STRING, d INT) USING parquet PARTITIONED BY (d)")
     feed = lab.spark.readStream.table("feed")
     write(feed.withColumn("d", (functions.col("id") % 2).cast("int")), "p", tmp_path)
@@ -98,6 +98,6 @@ def test_the_static_side_of_a_stream_is_pruned_by_its_own_filter(
 
 
 def skipped(lab: Lab) -> int:
-    """Files that scans of this driver have skipped."""
+    """The number of files that this driver's scans have skipped."""
     found = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
     return int(sum(row[0] for row in lab.sql(found)))

@@ -26,7 +26,7 @@ final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
   def refusal(value: String): String = s"$key = '$value' is not valid; allowed: ${form.get("allowed").asText}"
 }
 
-/** Logs each text once, and no more than so many texts in all. */
+/** Logs each text once, up to a maximum number of texts. */
 trait OnceLogging extends Logging {
   private val logged = ConcurrentHashMap.newKeySet[String]()
   protected def warnOnce(text: String): Unit =
@@ -34,10 +34,11 @@ trait OnceLogging extends Logging {
 }
 
 /**
- * The `spark.sieve.*` settings, listed in `settings.json`, which the front end reads as well. Each is an
- * entry of Spark's configuration with a checked value: `SET`, `conf.set` and a connection string fail
- * for a wrong one. Spark copies a wrong value of `spark-defaults.conf` or `--conf` into sessions; it must
- * not keep a session from starting, so scans ignore it, with one warning.
+ * The `spark.sieve.*` settings, listed in `settings.json`, which the front end reads as well. Each
+ * setting is an entry of Spark's configuration with a checked value: `SET`, `conf.set` and a connection
+ * string fail for a wrong value. Spark copies a wrong value of `spark-defaults.conf` or `--conf` into
+ * sessions. A wrong value must not keep a session from starting, so scans ignore the value, with one
+ * warning.
  */
 object Settings extends OnceLogging {
   private val prefix = "spark.sieve."
@@ -52,44 +53,52 @@ object Settings extends OnceLogging {
   def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled")
   def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict")
   def required(s: SparkSession): Boolean = flag(s, "spark.sieve.require")
-  /** Whether values that only a running query has pick files. */
+  /** Whether values that are known only at run time select files. */
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
-  /** Whether keys of joins are asked for whatever they cost. */
+  /** Whether keys of joins are fetched whatever they cost. */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
-  /** Whether ORDER BY ... LIMIT, MIN and MAX pick files. */
+  /** Whether ORDER BY ... LIMIT, MIN and MAX select files. */
   def topPruning(s: SparkSession): Boolean =
     valid(s, "spark.sieve.top.pruning").trim.equalsIgnoreCase("auto")
   def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto")
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout")
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl")
-  /** Bytes of files restricted to ranges that a task reads at the most; what no long holds is all there are. */
+  /**
+   * Maximum bytes that a task reads of files restricted to ranges. A value too large for a Long means
+   * no limit.
+   */
   def taskBytes(s: SparkSession): Long =
     Try(JavaUtils.byteStringAsBytes(valid(s, "spark.sieve.tasks.bytes").replaceAll("\\s", "")))
       .getOrElse(Long.MaxValue)
   /** Share of scans to audit, 0 to 1. */
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 
-  /** Whether the record of scans is saved: a setting of the driver, as its record is the driver's. */
+  /** Whether the record of scans is saved; a setting of the driver, to which the record belongs. */
   def history(context: SparkContext): Boolean =
     context.getConf.get("spark.sieve.history", "").trim.equalsIgnoreCase("true")
 
-  /** The interpreter of the front end. All sessions share one process, so the driver's conf decides. */
+  /**
+   * The Python interpreter of the front end. All sessions share one process, so the driver's setting
+   * decides.
+   */
   def python(context: SparkContext): String =
     Policy.texts("/python/settings").flatMap(context.getConf.getOption(_)).headOption
       .orElse(Policy.texts("/python/environment").flatMap(sys.env.get(_)).headOption)
       .getOrElse(Policy.at("/python/default").asText)
 
-  /** What a session has set under our prefix; warns of names and values that have no effect. */
+  /**
+   * The session's settings under the prefix `spark.sieve.`; warns of names and values without effect.
+   */
   def of(s: Compat.Session): Map[String, String] = {
     val set = s.sessionState.conf.getAllConfs.filter(_._1.startsWith(prefix))
     set.foreach { case (key, value) => inspect(key, value) }
     set
   }
 
-  /** A warning of a name under our prefix that is not a setting. */
+  /** A warning of a name under the prefix that is not a setting, or None. */
   def unknown(key: String): Option[String] =
     if (!key.startsWith(prefix) || known.contains(key)) None
     else {
@@ -105,14 +114,14 @@ object Settings extends OnceLogging {
     }
   }
 
-  /** Registers the entries, once a JVM, and inspects what this driver was started with. */
+  /** Registers the entries once per JVM, and checks the settings with which this driver was started. */
   def register(context: SparkContext): Unit = {
     registered
     context.conf.getAll.foreach { case (key, value) => inspect(key, value) }
   }
 
   private lazy val registered: Unit = known.values.foreach { setting =>
-    // Without its entry a setting is checked by statements alone.
+    // If an entry cannot be registered, only statements check the setting.
     try {
       val builder =
         if (setting.isStatic) SQLConf.buildStaticConf(setting.key) else SQLConf.buildConf(setting.key)
@@ -127,7 +136,7 @@ object Settings extends OnceLogging {
     }
   }
 
-  /** Whether Spark copies a value: of the driver or of another session into a session. */
+  /** Whether Spark is copying a value of the driver or of another session into a session. */
   private def isCopied: Boolean = Thread.currentThread.getStackTrace.exists { frame =>
     copies.exists { case (name, methods) => frame.getClassName.startsWith(name) && methods(frame.getMethodName) }
   }
@@ -135,7 +144,7 @@ object Settings extends OnceLogging {
     classOf[SQLConf].getName -> Set("clone", "mergeSparkConf", "mergeNonStaticSQLConfigs"),
     classOf[ResetCommand].getName -> Set("run"))
 
-  /** A value that queries can go by: a wrong one must not fail them. */
+  /** A valid value for queries, which a wrong value must not fail. */
   private def valid(s: SparkSession, key: String): String = {
     val setting = known(key)
     val value = s.conf.getOption(key).filter(_ != null).orElse(setting.default)
