@@ -340,7 +340,7 @@ class _Building:
     def better(self, made: _Made, other: _Made) -> _Made:
         """The run with the lower cost, or the first if the costs are equal.
 
-        Removes the other run.
+        The run that is not returned is deleted.
         """
         better, worse = sorted((made, other), key=lambda one: one.cost)
         with _removed_on_failure(self.store, self.index_dir, better.run):

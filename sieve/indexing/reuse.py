@@ -53,7 +53,7 @@ class ReusedRuns:
     def encoder(self) -> Encoder | None:
         """The common encoder of the runs, so that one look-up serves all runs.
 
-        None without a run.
+        The result is None without a run.
         """
         return Encoder.from_json(dict(self.runs[0].encoder)) if self.runs else None
 

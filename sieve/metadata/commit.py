@@ -139,7 +139,7 @@ def publish(
 def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
     """Whether ``proposed`` now has its number.
 
-    False if another version has the number permanently.
+    The result is false if another version has the number permanently.
     """
     uri = version_file(index_dir, proposed.version)
     data = render_manifest(proposed)

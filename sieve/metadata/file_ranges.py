@@ -73,7 +73,7 @@ class FileRanges:
     def cuts_of(self, files: Counts) -> tuple[tuple[int, ...], ...]:
         """The offsets at which the given files, int64[k], are cut.
 
-        Empty for a file of one location.
+        A file of one location has no offsets.
         """
         firsts, counts = self.firsts[files].tolist(), self.counts[files].tolist()
         return tuple(
@@ -135,7 +135,7 @@ def concat_ranges(lists: Sequence[FileRanges]) -> FileRanges:
 def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
     """The columns named in `STORED`, with a list for each file.
 
-    Empty for a file that is one location.
+    The list is empty for a file that is one location.
     """
     several = ranges.counts > 1
     of_several, first = np.repeat(several, ranges.counts), ranges.within == 0

@@ -161,7 +161,7 @@ class Pruner:
     ) -> Versions:
         """The versions of an index that serve a scan.
 
-        If none does, an empty tuple, with a reason.
+        The result is empty, with a reason, if no version serves the scan.
         """
         if registration is None:
             unused.add(Reason.NO_INDEX, "the registration is not readable")

@@ -24,7 +24,7 @@ _SAME = (
 class Equivalent:
     """An entry is ``module: before  ->  after``, or ``module: NAME +- 1`` for a constant.
 
-    Reasons are indented.
+    The reason of an entry is indented below it.
 
     The second form is for constants that were chosen by measurement and bound no result: users see
     no difference if a number in the value is one more or one less. A step that makes the value 0 is

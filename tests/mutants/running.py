@@ -145,7 +145,7 @@ class Bench:
     def _forked(self, tests: list[str], cpu_seconds: int) -> int:
         """The exit code of a pytest in a fork of a warm interpreter.
 
-        A signal limits its CPU seconds.
+        A signal ends the run after a number of CPU seconds.
         """
         if self._warm is None:
             self._warm = subprocess.Popen(

@@ -147,7 +147,7 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
 def test_ranges_of_a_scan_that_spark_wants_in_one_task(lab: Lab) -> None:
     """Spark 4.3 runs such a scan in one task without a shuffle.
 
-    Earlier versions lack the setting.
+    Earlier versions of Spark lack the setting for this.
     """
     settings = RANGES | {
         "spark.sql.files.openCostInBytes": "0",

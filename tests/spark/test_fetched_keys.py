@@ -27,7 +27,7 @@ JOB, SHARE = 32 << 20, 8
 def star(lab: Lab) -> Iterator[Lab]:
     """A fact table of ten files of a hundred keys, plain and partitioned.
 
-    A dimension in three formats.
+    The dimension table exists in three formats.
     """
     with lab.database("fetched"):
         fact = "SELECT id AS k, id % 7 AS v, lpad(id, 9, '0') AS s"

@@ -351,7 +351,7 @@ def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
 def test_declared_indexes_wait_for_a_refresh(lab: Lab) -> None:
     """Without spark.sieve.refresh.auto one REFRESH builds all declared indexes.
 
-    DROP undeclares one.
+    DROP removes the declaration of an index.
     """
     with lab.database("declared_waiting"):
         lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")

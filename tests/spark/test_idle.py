@@ -66,7 +66,7 @@ def test_scans_in_vain_rest(lab: Lab) -> None:
 def test_a_value_that_skips_wakes_its_form(lab: Lab) -> None:
     """A form of filter resumes at its next request that skips a file.
 
-    Until then all files are read.
+    Until that request, scans read all files.
     """
     calls(lab, VAIN, 8)
     query = "SELECT count(*) FROM t WHERE customer = 10"
@@ -126,7 +126,7 @@ def test_filters_on_other_columns_rest_too(lab: Lab) -> None:
 def test_forms_differ_by_field_and_empty_listings_do_not_count(lab: Lab) -> None:
     """Filters on two fields of a struct are two forms.
 
-    A scan of an absent partition counts for none.
+    A scan of an absent partition counts for no form.
     """
     with lab.database("idle_forms"):
         lab.spark.range(0, 200, 1, 10).selectExpr(

@@ -133,7 +133,7 @@ def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
 def test_an_optimized_plan_may_be_analysed_again(lab: Lab, conf: Mapping[str, str]) -> None:
     """Spark analyses plans of loops again, and libraries any plan.
 
-    Another query's keys would fail.
+    Join keys of another query would make this analysis fail.
     """
     if lab.spark.version.startswith("3."):
         pytest.skip("frames of a plan are made in another way")

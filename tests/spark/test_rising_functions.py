@@ -38,7 +38,7 @@ QUERIES = [
 
 @pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
 def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
-    """A clock set back makes functions of a time decrease once; no row is lost for it.
+    """When a clock is set back, functions of a time decrease once, and no row is lost.
 
     Spark 4 rewrites the comparison of a cast into one of the column, and so finds only one of the
     two passes. Without this rule, the comparison reaches the index as it was typed.

@@ -43,7 +43,7 @@ def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None
 def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
     """A key in one file is expected to read one file, a key in all files all.
 
-    Maps have no figure.
+    Hash maps have no expected files.
     """
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'k_sieve')") == [(1.0,)]
     assert lab.sql(f"SELECT expected_files FROM sieve_segments('{table}', 'r_sieve')") == [(10.0,)]

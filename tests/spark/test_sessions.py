@@ -101,7 +101,7 @@ def test_a_session_may_go_without(lab: Lab) -> None:
 def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_path: Path) -> None:
     """CREATE refuses a folder outside ``spark.sieve.roots``.
 
-    Sessions without it give one reason.
+    Sessions without this setting report the reason root-refused.
     """
     one, other = opened(lab, 2)
     create = f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)"

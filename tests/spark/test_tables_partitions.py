@@ -91,7 +91,7 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 def test_partitions_come_and_go(lab: Lab) -> None:
     """Queries read a new partition until REFRESH.
 
-    A dropped one gives no rows, and REFRESH forgets it.
+    A dropped partition gives no rows, and REFRESH forgets its files.
     """
     with lab.database("come_and_go"):
         lab.sql("CREATE TABLE t (id BIGINT, p INT) USING parquet PARTITIONED BY (p)")

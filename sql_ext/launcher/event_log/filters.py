@@ -66,7 +66,7 @@ class ScanSchema:
     def has(self, column: Column) -> bool:
         """Whether the scan has this column.
 
-        If its schema is cut off, whether a filter names the column.
+        If the scan's schema is cut off, a filter must name the column.
         """
         if all(f"<{name}:" in self._text or f",{name}:" in self._text for name in column):
             return True
