@@ -20,6 +20,10 @@ DELTA_4.2 := delta-spark_4.2_2.13:4.4.0 delta-storage:4.4.0
 DELTA_3.5 := delta-spark_2.12:3.3.3 delta-storage:3.3.3
 JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.12.jar
 OTHERS  := 4.0 4.2 4.3
+ALL     := 3.5 4.0 4.1 4.2 4.3
+# The lines of Spark that `make wheel` compiles for.
+LINES   ?= 3.5 4.1
+JAR      = sql_ext/jars/sieve-spark-$(1)_$(if $(filter 3.5,$(1)),2.12,2.13).jar
 SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sql_ext/policy.json
 
 # Stamps record what is done, so that a second `make setup` only compares file times.
@@ -216,7 +220,8 @@ bench-hudi-moves: setup build/hudi/.fetched-$(HUDI) ## Hudi tables whose rows mo
 bench-hudi-refresh: setup build/hudi/.fetched-$(HUDI) ## REFRESH of a Hudi table after small commits, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m bench hudi-refresh $(ARGS)
 
-wheel: setup $(OTHERS:%=sql_ext/jars/sieve-spark-%_2.13.jar) ## dist/sieve_index-*.whl with the jars for Spark 3.5 and 4.0 to 4.3 inside
+# A jar that was compiled before goes into the wheel, too, so it is brought up to date.
+wheel: $(VENV_DONE) sql_ext/jars/grammar.tables $(sort $(foreach line,$(LINES),$(call JAR,$(line))) $(wildcard sql_ext/jars/*.jar)) ## dist/sieve_index-*.whl for Spark 4.1 and 3.5; LINES="4.1" for that alone, LINES="$(ALL)" for all
 	@rm -rf dist
 	@$(BIN)/python -m build --wheel --outdir dist . >/dev/null && ls dist/*.whl
 

@@ -91,7 +91,7 @@ def _write(of: Column, folder: Path) -> Path:
 def _told(spark: SparkSession, table: str, name: str, budget: str) -> Told:
     on = f"ON {table} (k) OPTIONS (budget = '{budget}')"
     started = time.perf_counter()
-    (row,) = spark.sql(f"ESTIMATE SIEVE INDEX {on}").collect()
+    (row,) = spark.sql(f"ESTIMATE SIEVE INDEX EXTENDED {on}").collect()
     names = zip(TOLD, ("bytes", "files_present", "files_absent", "files_range"), strict=True)
     before = {name: row[column] for name, column in names if row[column] is not None}
     estimated = time.perf_counter()

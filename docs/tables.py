@@ -20,7 +20,7 @@ from sql_ext.statements.functions import FUNCTIONS
 
 HOME: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = HOME / "docs" / "sql.md"
-_BLOCK: Final = re.compile(r"(<!--([\w:]+)-->\n).*?(<!--end-->)", re.DOTALL)
+_BLOCK: Final = re.compile(r"(<!--([\w: ]+)-->\n).*?(<!--end-->)", re.DOTALL)
 
 _DEFAULTS: Final = {
     "spark.sieve.path": "`<database location>/.sieve`",
@@ -59,8 +59,13 @@ def _content(name: str) -> str:
 
 
 def columns(of: str) -> str:
-    """The columns of a statement's or function's answer, with types other than STRING."""
-    pairs = FUNCTIONS[of].columns if of in FUNCTIONS else getattr(commands, of).result_columns
+    """The columns of a statement's or function's answer, with types other than STRING.
+
+    A statement may have others with EXTENDED: then its record is followed by that word.
+    """
+    record, _, extended = of.partition(" ")
+    which = "extended_columns" if extended else "result_columns"
+    pairs = FUNCTIONS[of].columns if of in FUNCTIONS else getattr(getattr(commands, record), which)
     listed = [f"`{name}`" if kind == "STRING" else f"`{name}` {kind}" for name, kind in pairs]
     return f"Columns: {', '.join(listed)}."
 

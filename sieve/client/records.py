@@ -36,7 +36,10 @@ class IndexState:
 class Advised:
     """A row of ADVISE SIEVE INDEXES: an index to create, to keep or to drop."""
 
-    wholes: ClassVar[Mapping[str, str]] = {"bytes_saved": "bytes_without"}
+    wholes: ClassVar[Mapping[str, str]] = {
+        "files_after": "files_before",
+        "bytes_saved": "bytes_without",
+    }
 
     action: str
     namespace: str
@@ -45,6 +48,8 @@ class Advised:
     index: str | None
     asked: str | None
     scans: float
+    files_before: float | None
+    files_after: float | None
     bytes_read: int
     bytes_saved: int
     statement: str | None
@@ -115,7 +120,21 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """A row of ESTIMATE SIEVE INDEX: a column at a budget."""
+    """A row of ESTIMATE SIEVE INDEX: a column."""
+
+    wholes: ClassVar[Mapping[str, str]] = {"files_read": "files"}
+
+    column: str
+    files: int
+    files_read: float | None
+    bytes: int
+    seconds: float
+    advice: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedBudget:
+    """A row of ESTIMATE SIEVE INDEX EXTENDED: a column at a budget."""
 
     wholes: ClassVar[Mapping[str, str]] = {
         "files_present": "files",
@@ -144,11 +163,11 @@ class Estimated:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A row of CHECK SIEVE INDEX."""
+    """A row of CHECK SIEVE INDEX: the summary of an index, which has no file, or a file."""
 
     wholes: ClassVar[Mapping[str, str]] = {}
 
     index: str
-    file: str
+    file: str | None
     status: str
     detail: str | None

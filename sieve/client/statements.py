@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 from sieve.client.answer import Answer
 from sieve.client.picture import Picture
@@ -19,6 +19,7 @@ from sieve.client.records import (
     CheckedFile,
     Dropped,
     Estimated,
+    EstimatedBudget,
     IndexState,
     Property,
     Scan,
@@ -152,7 +153,12 @@ def explain(spark: Session, query: str) -> Answer[Scan]:
 
 
 def check(
-    spark: Session, table: str, index: str | None = None, *, sample: float | None = None
+    spark: Session,
+    table: str,
+    index: str | None = None,
+    *,
+    sample: float | None = None,
+    extended: bool = False,
 ) -> Answer[CheckedFile]:
     """Checks that no query loses a row, by reading the table's files again: CHECK SIEVE INDEX.
 
@@ -161,8 +167,35 @@ def check(
         table: the table.
         index: name of the index; None for all.
         sample: percentage of the files to read, above 0; None for all.
+        extended: also show the files that are ok.
     """
-    return _call(spark, CheckedFile, "check", table=table, index=index, sample=sample)
+    return _call(
+        spark, CheckedFile, "check", table=table, index=index, sample=sample, extended=extended
+    )
+
+
+@overload
+def estimate(
+    spark: Session,
+    table: str,
+    columns: str | Iterable[str],
+    *,
+    predicate: str | None = None,
+    extended: Literal[False] = False,
+    **options: OptionValue,
+) -> Answer[Estimated]: ...
+
+
+@overload
+def estimate(
+    spark: Session,
+    table: str,
+    columns: str | Iterable[str],
+    *,
+    predicate: str | None = None,
+    extended: Literal[True],
+    **options: OptionValue,
+) -> Answer[EstimatedBudget]: ...
 
 
 def estimate(
@@ -171,8 +204,9 @@ def estimate(
     columns: str | Iterable[str],
     *,
     predicate: str | None = None,
+    extended: bool = False,
     **options: OptionValue,
-) -> Answer[Estimated]:
+) -> Answer[Estimated] | Answer[EstimatedBudget]:
     """Estimates the size and the reads of an index before it is built: ESTIMATE SIEVE INDEX.
 
     Args:
@@ -181,17 +215,13 @@ def estimate(
         columns: one or more, as in `create`.
         predicate: condition of a query, as after WHERE; the query's files and bytes are estimated,
             too.
-        **options: options of the index. Without a budget, several sizes are estimated.
+        extended: show all figures, and several sizes unless the options name a budget.
+        **options: options of the index.
     """
-    return _call(
-        spark,
-        Estimated,
-        "estimate",
-        options,
-        table=table,
-        columns=_listed(columns),
-        predicate=predicate,
-    )
+    arguments = {"table": table, "columns": _listed(columns), "predicate": predicate}
+    if extended:
+        return _call(spark, EstimatedBudget, "estimate", options, **arguments, extended=True)
+    return _call(spark, Estimated, "estimate", options, **arguments)
 
 
 def _call(

@@ -14,7 +14,7 @@ from sieve.indexing.column_profile import Profile, beside_map
 from sieve.indexing.probes import Probes, files_read, least_read
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.records import Expected
+from sieve.metadata.records import VALUE, Expected
 from sieve.segments.hash_map.size import estimate_bytes
 from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, Trial, near, served
 
@@ -181,7 +181,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None
     mapped = any(file.hashes for run in manifest.runs for file in run.files)
-    if mapped or reads["present"] <= NEAR * least["present"]:
+    if mapped or reads["present"] <= NEAR * least.get(VALUE, least["present"]):
         return None
     keys = sum(run.keys for run in manifest.runs)
     size = estimate_bytes(keys, stats.locations_total, 0)

@@ -36,6 +36,7 @@ from sieve.indexing.probes import (
     least_read,
     make_probes,
     map_may_pay,
+    with_value,
 )
 from sieve.indexing.read_column import read_cuts
 from sieve.indexing.seen import Seen
@@ -153,7 +154,8 @@ def build_run(
     if made is not None:
         seen = made.seen
     rows = np.where(seen.partial, -1, seen.rows)
-    run, expected = (None, ()) if made is None else (made.run, made.expected)
+    run = None if made is None else made.run
+    expected = () if made is None else with_value(made.expected, replace(asked, sizes=tiling.sizes))
     return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, expected, asked.sample.width)
 
 
@@ -217,7 +219,7 @@ class _Building:
         self, asked: ColumnProfile, in_parts: npt.NDArray[np.bool_]
     ) -> tuple[_Made | None, Seen]:
         """Reads the column and writes a run, perhaps with a map."""
-        self.describe_job("reading")
+        self.describe_job(f"reading {asked.owners[-1] + 1} files")
         with_pairs = self.with_maps and map_is_likely(asked, self.options)
         with (
             read_cuts(asked, self.options, self.probes, in_parts, with_pairs=with_pairs) as read,

@@ -74,7 +74,7 @@ class Profile:
         """The locations, in units of mean size, that a query for one value reads with a map.
 
         Only a map distinguishes the values that share a key code. The location of one row is the
-        more likely the larger it is.
+        more likely the larger it is, and a value with several rows is in several locations.
 
         Args:
             least: the locations that hold the value's key code, in units of mean size.
@@ -82,7 +82,7 @@ class Profile:
         if self.sample.encoder.exact:
             return least
         of_a_row = np.square(self.sizes / self.location_bytes).mean()
-        return min(float(of_a_row), least)
+        return min(max(float(of_a_row), self.sample.spread), least)
 
     @property
     def column_bytes(self) -> int:
@@ -186,9 +186,9 @@ def column_profile(
         encoder: the encoder of the values, or None to choose one by the sample.
     """
     values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
-    describe_job("counting")
+    describe_job(f"counting {len(tiling.lengths)} files")
     counts = None if counting is None else _row_counts(counting, len(tiling.lengths))
-    describe_job("sampling")
+    describe_job(f"sampling {len(tiling.lengths)} files")
     total = None if counts is None else int(counts.sum())
     table_bytes = int(tiling.lengths.sum())
     sample = take_sample(values, column, total, table_bytes, encoder)

@@ -18,6 +18,7 @@ from sieve.indexing.batches import Batches
 from sieve.indexing.choose_encoder import FRONT, choose_encoder
 from sieve.indexing.domain_sample import DomainSample, windows
 from sieve.indexing.value_columns import leading_bytes
+from sieve.indexing.value_spread import value_spread
 from sieve.segments.query_model import QueryModel
 from sieve.tables.column import Column
 from sieve.tables.table import LOCATION
@@ -41,6 +42,8 @@ class Sample:
         rows: number of rows of the table, counted or estimated.
         width: mean bytes of a value.
         shown: number of rows in the windows; all rows without windows.
+        spread: locations that hold the value of a row, in the mean, if key codes do not tell all
+            values apart; else 0.
         scattered: of neighbouring keys of the sample, the share whose rows lie in different
             locations: about 0 if each location has a range of keys of its own.
         domain_sample: the windows of the domain that `query_model`, `codes` and `hashes` are
@@ -56,6 +59,7 @@ class Sample:
     shown: int
     domain_sample: DomainSample | None = None
     scattered: float = 0.0
+    spread: float = 0.0
 
     @property
     def share(self) -> float:
@@ -94,6 +98,7 @@ def zoomed(sample: Sample, share: float, asked: Intervals) -> Sample:
         int(sample.rows * len(inside) / len(sample.codes)),
         domain_sample,
         sample.scattered,
+        sample.spread,
     )
 
 
@@ -140,6 +145,7 @@ def take_sample(
     keys = encoded.valid & ~encoded.nan
     codes = encoded.codes[keys]
     given = table["hash"].to_numpy()[keys].view(np.uint64)
+    places = table[LOCATION].to_numpy()[keys]
     return Sample(
         encoder,
         QueryModel.of_sample(codes) if len(codes) else None,
@@ -148,7 +154,8 @@ def take_sample(
         rows,
         width,
         rows,
-        scattered=_scattered(codes, table[LOCATION].to_numpy()[keys]),
+        scattered=_scattered(codes, places),
+        spread=0.0 if encoder.exact else value_spread(given, places, share),
     )
 
 

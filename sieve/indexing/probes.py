@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from sieve.arrays.dtypes import Counts, Hashes, Places
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing.column_profile import Profile
 from sieve.indexing.column_sample import Sample
-from sieve.metadata.records import Expected
+from sieve.metadata.records import VALUE, Expected
 from sieve.reader.run_reader import Run
 from sieve.segments.hash_map.size import fingerprint_for
 from sieve.segments.query_model import SHORT_RANGE
@@ -139,6 +139,26 @@ def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
         kind.kind: kind.exact if kind.exact_bytes is None else kind.exact_bytes / location_bytes
         for kind in expected
     }
+
+
+def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
+    """The expected reads, with those of the locations that hold the value itself.
+
+    Where key codes stand for several values each, the least of the kind ``present`` counts the
+    locations that hold the code.
+
+    Args:
+        expected: of an index.
+        profile: of the column.
+    """
+    found = list(expected)
+    present = next((one for one in expected if one.kind == "present"), None)
+    if present is not None and not profile.sample.encoder.exact:
+        each = profile.location_bytes
+        least = profile.least_by_map(least_read(expected, each)["present"])
+        count = min(present.exact, max(1.0, profile.sample.spread))
+        found.append(replace(present, kind=VALUE, exact=count, exact_bytes=least * each))
+    return tuple(found)
 
 
 def map_may_pay(profile: Profile, expected: Sequence[Expected], keys: int, budget: int) -> bool:

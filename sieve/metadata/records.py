@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NewType
+from typing import Any, Final, Literal, NewType
 
 IndexUuid = NewType("IndexUuid", str)
 """Identity of an index, a lower-case canonical UUID; names are only for users."""
@@ -143,13 +143,18 @@ class RunRef:
     bytes: int
 
 
+VALUE: Final = "value"
+"""The kind of expected read whose ``exact`` counts the locations that hold a value itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expected:
     """Expected number of locations that a kind of query reads, means over probes.
 
     Attributes:
         kind: ``present``, an equality with a key that occurs; ``absent``, with one that does not;
-            ``range``, 0.05 % of the domain.
+            ``range``, 0.05 % of the domain; ``value``, as ``present``, where key codes stand for
+            several values each: what is exact for ``present`` is then of the code.
         files: with the index.
         exact: locations with a matching row, the lower bound for any index.
         minmax: with min/max statistics of each location.

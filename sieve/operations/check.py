@@ -182,7 +182,8 @@ def _read(
         ]
         # Files without keys are in no run, and there may be no run at all.
         for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
-            environment.describe_job(f"checking {index.manifest.name}")
+            files = len(own)
+            environment.describe_job(f"checking {index.manifest.name}, {files} files")
             frame = table.frame([numbers[k] for k in own], column, cuts=some.cuts, whole_texts=True)
             values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
             for location, *counts, missed, damaged, key in _lines(values, index, rounds, ordinals):

@@ -1,5 +1,8 @@
 """ESTIMATE: size, build time and expected reads of an index, by a build that writes nothing.
 
+Of a table of many files a sample is read, unless a query is to be estimated, too: files that hold
+its rows may be few.
+
 The column is read once, with cuts for the largest budget in question, and a version is made in
 memory for each budget. If one task of a build can weigh all cuts, the whole column is built. A
 larger column is sampled: some windows of its domain are built as the whole would be, with their
@@ -38,15 +41,23 @@ from sieve.indexing.fit_budget import (
     run_maker,
     shared_by_runs,
 )
-from sieve.indexing.probes import Probes, expectations, files_read, make_probes, map_may_pay
+from sieve.indexing.probes import (
+    Probes,
+    expectations,
+    files_read,
+    make_probes,
+    map_may_pay,
+    with_value,
+)
 from sieve.indexing.read_column import read_cuts
 from sieve.indexing.seen import Seen
-from sieve.indexing.tiling import Tiling, locations_of, tile
+from sieve.indexing.tiling import Tiling, locations_of, tile, whole_files
 from sieve.metadata.file_list import render_locations
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
 from sieve.metadata.records import Expected, RunId, RunRef
 from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
+from sieve.operations.estimate_sample import FileSample, sample_files
 from sieve.reader.run_file import describe_run
 from sieve.reader.run_reader import Run, read_run
 from sieve.segments.budget import within_budget
@@ -66,6 +77,8 @@ FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 
 _CUTS_OF_MANY: Final = 125_000
 """Maximum number of cuts if several budgets are weighed."""
+_READINGS: Final = 2
+"""Jobs that read the column: the sample's, and the one that cuts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +92,7 @@ class Estimate:
         share: of the column's bytes; 0 if the column has none.
         seconds: of the build.
         files: locations of the table: files, and ranges of large files.
+        sampled: files that were read; None: all.
         bytes_total: bytes of the table.
         expected: expected reads of queries.
         asked: expected reads of the given query, if any.
@@ -90,6 +104,7 @@ class Estimate:
     share: float
     seconds: float
     files: int
+    sampled: int | None
     bytes_total: int
     expected: tuple[Expected, ...]
     asked: Reads | None
@@ -121,12 +136,15 @@ def estimate_index(
         Py4JJavaError: a data file cannot be read; Spark's message names it.
     """
     refuse_build(table.info)
-    files = table.files()
-    if not files:
+    every = table.files()
+    if not every:
         none = None if asked is None else Reads(0, 0, 0, understood=False)
-        return [Estimate(one, (), 0, 0.0, 0.0, 0, 0, (), none) for one in wanted]
+        return [Estimate(one, (), 0, 0.0, 0.0, 0, None, 0, (), none) for one in wanted]
     started = time.monotonic()
-    numbers = range(len(files))
+    lengths = [file.length for file in every]
+    chosen = sample_files(lengths, every=asked is not None)
+    numbers = chosen.numbers
+    files = [every[number] for number in numbers]
     tiling = tile(table, numbers, files, wanted[0], environment.range_bytes)
     whole = table.frame(numbers, column)
     of = column_profile(
@@ -137,28 +155,47 @@ def estimate_index(
         describe_job=environment.describe_job,
     )
     # The cuts for the largest budget serve the others, too.
-    widest = max(wanted, key=lambda one: _wide(of, one).most_cuts(one))
+    scaled = [chosen.scaled_budget(one, of.column_bytes) for one in wanted]
+    widest = max(scaled, key=lambda one: _wide(of, one).most_cuts(one))
     weighed = CUTS_PER_TASK if len(wanted) == 1 else _CUTS_OF_MANY
     sample = zoomed(
         of.sample, weighed / _wide(of, widest).most_cuts(widest), ends(asked, column, of)
     )
     of = replace(of, sample=sample)
     probes = make_probes(sample)
-    environment.describe_job("reading")
+    environment.describe_job(f"reading {len(files)} files")
+    begun = started if chosen.is_all else time.monotonic()
     with (
         read_cuts(_wide(of, widest), widest, probes) as reading,
         shared_by_runs(reading.cuts, reading.seen, of) as shared,
     ):
         cuts, seen = reading.cuts, reading.seen
         read = time.monotonic() - started
-        idle = _seconds_of_a_job(cuts) if sample.share < 1 else 0.0
+        own = 0.0 if chosen.is_all else time.monotonic() - begun
+        idle = 0.0
+        if sample.share < 1 or not chosen.is_all:
+            idle = _seconds_of_a_job(cuts)
         estimating = _Estimating(
-            table, column, asked, environment, files, tiling, of, probes, cuts, seen, shared, idle
+            table,
+            column,
+            asked,
+            environment,
+            files,
+            every,
+            chosen,
+            tiling,
+            of,
+            probes,
+            cuts,
+            seen,
+            shared,
+            idle,
+            own,
         )
         found = []
-        for options in wanted:
+        for options, one in zip(wanted, scaled, strict=True):
             try:
-                found.append(estimating.of(options, read))
+                found.append(replace(estimating.of(one, read), options=options))
             except InvalidInputError:
                 if len(wanted) == 1:
                     raise
@@ -186,7 +223,11 @@ class _Estimating:
     """One reading of a column, from which several versions are made.
 
     Attributes:
-        idle: seconds of a job that has nothing to do; 0 if the whole domain was read.
+        files: those that were read.
+        every: all files of the table.
+        chosen: how those that were read stand for all.
+        idle: seconds of a job that has nothing to do; 0 if the whole domain was read of all files.
+        reading: seconds of the job that reads the column; 0 if it was read of all files.
     """
 
     table: CatalogTable
@@ -194,6 +235,8 @@ class _Estimating:
     asked: Asked | None
     environment: Environment
     files: Sequence[DataFile]
+    every: Sequence[DataFile]
+    chosen: FileSample
     tiling: Tiling
     column_profile: ColumnProfile
     probes: Probes
@@ -201,6 +244,7 @@ class _Estimating:
     seen: Seen
     shared: Shared
     idle: float
+    reading: float
 
     def of(self, options: IndexOptions, read: float) -> Estimate:
         """The estimate for some options, given the seconds that reading took."""
@@ -212,10 +256,14 @@ class _Estimating:
         # The overhead of a job counts once, and stretches are weighed in parallel.
         at_once = self.cuts.sparkSession.sparkContext.defaultParallelism
         beside = min(max(1, stretches), at_once)
-        seconds = read + self.idle + max(0.0, took - self.idle) / share / beside
-        size = int(made.bytes / share) + FILE_OVERHEAD * stretches
+        chosen, locations = self.chosen, of.n_files
+        # Jobs take some time whatever they read, and the first ones start Python.
+        times = 1 / chosen.share
+        seconds = read + _READINGS * max(0.0, self.reading - self.idle) * (times - 1)
+        seconds += self.idle + max(0.0, took - self.idle) / share / beside * times
+        size = int(made.bytes / share / chosen.share) + FILE_OVERHEAD * stretches
         size += self._locations_bytes()
-        column_bytes = int(seen.rows[~seen.partial].sum()) * of.sample.width
+        column_bytes = int(seen.rows[~seen.partial].sum()) * of.sample.width / chosen.share
         told = None
         if self.asked is not None:
             told = reads(self.asked, self.column, self.files, self.tiling, of, seen, made.run)
@@ -225,9 +273,10 @@ class _Estimating:
             size,
             size / column_bytes if column_bytes else 0.0,
             round(seconds, 3),
-            of.n_files,
-            of.table_bytes,
-            made.expected,
+            round(chosen.of_all(locations)),
+            None if chosen.is_all else len(self.files),
+            sum(file.length for file in self.every),
+            chosen.reads_of_all(with_value(made.expected, of), locations, of.location_bytes),
             told,
         )
 
@@ -300,10 +349,15 @@ class _Estimating:
         return _Held(run, tuple(sorted({row["shape"] for row in rows})), size, ref.keys, expected)
 
     def _locations_bytes(self) -> int:
-        files, seen = self.files, self.seen
+        files, seen, tiling = self.files, self.seen, self.tiling
+        counts = [seen.rows, seen.nulls, seen.nans]
+        if not self.chosen.is_all:
+            # The other files have as many rows as the chosen ones; few of them are cut into ranges.
+            files = self.every
+            counts = [np.resize(tiling.of_files(some), len(files)) for some in counts]
+            tiling = whole_files([file.length for file in files])
         proven = np.ones(len(files), np.bool_)
-        counts = (seen.rows, seen.nulls, seen.nans)
-        listed = locations_of(files, self.tiling, counts, proven, first_slot=0)
+        listed = locations_of(files, tiling, counts, proven, first_slot=0)
         return len(render_locations(listed, roots_of(self.table, files)))
 
 

@@ -54,6 +54,7 @@ class ScanSums:
         bytes: bytes that they read, in sum.
         files: files that they read, in sum.
         bytes_skipped: bytes that indexes skipped, in sum.
+        files_skipped: files that indexes skipped, in sum.
     """
 
     asked: str
@@ -64,6 +65,7 @@ class ScanSums:
     bytes: int
     files: int
     bytes_skipped: int
+    files_skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ class ScanRecord:
 
 @dataclass(slots=True)
 class IndexWork:
-    """The scans that asked an index: how many, and what they read and skipped, in bytes.
+    """The scans that asked an index: how many, and what they read and skipped.
 
     Where a scan asked several indexes, what it skipped counts for each of them.
     """
@@ -91,6 +93,8 @@ class IndexWork:
     scans: int = 0
     bytes_read: int = 0
     bytes_skipped: int = 0
+    files_read: int = 0
+    files_skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +145,7 @@ def encode_record(record: ScanRecord, limit: int) -> bytes:
             "bytes": one.bytes,
             "files": one.files,
             "bytes_skipped": one.bytes_skipped,
+            "files_skipped": one.files_skipped,
         }
         room -= len(json.dumps(row)) + len(", ")
         if room < 0:
@@ -167,6 +172,8 @@ def add_up(records: Iterable[ScanRecord], now_ms: int) -> AskedAndRead:
                 work.scans += one.scans
                 work.bytes_read += one.bytes
                 work.bytes_skipped += one.bytes_skipped
+                work.files_read += one.files
+                work.files_skipped += one.files_skipped
     return AskedAndRead(workload, indexes, max(1.0, (now_ms - since) / _DAY_MS))
 
 
@@ -189,6 +196,8 @@ def _sums(row: Mapping[str, Any]) -> ScanSums:
         _count(row["bytes"]),
         _count(row["files"]),
         _count(row["bytes_skipped"]),
+        # Records of earlier releases lack it.
+        _count(row.get("files_skipped", 0)),
     )
 
 

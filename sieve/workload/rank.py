@@ -2,8 +2,8 @@
 
 Two indexes on columns of the same scans do not save twice. So the columns of a table are chosen
 one by one, each time the one that saves most of what the earlier ones would leave (greedy index
-selection). The sums are upper bounds: what an index really leaves depends on how its keys lie in
-the files, which ESTIMATE SIEVE INDEX tells.
+selection). Without a test the sums are upper bounds: what an index really leaves depends on how its
+keys lie in the files. A `ColumnTest` tells that by a sample of them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
+from sieve.workload.benefit import Benefit
 from sieve.workload.column_use import Column, Kind
 from sieve.workload.record import ScanGroup, Table
 
@@ -31,8 +32,10 @@ class Suggestion:
         kinds: scans by what they ask of the column, the most first.
         scans: scans that ask anything of the column.
         bytes_read: bytes that these read.
-        bytes_saved: bytes that the index could save of these at most, beside the indexes of the
-            table that are named before it.
+        bytes_saved: bytes that the index saves of these, beside the indexes of the table that are
+            named before it; at most, if the column was not tested.
+        files_before: files that one of these scans reads, in the mean.
+        files_after: the same with the index; at least, if the column was not tested.
     """
 
     table: Table
@@ -41,6 +44,28 @@ class Suggestion:
     scans: int
     bytes_read: int
     bytes_saved: int
+    files_before: float
+    files_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTest:
+    """What a sample of a table's files says of an index on a column.
+
+    Attributes:
+        benefit: the judgement of the index.
+        files: of the table.
+        value: files that a query for a value reads, in the mean.
+        span: files that a query for a short range reads, in the mean.
+    """
+
+    benefit: Benefit
+    files: int
+    value: float
+    span: float
+
+
+Tests: TypeAlias = Mapping[Column, ColumnTest]
 
 
 def described(one: Suggestion) -> str:
@@ -49,56 +74,87 @@ def described(one: Suggestion) -> str:
 
 
 def suggest(
-    groups: Iterable[ScanGroup], indexed: AbstractSet[Column] = frozenset()
+    groups: Iterable[ScanGroup],
+    indexed: AbstractSet[Column] = frozenset(),
+    tests: Tests | None = None,
 ) -> list[Suggestion]:
     """The indexes worth having, those that save the most bytes first.
 
     Args:
         groups: the scans.
         indexed: columns that have an index.
+        tests: of one table's columns: columns without a test, and those that an index cannot help,
+            are left out; None: no column was tested.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
         tables[group.table].append(group)
-    found = [one for table in tables.values() for one in _of_table(table, indexed)]
+    found = [one for table in tables.values() for one in _of_table(table, indexed, tests)]
     return sorted(found, key=lambda one: (-one.bytes_saved, one.table, one.column))
 
 
-def _of_table(groups: Sequence[ScanGroup], indexed: AbstractSet[Column]) -> list[Suggestion]:
+def _of_table(
+    groups: Sequence[ScanGroup], indexed: AbstractSet[Column], tests: Tests | None
+) -> list[Suggestion]:
     read = sum(group.bytes for group in groups)
+    columns = {column for group in groups for column in group.left} - indexed
+    if tests is not None:
+        columns &= {column for column, test in tests.items() if test.benefit is not Benefit.CANNOT}
+    order = sorted(columns)
+    leaves = {
+        column: [_left(column, group, None if tests is None else tests[column]) for group in groups]
+        for column in order
+    }
     left = [float(group.bytes) for group in groups]
-    columns = sorted({column for group in groups for column in group.left} - indexed)
     found: list[Suggestion] = []
-    while columns:
-        saved = {column: _saved(column, groups, left) for column in columns}
-        best = max(columns, key=lambda column: saved[column])
+    while order:
+        saved = {column: _saved(left, leaves[column]) for column in order}
+        best = max(order, key=lambda column: saved[column])
         if saved[best] < max(1.0, WORTHWHILE_SHARE * read):
             break
-        found.append(_suggestion(best, groups, round(saved[best])))
-        left = [
-            min(rest, group.left.get(best, rest)) for group, rest in zip(groups, left, strict=True)
-        ]
-        columns.remove(best)
+        found.append(_suggestion(best, groups, leaves[best], round(saved[best])))
+        left = [min(pair) for pair in zip(left, leaves[best], strict=True)]
+        order.remove(best)
     return found
 
 
-def _saved(column: Column, groups: Sequence[ScanGroup], left: Sequence[float]) -> float:
-    return sum(
-        max(0.0, rest - group.left.get(column, rest))
-        for group, rest in zip(groups, left, strict=True)
-    )
+def _left(column: Column, group: ScanGroup, test: ColumnTest | None) -> float:
+    """Bytes that an index on a column leaves of the scans of a group."""
+    if column not in group.left:
+        return group.bytes
+    least, kind = group.left[column], group.kinds[column]
+    if test is None or kind in (Kind.TOP, Kind.NULL):
+        return least
+    if kind in (Kind.EQUALS, Kind.IN):
+        # Partitions may leave a scan few of the files that hold the value.
+        share = min(1.0, group.files / max(1, group.scans * test.files))
+        return min(float(group.bytes), least * max(1.0, test.value * share))
+    files = test.value if kind is Kind.JOIN else test.span
+    return min(float(group.bytes), max(least, group.bytes * files / max(1, test.files)))
 
 
-def _suggestion(column: Column, groups: Sequence[ScanGroup], saved: int) -> Suggestion:
-    asking = [group for group in groups if column in group.kinds]
+def _saved(left: Sequence[float], leaves: Sequence[float]) -> float:
+    return sum(max(0.0, before - after) for before, after in zip(left, leaves, strict=True))
+
+
+def _suggestion(
+    column: Column, groups: Sequence[ScanGroup], leaves: Sequence[float], saved: int
+) -> Suggestion:
+    asking = [
+        (group, after) for group, after in zip(groups, leaves, strict=True) if column in group.kinds
+    ]
     kinds: Counter[Kind] = Counter()
-    for group in asking:
+    for group, _ in asking:
         kinds[group.kinds[column]] += group.scans
+    scans = sum(group.scans for group, _ in asking)
+    after = sum(group.files * left / max(1, group.bytes) for group, left in asking)
     return Suggestion(
-        table=asking[0].table,
+        table=asking[0][0].table,
         column=column,
         kinds=dict(kinds.most_common()),
-        scans=sum(group.scans for group in asking),
-        bytes_read=sum(group.bytes for group in asking),
+        scans=scans,
+        bytes_read=sum(group.bytes for group, _ in asking),
         bytes_saved=saved,
+        files_before=sum(group.files for group, _ in asking) / scans,
+        files_after=after / scans,
     )

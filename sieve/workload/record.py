@@ -24,6 +24,7 @@ class ScanGroup:
         kinds: what they ask of each column.
         scans: how many.
         bytes: bytes that they read, in sum.
+        files: files that they read, in sum.
         left: bytes that an index on a column would leave of these at least, by column.
     """
 
@@ -31,6 +32,7 @@ class ScanGroup:
     kinds: Mapping[Column, Kind]
     scans: int = 0
     bytes: int = 0
+    files: int = 0
     left: dict[Column, float] = field(default_factory=dict)
 
 
@@ -56,6 +58,7 @@ class Workload:
         )
         group.scans += scans
         group.bytes += read
+        group.files += files
         for column, use in uses.items():
             left = read * use.share_left(files / scans)
             group.left[column] = group.left.get(column, 0.0) + left

@@ -70,7 +70,7 @@ def _serve() -> None:
     pruner = Pruner(open_store, DEFAULTS.cache_bytes)
     pruning = PruneService(roots, pruner)
     statements = StatementService(gateway, roots, open_store, pruner)
-    pages = PageService(roots, open_store, pruner.idle, statements.followers)
+    pages = PageService(roots, open_store, pruner.idle, statements.followers, statements.tests)
     history = HistoryWriter(driver, roots, open_store)
     if started_with.history:
         history.start()

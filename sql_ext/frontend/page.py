@@ -24,15 +24,16 @@ from sieve.operations.registered_index import Ready
 from sieve.reader.idle import IdleIndexes
 from sieve.reader.version_reader import read_locations
 from sieve.storage.interface import Store
+from sieve.workload.column_use import Column
 from sieve.workload.driver_record import AskedAndRead, add_up, parse_record
-from sieve.workload.rank import Suggestion, suggest
+from sieve.workload.rank import ColumnTest, suggest
 from sieve.workload.record import ScanGroup, Table
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, valid_settings
 from sql_ext.frontend import page_html
 from sql_ext.frontend.events import Followers
 from sql_ext.frontend.link import Request
-from sql_ext.frontend.page_html import ShownIndex
+from sql_ext.frontend.page_html import Advice, ShownIndex
 from udfs.inspection.rows import anonymous_picture
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class PageService:
         open_store: opens the store of a root.
         idle: the indexes that scans rest from asking.
         followers: the refreshes that follow writes.
+        tests: what ADVISE has found of columns, by their table.
     """
 
     def __init__(
@@ -62,11 +64,13 @@ class PageService:
         open_store: Callable[[str], Store],
         idle: IdleIndexes,
         followers: Followers,
+        tests: Mapping[tuple[Table, Column], ColumnTest],
     ) -> None:
         self._roots = roots
         self._open_store = open_store
         self._idle = idle
         self._followers = followers
+        self._tests = tests
         self._lock = threading.Lock()
         # By index and version: the PNG, or why there is none; None while it is drawn.
         self._pictures: OrderedDict[tuple[str, str], bytes | str | None] = OrderedDict()
@@ -86,8 +90,8 @@ class PageService:
             picture = self._picture(chosen.manifest, self._registration(body, chosen.uuid))
         own = parse_record(request.gateway.scans())
         record = add_up([own], round(time.time() * 1000))
-        advice = list(_advice(record, body["tables"]))
-        html = page_html.page(shown, body["scans"], chosen, picture, advice, record.days)
+        advice = _advice(record, body["tables"], dict(self._tests))
+        html = page_html.page(shown, body["scans"], chosen, picture, advice)
         return {"html": html}
 
     @staticmethod
@@ -169,8 +173,12 @@ class PageService:
             self._pictures[key] = drawn
 
 
-def _advice(record: AskedAndRead, tables: Sequence[Mapping[str, Any]]) -> Iterator[Suggestion]:
-    """The indexes that would save most, the best first."""
+def _advice(
+    record: AskedAndRead,
+    tables: Sequence[Mapping[str, Any]],
+    tests: Mapping[tuple[Table, Column], ColumnTest],
+) -> Advice:
+    """The indexes that save most, the best first, and the number of columns without a test."""
     groups: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in record.workload:
         groups[group.table].append(group)
@@ -180,12 +188,14 @@ def _advice(record: AskedAndRead, tables: Sequence[Mapping[str, Any]]) -> Iterat
         )
         for table in tables
     }
-    found = [
-        suggestion
-        for table, own in groups.items()
-        for suggestion in suggest(own, indexed.get(table, frozenset()))
-    ]
-    yield from sorted(found, key=lambda one: -one.bytes_saved)[:_ADVISED]
+    found, untested = [], 0
+    for table, own in groups.items():
+        there = indexed.get(table, frozenset())
+        tested = {column: test for (name, column), test in tests.items() if name == table}
+        untested += sum(one.column not in tested for one in suggest(own, there))
+        found += suggest(own, there, tested)
+    found.sort(key=lambda one: -one.bytes_saved)
+    return Advice(found[:_ADVISED], untested, record.days)
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:

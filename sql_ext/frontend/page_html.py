@@ -21,6 +21,8 @@ from sieve.workload.spelling import create_statement
 from sql_ext.statements.describe import index_bytes
 
 _TABLE: Final = "table table-bordered table-sm table-striped sortable"
+_OF_FILES: Final = ("new-file", "unsettled-file", "changed-file", "whole-file")
+"""The reasons of single files that an index that was used cannot rule out."""
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
@@ -45,13 +47,27 @@ class ShownIndex:
     coverage: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The indexes worth having.
+
+    Attributes:
+        found: those that a test has found to save most by this driver's scans, the best first.
+        untested: columns that scans ask for and that were not tested.
+        days: of these scans.
+    """
+
+    found: Sequence[Suggestion] = ()
+    untested: int = 0
+    days: float = 1.0
+
+
 def page(
     indexes: Sequence[ShownIndex],
     scans: Sequence[Mapping[str, Any]],
     chosen: ShownIndex | None,
     picture: bytes | str | None,
-    advice: Sequence[Suggestion],
-    days: float,
+    advice: Advice,
 ) -> str:
     """The page's content.
 
@@ -60,12 +76,9 @@ def page(
         scans: the latest first, as the driver records them.
         chosen: the index whose picture is wanted; None: none is.
         picture: its PNG, why there is none, or None while it is drawn.
-        advice: the indexes that would save most by this driver's scans, the best first.
-        days: of these scans.
+        advice: the indexes worth having.
     """
-    parts = [_skipped(scans), *_indexes(indexes)]
-    if advice:
-        parts += _advice(advice, days)
+    parts = [_skipped(scans), *_indexes(indexes), *_advice(advice)]
     if chosen is not None:
         parts += _picture(chosen, picture)
     return "\n".join([*parts, *_scans(scans)])
@@ -111,23 +124,33 @@ def _index(shown: ShownIndex) -> list[str]:
     ]
 
 
-def _advice(advice: Sequence[Suggestion], days: float) -> Iterator[str]:
-    yield "<h4>Indexes worth having, by the scans of this driver</h4>"
-    head = ("table", "column", "scans ask", "read a day", "saved a day, at most", "statement")
-    yield _table(
-        head,
-        (
-            [
-                _name(".".join(one.table)),
-                _name(".".join(one.column)),
-                escape(described(one)),
-                _bytes(round(one.bytes_read / days)),
-                _bytes(round(one.bytes_saved / days)),
-                f"<code>{_name(create_statement(one.table, one.column))}</code>",
-            ]
-            for one in advice
-        ),
-    )
+def _advice(advice: Advice) -> Iterator[str]:
+    if advice.found:
+        yield "<h4>Indexes worth having, by the scans of this driver</h4>"
+        head = (
+            "table", "column", "scans ask", "files before", "after", "read a day", "saved a day",
+            "statement",
+        )  # fmt: skip
+        yield _table(head, (_suggestion(one, advice.days) for one in advice.found))
+    if advice.untested:
+        columns = "column" if advice.untested == 1 else "columns"
+        yield (
+            f"<p>Scans ask for {advice.untested:,} {columns} without an index that no test has "
+            "judged: <code>ADVISE SIEVE INDEXES</code> tests them by a sample of files.</p>"
+        )
+
+
+def _suggestion(one: Suggestion, days: float) -> list[str]:
+    return [
+        _name(".".join(one.table)),
+        _name(".".join(one.column)),
+        escape(described(one)),
+        f"{one.files_before:,.1f}",
+        f"{one.files_after:,.1f}",
+        _bytes(round(one.bytes_read / days)),
+        _bytes(round(one.bytes_saved / days)),
+        f"<code>{_name(create_statement(one.table, one.column))}</code>",
+    ]
 
 
 def _picture(chosen: ShownIndex, picture: bytes | str | None) -> Iterator[str]:
@@ -155,7 +178,12 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     at = datetime.fromtimestamp(scan["at"] / 1000, UTC)
     number = scan["execution"]
     query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
-    reasons = ", ".join(f"{reason}: {count:,}" for reason, count in scan["reasons"].items())
+    reasons = [f"{reason}: {count:,}" for reason, count in scan["reasons"].items()]
+    # Files without a reason are those of which the index says that they may hold a match.
+    matching = scan["files"] - scan["files_skipped"]
+    matching -= sum(scan["reasons"].get(reason, 0) for reason in _OF_FILES)
+    if scan["used"] and matching > 0:
+        reasons.insert(0, f"may hold a match: {matching:,}")
     return [
         f"{at:%Y-%m-%d %H:%M:%S}",
         query and f'<a href="{query}">{escape(str(number))}</a>',
@@ -166,7 +194,7 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
         _left(scan["ranges"], scan["ranges_skipped"]),
         _bytes(scan["bytes_skipped"]),
         f"{scan['ms']:,}",
-        escape(reasons),
+        escape(", ".join(reasons)),
     ]
 
 
@@ -180,11 +208,12 @@ def _left(total: int, skipped: int) -> str:
 
 
 def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are HTML."""
+    """A table whose cells are HTML; on a narrow screen it scrolls by itself."""
     titles = "".join(f"<th>{title}</th>" for title in head)
     lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     return (
-        f'<table class="{_TABLE}"><thead><tr>{titles}</tr></thead>\n<tbody>{lines}</tbody></table>'
+        f'<div style="overflow-x: auto"><table class="{_TABLE}"><thead><tr>{titles}</tr></thead>\n'
+        f"<tbody>{lines}</tbody></table></div>"
     )
 
 

@@ -19,11 +19,15 @@ from sieve.environment import Environment
 from sieve.metadata.records import CreatedBy
 from sieve.reader.pruner import Pruner
 from sieve.storage.interface import Store
+from sieve.workload.column_use import Column
+from sieve.workload.rank import ColumnTest
+from sieve.workload.record import Table
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
 from sql_ext.frontend.events import Followers
 from sql_ext.frontend.link import Request
+from sql_ext.statements.commands import columns_of
 from sql_ext.statements.context import StatementContext
 from sql_ext.statements.execute import execute
 from sql_ext.statements.functions import call
@@ -37,6 +41,7 @@ class StatementService:
 
     Attributes:
         followers: the refreshes that follow writes.
+        tests: what ADVISE has found of columns, by their table.
     """
 
     def __init__(
@@ -54,11 +59,12 @@ class StatementService:
         self._context: SparkContext | None = None
         self._sent = False
         self.followers = Followers()
+        self.tests: dict[tuple[Table, Column], ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
         """The result columns of a statement; raises its syntax error."""
         command = parse_statement(request.body["text"])
-        return {"columns": command.result_columns}
+        return {"columns": columns_of(command)}
 
     def run(self, request: Request) -> Mapping[str, Any]:
         """The rows of a statement, each in the order of its columns."""
@@ -128,6 +134,7 @@ class StatementService:
             self.followers,
             self._pruner.cache,
             self._pruner.idle,
+            self.tests,
         )
 
     def _attached(self) -> SparkContext:

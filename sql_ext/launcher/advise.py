@@ -57,8 +57,8 @@ def print_report(replay: Replay) -> None:
         statements = [on_a_line(f"{_create(one)};") for one in found]
         console.print("\n".join(statements), soft_wrap=True)
         console.print(
-            "\nWhat an index really saves depends on how its keys lie in the files. To see it "
-            "before a build:\n"
+            "\nThese are bounds: what an index saves depends on how its keys lie in the files, and "
+            "one on a column\nwhose values are in every file saves nothing. Before a build:\n"
             + on_a_line(f"{estimate_statement(found[0].table, found[0].column)};"),
             soft_wrap=True,
         )
@@ -87,18 +87,20 @@ def as_json(replay: Replay) -> str:
 
 def _table(found: Sequence[Suggestion], days: float) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for name in ("table", "column", "asked"):
+    for name in ("table", "column"):
         table.add_column(name, overflow="fold")
-    for name in ("scans a day", "read a day", "saved a day, at most"):
+    # Before what is asked, which may be long: a narrow window shows the left part.
+    for name in ("scans a day", "read a day", "saved, at most"):
         table.add_column(name, justify="right")
+    table.add_column("asked", overflow="fold")
     for one in found:
         table.add_row(
             on_a_line(spelled(one.table)),
             on_a_line(spelled(one.column)),
-            described(one),
             f"{one.scans / days:.1f}",
             decimal(round(one.bytes_read / days)),
             decimal(round(one.bytes_saved / days)),
+            described(one),
         )
     return table
 

@@ -70,8 +70,13 @@ def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     spark = find_spark(os.environ)
     metastore.refuse_held(spark, os.environ, args)
     main_class = launch.SPARK_SQL_CLASS
-    command = launch.submit_command(spark, os.environ, args, main_class, hudi=hudi, delta=delta)
-    _become(spark, command)
+    terminal = launch.on_terminal(args)
+    command = launch.submit_command(
+        spark, os.environ, args, main_class, hudi=hudi, delta=delta, shown=terminal.settings
+    )
+    if terminal.is_one:
+        notes.print(f"Starting Spark {spark.version}")
+    _become(spark, command, {**os.environ, **terminal.environ})
 
 
 @main.command(context_settings=UP_TO_PROGRAM)

@@ -8,6 +8,7 @@ to them.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,33 @@ def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
     return settings | ({"spark.driver.extraJavaOptions": " ".join(options)} if options else {})
 
 
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """How `sieve sql` shows rows and steps.
+
+    Attributes:
+        is_one: whether standard error is a terminal, and the user wants more than the rows.
+        settings: in place of Sieve's defaults.
+        environ: what the shim reads.
+    """
+
+    is_one: bool
+    settings: Settings
+    environ: Mapping[str, str]
+
+
+def on_terminal(args: Sequence[str]) -> Terminal:
+    """The terminal of a shell with these arguments; a line of steps replaces Spark's bar."""
+    rows = "aligned" if sys.stdout.isatty() else "plain"
+    if not sys.stderr.isatty() or "-S" in args or "--silent" in args:
+        return Terminal(is_one=False, settings={}, environ={"SIEVE_SQL": rows})
+    return Terminal(
+        is_one=True,
+        settings={"spark.ui.showConsoleProgress": "false"},
+        environ={"SIEVE_SQL": rows, "SIEVE_SQL_STEPS": "1"},
+    )
+
+
 def submit_command(
     spark: SparkHome,
     environ: Mapping[str, str],
@@ -115,6 +143,7 @@ def submit_command(
     *,
     hudi: bool = False,
     delta: bool = False,
+    shown: Settings | None = None,
 ) -> list[str]:
     """The spark-submit command line with Sieve's settings merged into the user's.
 
@@ -126,6 +155,7 @@ def submit_command(
         main_class: one of Spark's own classes to start, which finds its options in ``args``.
         hudi: whether to configure Hudi too.
         delta: whether to configure Delta too.
+        shown: defaults that take the place of Sieve's usual ones.
 
     Raises:
         InvalidInputError: both Hudi and Delta are requested, but the session catalog can belong to
@@ -146,7 +176,7 @@ def submit_command(
         )
     given, rest = split_arguments(args, stop_at_program=main_class is None)
     user = user_settings(spark, environ, given)
-    ours = shipped_settings(spark, environ)
+    ours = shipped_settings(spark, environ) | (shown or {})
     ours |= hudi_settings(spark, user) if hudi else delta_settings(spark, user) if delta else {}
     conf = [
         part for key, value in merged(ours, user).items() for part in ("--conf", f"{key}={value}")

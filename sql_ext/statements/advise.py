@@ -1,15 +1,18 @@
 """``ADVISE SIEVE INDEXES``: which indexes scans make worth having or dropping.
 
 It reads this driver's record of scans, and those that other drivers have saved beside indexes
-(``spark.sieve.history``), and no data. Tables and columns that the user may not query are left out:
-other users' queries would show in them.
+(``spark.sieve.history``). It tests the columns that could save most by a sample of files, as
+ESTIMATE does, and leaves out those that an index cannot help. Tables and columns that the user may
+not query are left out: other users' queries would show in them.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from py4j.protocol import Py4JError
@@ -18,13 +21,24 @@ from pyspark.errors import PySparkException
 from sieve.errors import SieveError
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.scan_history import saved_records
+from sieve.operations.column_test import column_test
 from sieve.operations.create import Wanted, check_wanted, default_name
+from sieve.operations.judgement import benefit_of_version
+from sieve.operations.registered_index import RegisteredIndex, Usable
 from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import resolve_column
+from sieve.workload.benefit import Benefit
 from sieve.workload.column_use import Column
 from sieve.workload.driver_record import AskedAndRead, IndexWork, ScanRecord, add_up, parse_record
-from sieve.workload.rank import Suggestion, described, suggest
-from sieve.workload.record import Table
+from sieve.workload.rank import (
+    WORTHWHILE_SHARE,
+    ColumnTest,
+    Suggestion,
+    Tests,
+    described,
+    suggest,
+)
+from sieve.workload.record import ScanGroup, Table
 from sieve.workload.spelling import create_statement, drop_statement, estimate_statement
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of
@@ -33,6 +47,16 @@ log = logging.getLogger(__name__)
 
 WASTED_SCANS: Final = 20
 """So many scans that an index skipped nothing for make it not worth keeping."""
+MOST_TESTED: Final = 10
+"""Columns that are tested, those that could save most: a test takes seconds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scanned:
+    """A table of the record: its scans, and its columns that have an index."""
+
+    groups: Sequence[ScanGroup]
+    indexed: frozenset[Column]
 
 
 def advise(command: commands.AdviseIndexes, at: StatementContext) -> list[Row]:
@@ -40,24 +64,62 @@ def advise(command: commands.AdviseIndexes, at: StatementContext) -> list[Row]:
     own = parse_record(at.driver.scans())
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, at)], now_ms)
-    wanted: list[Suggestion] = []
+    scanned: dict[Table, _Scanned] = {}
     existing: list[Row] = []
     for name, table in _tables(command, record, at):
+        indexes = at.indexes(table)
         columns = {
-            index.name: table.info.name_of(index.registration.column)
-            for index in at.indexes(table).values()
+            index.name: table.info.name_of(index.registration.column) for index in indexes.values()
         }
         groups = [group for group in record.workload if group.table == name]
-        wanted += [
-            one
-            for one in suggest(groups, frozenset(columns.values()))
-            if _may_index(table, one.column, at)
-        ]
-        existing += _existing(name, columns, record)
+        scanned[name] = _Scanned(groups, frozenset(columns.values()))
+        existing += _existing(name, columns, indexes, record)
         at.environment.check_cancelled()
+    tests = _tests(scanned, at)
+    wanted = [
+        one
+        for name, table in scanned.items()
+        for one in suggest(table.groups, table.indexed, tests.get(name, {}))
+    ]
     wanted.sort(key=lambda one: -one.bytes_saved)
-    existing.sort(key=lambda row: (row[0], -row[8]))
+    existing.sort(key=lambda row: (row[0], -row[10]))
     return [*(_create_row(one, record.days) for one in wanted), *existing]
+
+
+def _tests(scanned: Mapping[Table, _Scanned], at: StatementContext) -> dict[Table, Tests]:
+    """Tests the columns that could save most, by a sample of the files of their tables."""
+    candidates = [one for table in scanned.values() for one in suggest(table.groups, table.indexed)]
+    candidates.sort(key=lambda one: -one.bytes_saved)
+    found: defaultdict[Table, dict[Column, ColumnTest]] = defaultdict(dict)
+    tested = 0
+    for one in candidates:
+        if tested == MOST_TESTED:
+            break
+        try:
+            test = _test(one, at)
+        except (SieveError, Py4JError, PySparkException) as error:
+            at.environment.check_cancelled()
+            log.info("%s of %s is not tested: %s", one.column, one.table, error)
+            continue
+        tested += 1
+        found[one.table][one.column] = test
+        at.tests[one.table, one.column] = test
+    return dict(found)
+
+
+def _test(one: Suggestion, at: StatementContext) -> ColumnTest:
+    """Tests a column.
+
+    Raises:
+        SieveError, Py4JError, PySparkException: the user may not query it, it cannot have an
+            index, or it cannot be read.
+    """
+    table = at.table(commands.TableName(one.table))
+    column = resolve_column(table.info, one.column)
+    check_wanted(table, Wanted(default_name(column.path), column), IndexOptions())
+    at.plan_column(one.table, column.path)
+    at.check_executors(table, [column.type])
+    return column_test(table, column, at.environment)
 
 
 def _saved(
@@ -101,18 +163,6 @@ def _tables(
                 continue
 
 
-def _may_index(table: CatalogTable, path: Column, at: StatementContext) -> bool:
-    """Whether the user may query a column, and it can have an index."""
-    identity = table.info.identity
-    try:
-        column = resolve_column(table.info, path)
-        check_wanted(table, Wanted(default_name(column.path), column), IndexOptions())
-        at.plan_column((identity.database, identity.table), column.path)
-    except (SieveError, Py4JError, PySparkException):
-        return False
-    return True
-
-
 def _create_row(one: Suggestion, days: float) -> Row:
     return (
         "create",
@@ -121,6 +171,8 @@ def _create_row(one: Suggestion, days: float) -> Row:
         None,
         described(one),
         one.scans / days,
+        round(one.files_before, 2),
+        round(one.files_after, 2),
         round(one.bytes_read / days),
         round(one.bytes_saved / days),
         create_statement(one.table, one.column),
@@ -128,12 +180,17 @@ def _create_row(one: Suggestion, days: float) -> Row:
     )
 
 
-def _existing(table: Table, columns: Mapping[str, Column], record: AskedAndRead) -> Iterator[Row]:
+def _existing(
+    table: Table,
+    columns: Mapping[str, Column],
+    indexes: Mapping[str, RegisteredIndex],
+    record: AskedAndRead,
+) -> Iterator[Row]:
     for index, column in columns.items():
         work = record.indexes.get((table, index), IndexWork())
         if work.scans == 0:
             continue
-        wasted = work.scans >= WASTED_SCANS and work.bytes_skipped == 0
+        wasted = _is_wasted(indexes[index], work)
         yield (
             "drop" if wasted else "keep",
             *table,
@@ -141,8 +198,17 @@ def _existing(table: Table, columns: Mapping[str, Column], record: AskedAndRead)
             index,
             None,
             work.scans / record.days,
+            round((work.files_read + work.files_skipped) / work.scans, 2),
+            round(work.files_read / work.scans, 2),
             round(work.bytes_read / record.days),
             round(work.bytes_skipped / record.days),
             drop_statement(table, index) if wasted else None,
             None,
         )
+
+
+def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
+    """Whether to drop an index: it skips nothing, by many scans or by the judgement of CREATE."""
+    if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
+        return work.bytes_skipped <= WORTHWHILE_SHARE * (work.bytes_read + work.bytes_skipped)
+    return work.scans >= WASTED_SCANS and work.bytes_skipped == 0

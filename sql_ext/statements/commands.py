@@ -273,15 +273,26 @@ class ExplainSieve:
 class EstimateIndex:
     """``ESTIMATE SIEVE INDEX``: predicts size and skipped files before an index is built.
 
+    ``EXTENDED`` has its own columns, and a row for each of several budgets.
+
     Attributes:
         table: the table.
         columns: the columns to index, at least one.
         options: as in ``CREATE``.
         predicate: the text after WHERE, verbatim; Spark parses it.
         margin: as in `ExplainSieve`.
+        extended: whether EXTENDED was given.
     """
 
     result_columns: ClassVar[ResultColumns] = (
+        ("column", "STRING"),
+        ("files", "BIGINT"),
+        ("files_read", "DOUBLE"),
+        ("bytes", "BIGINT"),
+        ("seconds", "DOUBLE"),
+        ("advice", "STRING"),
+    )
+    extended_columns: ClassVar[ResultColumns] = (
         ("column", "STRING"),
         ("budget", "STRING"),
         ("shape", "STRING"),
@@ -305,6 +316,7 @@ class EstimateIndex:
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     predicate: str | None = None
     margin: str = field(default="", compare=False, repr=False)
+    extended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +327,7 @@ class CheckIndex:
         table: the table.
         name: the index's name; ``None`` for all.
         sample: percentage of files to read, above 0 and at most 100.
+        extended: show every file, also those that are ok.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -327,6 +340,7 @@ class CheckIndex:
     table: TableName
     name: str | None = None
     sample: float = 100
+    extended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +355,8 @@ class AdviseIndexes:
         ("index", "STRING"),
         ("asked", "STRING"),
         ("scans", "DOUBLE"),
+        ("files_before", "DOUBLE"),
+        ("files_after", "DOUBLE"),
         ("bytes_read", "BIGINT"),
         ("bytes_saved", "BIGINT"),
         ("statement", "STRING"),
@@ -369,3 +385,10 @@ Command = (
     | CheckIndex
     | AdviseIndexes
 )
+
+
+def columns_of(command: Command) -> ResultColumns:
+    """The columns of a statement's result."""
+    if isinstance(command, EstimateIndex) and command.extended:
+        return command.extended_columns
+    return command.result_columns

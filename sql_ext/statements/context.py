@@ -19,6 +19,9 @@ from sieve.reader.idle import IdleIndexes
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.resolve import open_registered, open_table, plan_column
 from sieve.tables.table import CatalogTable
+from sieve.workload.column_use import Column
+from sieve.workload.rank import ColumnTest
+from sieve.workload.record import Table
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.settings import Settings
 from sql_ext.statements import commands
@@ -73,6 +76,7 @@ class StatementContext:
         background: the automatic refreshes.
         cache: the cache of index files that scans read.
         idle: the indexes that scans rest from asking.
+        tests: what ADVISE has found of columns, for the page in Spark's web UI.
         watch: measures the time that the statement spends on each index.
     """
 
@@ -86,6 +90,7 @@ class StatementContext:
     background: Background
     cache: FileCache
     idle: IdleIndexes
+    tests: dict[tuple[Table, Column], ColumnTest] = field(default_factory=dict)
     watch: Laps = field(default_factory=Laps)
 
     def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:

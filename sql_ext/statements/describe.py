@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.auto_budget import map_left_out
-from sieve.indexing.probes import files_read, least_read
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import AUTO, MANUAL, IndexOptions
-from sieve.metadata.records import BuildStats, Expected
+from sieve.metadata.records import VALUE, BuildStats, Expected
 from sieve.operations.estimate import Estimate
 from sieve.operations.indexed_column import dropped_column
+from sieve.operations.judgement import benefit, benefit_of_version
 from sieve.operations.registered_index import (
     Disabled,
     Malformed,
@@ -26,6 +26,7 @@ from sieve.tables.file_status import file_statuses
 from sieve.tables.formats import reads_whole_files
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
+from sieve.workload.benefit import Benefit
 from sql_ext.statements.commands import quote
 from sql_ext.statements.context import Row
 
@@ -40,9 +41,6 @@ _WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"
 
 _SHOWN = {"new": "new", "racy": "new", "changed": "changed"}
 """File statuses as DESCRIBE shows them; every other status counts as indexed."""
-
-MOST_FILES_FROM = 8
-"""Minimum number of files for advice: with fewer, "most of them" says nothing of the column."""
 
 
 def index_bytes(manifest: Manifest) -> int:
@@ -59,7 +57,12 @@ def shown_instant(manifest: Manifest) -> str:
 
 
 def advice(
-    expected: Sequence[Expected], files: int, bytes_total: int, type_name: str
+    expected: Sequence[Expected],
+    files: int,
+    bytes_total: int,
+    type_name: str,
+    *,
+    mapped: bool = False,
 ) -> str | None:
     """Advice on an index that skips less than half of the bytes; None for any other index.
 
@@ -68,26 +71,35 @@ def advice(
         files: of the table.
         bytes_total: of these files; 0 if not known.
         type_name: of the column.
+        mapped: whether the index has a map.
     """
-    if files < MOST_FILES_FROM:
+    found = benefit(expected, files, bytes_total, type_name)
+    if found is None or found is Benefit.HELPS:
         return None
-    each = max(1.0, bytes_total / files)
-    reads, least = files_read(expected, each), least_read(expected, each)
-    if "present" not in reads or 2 * reads["present"] <= files:
-        return None
-    if 2 * least["present"] <= files:
+    least = {kind.kind: kind.exact for kind in expected}
+    if found is Benefit.CANNOT:
+        if files == 1:
+            return (
+                "this index cannot help yet: the table is one file, which holds every value of the "
+                "column; with more files it may"
+            )
         return (
-            "this index helps little: every file holds keys from the whole domain; try OPTIONS "
-            "(shape = 'map') for = and IN, a larger budget, or write the table sorted by the column"
+            "this index cannot help: a value of the column is in "
+            f"{least.get(VALUE, least['present']):.3g} of {files} files in the mean, most of the "
+            "table, and they must be read whatever the index; DROP it and nothing is lost"
         )
-    if not Encoder.for_type(type_name).exact:
+    if mapped:
+        return (
+            "this index helps little: try a larger budget, or write the table sorted by the column"
+        )
+    if 2 * least["present"] > files:
         return (
             "this index helps little: values that begin alike are in most of the files; try "
             "OPTIONS (shape = 'map') for = and IN, which tells them apart, or a larger budget"
         )
     return (
-        "this index cannot help: the files that hold a value of the column are most of the table, "
-        "so they must be read whatever the index; DROP it and nothing is lost"
+        "this index helps little: every file holds keys from the whole domain; try OPTIONS "
+        "(shape = 'map') for = and IN, a larger budget, or write the table sorted by the column"
     )
 
 
@@ -102,7 +114,7 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     if without_effect is not None:
         yield without_effect
     limit = map_left_out(manifest)
-    if limit is not None:
+    if limit is not None and benefit_of_version(manifest) is not Benefit.CANNOT:
         more = "more bytes" if limit == "bytes" else "longer to build"
         table = manifest.table
         on = f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)}"
@@ -113,7 +125,13 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         )
         return
     stats = manifest.stats
-    words = advice(stats.expected, stats.locations_total, stats.bytes_total, manifest.type)
+    words = advice(
+        stats.expected,
+        stats.locations_total,
+        stats.bytes_total,
+        manifest.type,
+        mapped=any(file.hashes for run in manifest.runs for file in run.files),
+    )
     if words is not None:
         yield words
 
@@ -189,30 +207,48 @@ def _plain(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
     what = "ranges" if stats.ranges_total > stats.files_total else "files"
+    of_value = next((kind for kind in stats.expected if kind.kind == VALUE), None)
     for kind in stats.expected:
+        if kind.kind == VALUE:
+            continue
+        least = of_value if of_value is not None and kind.kind == "present" else kind
         read = f"{kind.files:.2f} of {stats.locations_total} expected"
-        bounds = f"at least {kind.exact:.2f}, by min and max {kind.minmax:.2f}"
+        bounds = f"at least {least.exact:.2f}, by min and max {kind.minmax:.2f}"
         query = _KINDS.get(kind.kind, kind.kind)
         yield f"{what} read for {query}", f"{read}; {bounds}"
-        if kind.bytes is not None and kind.exact_bytes is not None:
+        if kind.bytes is not None and least.exact_bytes is not None:
             size = f"{kind.bytes:.0f} of {stats.bytes_total} expected"
-            yield f"bytes read for {query}", f"{size}; at least {kind.exact_bytes:.0f}"
+            yield f"bytes read for {query}", f"{size}; at least {least.exact_bytes:.0f}"
 
 
 def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
     """The row of an index that does not exist."""
+    asked = estimate.asked
+    present = next((kind.files for kind in estimate.expected if kind.kind == "present"), None)
+    read = present if asked is None else float(asked.files)
+    words = _advice_on_estimate(table, column, estimate, always=True)
+    if estimate.sampled is not None:
+        whole = f"estimated by a sample of {estimate.sampled} files"
+        words = whole if words is None else f"{words}. {whole[0].upper()}{whole[1:]}"
+    return (
+        str(column),
+        estimate.files,
+        None if read is None else round(read, 2),
+        estimate.bytes,
+        estimate.seconds,
+        words,
+    )
+
+
+def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
+    """The row of an index that does not exist, at one of several budgets."""
     read = {kind.kind: kind for kind in estimate.expected}
     kinds: list[float | int | None] = []
     for name in _KINDS:
         kind = read.get(name)
         size = None if kind is None or kind.bytes is None else round(kind.bytes)
         kinds += [None if kind is None else round(kind.files, 2), size]
-    asked, info = estimate.asked, table.info
-    words = _of_granularity(estimate.options, info.format_name, info.fingerprint_parts)
-    if asked is not None and not asked.understood:
-        words = "this index has no part in the predicate"
-    elif words is None and estimate.options.automatic:
-        words = advice(estimate.expected, estimate.files, estimate.bytes_total, column.type)
+    asked = estimate.asked
     return (
         str(column),
         None if estimate.options.shape == "sieve" else estimate.options.budget,
@@ -224,8 +260,27 @@ def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
         *kinds,
         None if asked is None else asked.files,
         None if asked is None else asked.bytes,
-        words,
+        _advice_on_estimate(table, column, estimate, always=estimate.options.automatic),
     )
+
+
+def _advice_on_estimate(
+    table: CatalogTable, column: Column, estimate: Estimate, *, always: bool
+) -> str | None:
+    """Advice on an index that does not exist; if not always, only where it has no effect."""
+    info, asked, options = table.info, estimate.asked, estimate.options
+    if asked is not None and not asked.understood:
+        return "this index has no part in the predicate"
+    words = _of_granularity(options, info.format_name, info.fingerprint_parts)
+    if words is None and always:
+        words = advice(
+            estimate.expected,
+            estimate.files,
+            estimate.bytes_total,
+            column.type,
+            mapped="map" in estimate.shapes,
+        )
+    return words
 
 
 def _share(size: int, stats: BuildStats) -> str:

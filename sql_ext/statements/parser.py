@@ -224,15 +224,21 @@ class _Reader(Words):
             options=self.options(parts["with_options"]) if "with_options" in parts else {},
             predicate=None if where is None else self._rest(where).rstrip("; \t\r\n"),
             margin="" if where is None else self._margin(where),
+            extended="extended" in parts,
         )
 
     def check(self, _: Node, parts: dict[str, Node]) -> Command:
         table, name = self._table(parts), self._name(parts)
-        if "sample" not in parts:
-            return CheckIndex(table, name)
-        return CheckIndex(
-            table, name, float(self.number(self._only_number("sample", parts["sample"])))
-        )
+        extended = "extended" in parts
+        if not extended and name is not None:
+            # An index of this name is written in backquotes.
+            word = first_token(parts["name"])
+            if word.upper() == "EXTENDED":
+                extended, name = True, None
+        sample = 100.0
+        if "sample" in parts:
+            sample = float(self.number(self._only_number("sample", parts["sample"])))
+        return CheckIndex(table, name, sample, extended)
 
     def advise(self, _: Node, parts: dict[str, Node]) -> Command:
         return AdviseIndexes(*self._scope(parts))

@@ -127,7 +127,13 @@ PROCEDURES: Mapping[str, Procedure] = {
     "vacuum": Procedure(commands.VacuumIndex, (_TABLE, _INDEX, _HOURS)),
     "vacuum_indexes": Procedure(commands.VacuumIndexes, (_DATABASE, _HOURS)),
     "check": Procedure(
-        commands.CheckIndex, (_TABLE, _INDEX, Parameter("sample", "number", "sample"))
+        commands.CheckIndex,
+        (
+            _TABLE,
+            _INDEX,
+            Parameter("sample", "number", "sample"),
+            Parameter("extended", "flag", "extended"),
+        ),
     ),
     "estimate": Procedure(
         commands.EstimateIndex,
@@ -135,6 +141,7 @@ PROCEDURES: Mapping[str, Procedure] = {
             _TABLE,
             Parameter("columns", "columns", "columns", required=True),
             Parameter("predicate", "string", "predicate"),
+            Parameter("extended", "flag", "extended"),
         ),
         options=True,
     ),

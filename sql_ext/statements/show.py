@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import malformed_registrations, registrations
 from sieve.metadata.timestamps import iso
-from sieve.operations.check import CheckedFile, check_index, refuse_losses
+from sieve.operations.check import OK, CheckedFile, check_index, refuse_losses
 from sieve.operations.create import Wanted, check_wanted, default_name
 from sieve.operations.estimate import FRONTIER, estimate_index
 from sieve.operations.estimate_predicate import Asked
@@ -41,6 +42,7 @@ from sql_ext.statements.describe import (
     against_now,
     describe_rows,
     estimate_row,
+    frontier_row,
     index_bytes,
     shown_instant,
     stale,
@@ -235,7 +237,7 @@ def explain(command: commands.ExplainSieve, at: StatementContext) -> list[Row]:
 
 
 def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]:
-    """``ESTIMATE SIEVE INDEX``: one row per column and budget."""
+    """``ESTIMATE SIEVE INDEX``: one row per column, or with EXTENDED per column and budget."""
     options = options_of(command.options, IndexOptions())
     table = at.table(command.table)
     columns = [resolve_column(table.info, column.parts) for column in command.columns]
@@ -250,17 +252,28 @@ def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]
         asked = Asked(parse(raw["predicate"]), frozenset(raw["files"]))
     at.check_executors(table, [column.type for column in columns])
     wanted = [options]
-    if options.automatic:
+    if options.automatic and command.extended:
         wanted = [replace(options, budget=budget) for budget in FRONTIER] + wanted
     return [
-        estimate_row(table, column, estimate)
+        (frontier_row if command.extended else estimate_row)(table, column, estimate)
         for column in columns
         for estimate in estimate_index(table, column, wanted, asked, at.environment)
     ]
 
 
+def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
+    """The row of an index: ``ok`` unless no file was checked, and the files of each status."""
+    counts = Counter(one.status for one in checked)
+    detail = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+    whole = OK if OK in counts or not counts else counts.most_common(1)[0][0]
+    return (index, None, whole, f"files: {detail}" if detail else "no files")
+
+
 def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
-    """``CHECK SIEVE INDEX``: one row per file; fails if an index would lose a row."""
+    """``CHECK SIEVE INDEX``: a summary per index, then the files that are not ok, or all.
+
+    It fails if an index would lose a row.
+    """
     table = at.table(command.table)
     chosen = select(at.indexes(table), table.info.label, command.name, None)
     checkable = [
@@ -278,4 +291,13 @@ def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
     for one in chosen:
         # An index that cannot be checked is reported after all others are checked.
         indexed_column(table.info, usable(one).manifest)
-    return [(one.index, one.file, one.status, one.detail or None) for one in checked]
+    rows: list[Row] = []
+    for index in checkable:
+        own = [one for one in checked if one.index == index.name]
+        rows.append(_check_summary(index.name, own))
+        rows += [
+            (one.index, one.file, one.status, one.detail or None)
+            for one in own
+            if command.extended or one.status != OK
+        ]
+    return rows

@@ -72,7 +72,13 @@ def append(lab: Lab, first: int) -> None:
 
 def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
     """How many files have which index and status."""
-    return Counter((index, status) for index, _, status, _ in lab.sql(f"CHECK SIEVE INDEX {rest}"))
+    return Counter((index, status) for index, _, status, _ in files(lab, rest))
+
+
+def files(lab: Lab, rest: str = "ON t") -> list[tuple[Any, ...]]:
+    """The rows of single files."""
+    rows = lab.sql(f"CHECK SIEVE INDEX EXTENDED {rest}")
+    return [row for row in rows if row[1] is not None]
 
 
 def sound(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
@@ -85,7 +91,7 @@ def test_every_key_of_every_shape_is_found(t: Lab) -> None:
     named = {"intervals": "word", "runs": "f", "map": "word, f", "sieve": "word, f"}
     for shape, columns in named.items():
         t.sql(f"CREATE SIEVE INDEX ON t ({columns}) OPTIONS (shape = '{shape}')")
-        rows = t.sql("CHECK SIEVE INDEX ON TABLE t SAMPLE 100 PERCENT")
+        rows = files(t, "ON TABLE t SAMPLE 100 PERCENT")
         assert Counter((row[0], row[2]) for row in rows) == sound(*columns.split(", ")), shape
         assert all(row[3] is None for row in rows)
         assert [row[1] for row in rows] == [f"file:{path}" for path in t.files()] * (
@@ -100,7 +106,7 @@ def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
     t.sql("CREATE SIEVE INDEX ON t (id)")
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound("id", files=2)
-    drawn = {t.sql("CHECK SIEVE INDEX ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
+    drawn = {files(t, "ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
     # Twelve draws of one and the same of four files come once in four million.
     assert 1 < len(drawn) <= FILES
 
@@ -137,12 +143,15 @@ def test_what_is_read_anyway_is_not_checked(lab: Lab) -> None:
         (changed.parent / f".{changed.name}.crc").unlink()
         gone.unlink()
         append(lab, 500)
-        rows = lab.sql("CHECK SIEVE INDEX id_sieve ON t")
+        rows = files(lab, "id_sieve ON t")
         told = {Path(file).name: (status, detail) for _, file, status, detail in rows}
         assert told.pop(changed.name) == ("stale", "changed since the index was built")
         assert told.pop(gone.name) == ("gone", "no file of the table")
         new = "new since the index was built"
         assert Counter(told.values()) == {("ok", None): 3, ("stale", new): 1}
+        first, *others = lab.sql("CHECK SIEVE INDEX ON t")
+        assert first == ("id_sieve", None, "ok", "files: 3 ok, 2 stale, 1 gone")
+        assert others == [row for row in rows if row[2] != "ok"]
         with lab.setting("spark.sql.parquet.binaryAsString", "true"):
             assert check(lab, "id_sieve ON t") == {("id_sieve", "stale"): 5}
 
@@ -247,7 +256,8 @@ def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
         (FileState.UNPROVEN, "proved nothing"),
     ):
         forge(t, "id_sieve", listed("states", lambda states, state=state: states * 0 + state))
-        rows = t.sql("CHECK SIEVE INDEX ON t SAMPLE 50 PERCENT")
+        first, *rows = t.sql("CHECK SIEVE INDEX ON t SAMPLE 50 PERCENT")
+        assert first == ("id_sieve", None, "stale", f"files: {FILES} stale")
         assert [row[2] for row in rows] == ["stale"] * FILES
         assert all(row[3].startswith(words) for row in rows)
 

@@ -63,7 +63,7 @@ def test_it_tells_what_create_then_makes(
     """Bytes agree within a quarter or 4 KB, files read within a quarter or half a file."""
     on = f"ON {table} ({column}) OPTIONS ({options})"
     with tables.settings(COMPILED if table == "large" else {}):
-        before = told(tables, f"ESTIMATE SIEVE INDEX {on}")
+        before = told(tables, f"ESTIMATE SIEVE INDEX EXTENDED {on}")
         assert tables.sql(f"SHOW SIEVE INDEXES ON {table}") == []
         tables.sql(f"CREATE SIEVE INDEX {on}")
     try:
@@ -90,7 +90,7 @@ def test_it_tells_what_create_then_makes(
 
 def test_the_frontier_of_several_columns(tables: Lab) -> None:
     """A row a column and budget: more bytes read no more files, and no budget is passed."""
-    rows = tables.spark.sql("ESTIMATE SIEVE INDEX ON small (late, u)").collect()
+    rows = tables.spark.sql("ESTIMATE SIEVE INDEX EXTENDED ON small (late, u)").collect()
     budgets = ["0.3%", "1%", "3%", "6%", "30%", "auto"]
     assert [(row.column, row.budget) for row in rows] == [
         (column, budget) for column in ("late", "u") for budget in budgets
@@ -125,7 +125,7 @@ PREDICATES = (
 @pytest.fixture(scope="module")
 def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
     """Of each predicate what is told before the index is there, and what EXPLAIN says with it."""
-    estimate = "ESTIMATE SIEVE INDEX ON small (late) WHERE"
+    estimate = "ESTIMATE SIEVE INDEX EXTENDED ON small (late) WHERE"
     before = {predicate: told(tables, f"{estimate} {predicate}") for predicate in PREDICATES}
     tables.sql("CREATE SIEVE INDEX ON small (late)")
     try:
@@ -155,22 +155,73 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
         on = f"ON large (late) OPTIONS ({WIDE})"
         query = f"SELECT DISTINCT input_file_name() FROM large WHERE {predicate}"
         with tables.settings(COMPILED):
-            read = told(tables, f"ESTIMATE SIEVE INDEX {on} WHERE {predicate}").files_predicate
+            read = told(
+                tables, f"ESTIMATE SIEVE INDEX EXTENDED {on} WHERE {predicate}"
+            ).files_predicate
             files = len(tables.sql(query))
         assert files >= least
         assert files <= read <= files + 1
 
 
+def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
+    """Bytes within a half, files read within a quarter; it says so, and reads no other file."""
+    tables.sql("""
+        CREATE TABLE many USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(120, late) */ *
+        FROM (SELECT if(id % 50 = 7, pmod(xxhash64(id), 60000), id) AS late, id % 7 AS everywhere,
+          concat('value ', id % 5) AS five, uuid() AS u FROM range(60000))""")
+    columns = ("late", "u", "everywhere", "five")
+    found = tables.spark.sql(f"ESTIMATE SIEVE INDEX ON many ({', '.join(columns)})").collect()
+    tables.sql(f"CREATE SIEVE INDEX ON many ({', '.join(columns)})")
+    built = {
+        row.column: row
+        for row in tables.spark.sql("SHOW SIEVE INDEXES ON many").collect()
+    }  # fmt: skip
+    for row in found:
+        described = dict(tables.sql(f"DESCRIBE SIEVE INDEX {row.column}_sieve ON many"))
+        reads = number(described["files read for a key that occurs"])
+        assert row.files == 120
+        assert row.files_read == pytest.approx(reads, rel=0.25, abs=0.5), row.column
+        assert row.bytes == pytest.approx(built[row.column].bytes, rel=0.5), row.column
+        assert "stimated by a sample of 20 files" in row.advice
+        cannot = row.column in ("everywhere", "five")
+        assert ("cannot help" in row.advice) == cannot
+        assert ("cannot help" in described.get("advice", "")) == cannot
+    tables.sql("DROP TABLE many")
+
+
+def test_a_map_is_not_advised_where_values_are_in_every_file(tables: Lab) -> None:
+    """By CREATE, by the index with a map that CREATE then makes, and of two files alone."""
+    tables.sql("""
+        CREATE TABLE modes USING parquet AS SELECT /*+ REPARTITION(12) */ id,
+        element_at(array('REG AIR', 'AIR', 'SHIP', 'TRUCK'), 1 + int(id % 4)) AS mode,
+        concat('Customer#00000', id % 4) AS name, concat('Customer#00000', id) AS each
+        FROM range(20000)""")
+    for column in ("mode", "name"):
+        for options in ("shape = 'auto'", "shape = 'map'"):
+            on = f"ON modes ({column}) OPTIONS ({options})"
+            for statement in ("ESTIMATE SIEVE INDEX", "CREATE OR REPLACE SIEVE INDEX"):
+                (row,) = tables.spark.sql(f"{statement} {on}").collect()
+                assert "cannot help" in row.advice, (statement, on)
+                assert "'map'" not in row.advice
+    (row,) = tables.spark.sql("CREATE SIEVE INDEX ON modes (each)").collect()
+    assert row.advice is None
+    tables.sql("CREATE TABLE few USING parquet AS SELECT /*+ REPARTITION(2) */ * FROM modes")
+    (row,) = tables.spark.sql("CREATE SIEVE INDEX ON few (mode)").collect()
+    assert "cannot help" in row.advice
+    for name in ("modes", "few"):
+        tables.sql(f"DROP TABLE {name}")
+
+
 def test_partitions_are_pruned_first(tables: Lab) -> None:
     """What Spark would not read anyway is not counted."""
-    row = told(tables, "ESTIMATE SIEVE INDEX ON parts (late) WHERE p = 3 AND late = 700")
+    row = told(tables, "ESTIMATE SIEVE INDEX EXTENDED ON parts (late) WHERE p = 3 AND late = 700")
     assert row.files_predicate == 1
     assert row.bytes_predicate < 2 * row.bytes_present
 
 
 def test_a_table_without_files(tables: Lab) -> None:
     """Nothing is expected of it, and that is told."""
-    before = told(tables, "ESTIMATE SIEVE INDEX ON empty (late) WHERE late = 3")
+    before = told(tables, "ESTIMATE SIEVE INDEX EXTENDED ON empty (late) WHERE late = 3")
     assert (before.files, before.bytes, before.files_predicate) == (0, 0, 0)
 
 

@@ -61,7 +61,7 @@ def test_the_jobs_of_a_statement_carry_it(lab: Lab) -> None:
         context.setJobDescription("a report")
         try:
             labels = labels_of(lab, "CREATE SIEVE   INDEX\n  ON t (id, s)")
-            steps = ("counting", "sampling", "reading", "writing")
+            steps = ("counting 4 files", "sampling 4 files", "reading 4 files", "writing")
             assert labels == {f"CREATE SIEVE INDEX ON t (id, s) ({step})" for step in steps}
             lab.sql(f"INSERT INTO t {ROWS.format(first=1000, last=1100)}")
             labels = labels_of(lab, "REFRESH SIEVE INDEX ON t")

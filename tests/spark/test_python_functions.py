@@ -24,7 +24,9 @@ def test_functions_do_what_their_statements_do(lab: Lab) -> None:
         rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, 'k' || id AS `my s` FROM range(1000)"
         lab.sql(f"CREATE TABLE t USING parquet AS {rows}")
         tried = sieve.estimate(spark, "t", "id", predicate="id = 5", budget="3%")
-        assert [(row.column, row.budget, row.files_predicate) for row in tried] == [("id", "3%", 1)]
+        assert [(row.column, row.files_read) for row in tried] == [("id", 1.0)]
+        (more,) = sieve.estimate(spark, "t", "id", predicate="id = 5", extended=True, budget="3%")
+        assert (more.column, more.budget, more.files_predicate) == ("id", "3%", 1)
         built = sieve.create(spark, "t", ["id", "`my s`"], budget="50%")
         assert [(row.index, row.change) for row in built] == [
             ("id_sieve", "created"),

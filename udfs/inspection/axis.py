@@ -1,7 +1,9 @@
 """Key axis: maps key codes to positions from 0 to 1 along a picture.
 
 The scale is linear, or by quantiles of the entries' borders if these are concentrated in a small
-part of the range, because a linear scale would then be empty for the most part.
+part of the range, because a linear scale would then be empty for the most part. If the entries of
+all files lie in a few short stretches, as those of a column of few values do, the width of a
+stretch is the number of its entries, and gaps are narrow.
 """
 
 from __future__ import annotations
@@ -11,11 +13,15 @@ from typing import Final
 
 import numpy as np
 
-from sieve.arrays.dtypes import Codes, Numbers
+from sieve.arrays.dtypes import Codes, Counts, Numbers
 
 # If half of the borders lie in less than this share of the range, the scale uses quantiles.
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
+_FEW: Final = 100
+"""Stretches that get a width of their own, at most."""
+_GAPS: Final = 0.05
+"""Width of all gaps between stretches, as a share of theirs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +48,12 @@ class KeyAxis:
         whole = float(last - first) + 1
         half = len(ends) // 2
         narrowest = float((ends[half:] - ends[: len(ends) - half]).min()) / whole
+        stretches, counts = _stretches(low, high, first)
+        if 1 < len(stretches) <= _FEW and np.diff(stretches).sum() < _CROWDED * whole:
+            widths = np.full(2 * len(stretches) - 1, _GAPS * len(low) / (len(stretches) - 1))
+            widths[::2] = counts
+            places = np.concatenate([[0.0], np.cumsum(widths) / widths.sum()])
+            return KeyAxis(first, stretches.ravel(), places, False)
         if len(ends) < 8 or narrowest >= _CROWDED:
             return KeyAxis(first, np.array([0.0, whole]), np.array([0.0, 1.0]), True)
         knots = np.unique(ends[np.linspace(0, len(ends) - 1, _KNOTS).astype(np.int64)])
@@ -61,6 +73,16 @@ class KeyAxis:
         """The code at a position, within floating-point precision."""
         offset = int(np.interp(place, self.places, self.offsets))
         return min(self.first + offset, (1 << 63) - 1)
+
+
+def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
+    """float64[n, 2], where each stretch of covered codes begins and ends; int64[n], its entries."""
+    begin, end = _distance(low, first), _distance(high, first) + 1
+    order = np.argsort(begin)
+    begin, end = begin[order], np.maximum.accumulate(end[order])
+    new = np.flatnonzero(np.append(True, begin[1:] > end[:-1]))
+    until = np.append(new[1:], len(begin))
+    return np.stack([begin[new], end[until - 1]], axis=1), until - new
 
 
 def _distance(codes: Codes, first: int) -> Numbers:

@@ -33,6 +33,11 @@ _LABEL: Final = 22
 _BY_ENDS: Final = "#8fa3bf"
 _BY_INDEX: Final = "#0d4d94"
 _LEAST: Final = "#c2410c"
+_BY_MAP: Final = "#15803d"
+_LEAST_TEXT: Final = 3
+"""Characters of a label of a text, at least."""
+_APART: Final = 0.1
+"""The least distance of two labels of the axis, as a share of it."""
 
 
 def draw(
@@ -40,6 +45,8 @@ def draw(
     title: Sequence[str],
     decode: Callable[[int], str] | None,
     expected: Mapping[str, Any],
+    *,
+    as_text: bool = False,
 ) -> Figure:
     """The figure, of 1320 by 990 pixels at 132 dots an inch.
 
@@ -47,7 +54,9 @@ def draw(
         layout: the index's files.
         title: the sentences above; each begins a line, and is wrapped to the figure's width.
         decode: converts a key code to text; None: the axis tells ranks instead of keys.
-        expected: for a key that occurs, ``exact``: files that hold it; empty if not recorded.
+        expected: for a key that occurs, ``exact``: files that hold it, and ``map``: files that =
+            and IN read by a map; without those that are not recorded.
+        as_text: whether keys are texts, of which a code tells the first characters alone.
     """
     from matplotlib.figure import Figure
 
@@ -62,7 +71,7 @@ def draw(
     _shares(axes[0, 1], layout)
     _reads(axes[1, 0], layout, expected)
     axes[1, 1].set_visible(False)
-    _ticks(axes[1, 0], layout, decode)
+    _ticks(axes[1, 0], layout, decode, as_text=as_text)
     return figure
 
 
@@ -104,10 +113,15 @@ def _reads(ax: Axes, layout: FileLayout, expected: Mapping[str, Any]) -> None:
     ax.fill_between(middle, by_ends, color=_BY_ENDS, alpha=0.3, lw=0)
     ax.plot(middle, by_ends, color=_BY_ENDS, lw=1.2, label="by min and max")
     if np.nanmax(most - by_index) > 0.5:
-        ax.plot(middle, most, color=_BY_INDEX, lw=0.5, alpha=0.5, label="by the index, at most")
-    ax.plot(middle, by_index, color=_BY_INDEX, lw=1.4, label="by the index")
-    if expected:
-        label = f"on average hold a key that occurs: {expected['exact']:.2f}"
+        ax.plot(middle, most, color=_BY_INDEX, lw=0.5, alpha=0.5, label="at most")
+    by_map = expected.get("map")
+    label = "by the index" if by_map is None else "by the index, for ranges"
+    ax.plot(middle, by_index, color=_BY_INDEX, lw=1.4, label=label)
+    if by_map is not None:
+        label = f"by the map, for = and IN: {by_map:.2f}"
+        ax.axhline(by_map, color=_BY_MAP, lw=1.4, label=label)
+    if "exact" in expected:
+        label = f"hold the key, in the mean: {expected['exact']:.2f}"
         ax.axhline(expected["exact"], color=_LEAST, lw=1, ls="--", label=label)
     ax.set_xlim(0, 1)
     top = max(np.nanmax(by_ends), np.nanmax(most))
@@ -118,7 +132,7 @@ def _reads(ax: Axes, layout: FileLayout, expected: Mapping[str, Any]) -> None:
     ax.grid(axis="y", alpha=0.3)
     ax.set_ylabel("files read\nfor one key")
     ax.legend(
-        fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False, borderpad=0
+        fontsize=8, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, borderpad=0
     )
 
 
@@ -130,17 +144,59 @@ def _bridged(line: Numbers) -> Numbers:
     return np.where(near, line[last], np.nan)
 
 
-def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str] | None) -> None:
-    places = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    words = [f"{p:.0%}" if decode is None else decode(layout.axis.code(p)) for p in places]
+def _ticks(
+    ax: Axes, layout: FileLayout, decode: Callable[[int], str] | None, *, as_text: bool
+) -> None:
+    places, words = [0, 0.2, 0.4, 0.6, 0.8, 1], []
+    if decode is None:
+        words = [f"{place:.0%}" for place in places]
+    else:
+        places, codes = _labelled(layout)
+        words = shortened([decode(code) for code in codes]) if as_text else [*map(decode, codes)]
     ax.set_xticks(places, [_short(word) for word in words], fontsize=8, parse_math=False)
     first, *_, last = ax.get_xticklabels()
     first.set_horizontalalignment("left")
-    last.set_horizontalalignment("right")
+    if last is not first:
+        last.set_horizontalalignment("right")
     named = "keys" if decode is not None else "keys, by their rank"
     ax.set_xlabel(
         named if layout.axis.even else "keys in order, wider where the index has more entries"
     )
+
+
+def _labelled(layout: FileLayout) -> tuple[list[float], list[int]]:
+    """Places of the axis and their keys, each of which occurs: codes between keys are no text."""
+    codes = np.unique(layout.entries.low)
+    at = layout.axis.begin(codes)
+    places, labels = [0.0], [int(codes[0])]
+    for place in (0.2, 0.4, 0.6, 0.8):
+        k = int(np.argmin(np.abs(at - place)))
+        if places[-1] + _APART <= at[k] <= 1 - _APART:
+            places.append(float(at[k]))
+            labels.append(int(codes[k]))
+    greatest = int(layout.entries.high.max())
+    return ([*places, 1.0], [*labels, greatest]) if greatest > labels[0] else (places, labels)
+
+
+def shortened(keys: Sequence[str]) -> list[str]:
+    """As many characters of each text as tell it from its neighbours, at least a few.
+
+    The last characters that a code tells are those of the least text with the code, which may be
+    no key.
+    """
+    labels = []
+    for k, key in enumerate(keys):
+        beside = [keys[n] for n in (k - 1, k + 1) if 0 <= n < len(keys)]
+        common = max((_common(key, other) for other in beside), default=0)
+        count = max(_LEAST_TEXT, common + 1)
+        labels.append(key if len(key) <= count else key[:count] + "…")
+    return labels
+
+
+def _common(one: str, other: str) -> int:
+    """Characters with which both texts begin."""
+    pairs = zip(one, other, strict=False)
+    return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _short(key: str) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from sieve.errors import UnsupportedError
+from sieve.metadata.records import VALUE, Expected
 from sieve.operations.registered_index import Usable
 from udfs.inspection.layout import FileLayout, lay_out
 from udfs.inspection.picture import draw
@@ -76,11 +77,16 @@ def _png(
     title: Sequence[str],
     decode: Callable[[int], str] | None,
 ) -> bytes:
-    present = next((e for e in version.manifest.stats.expected if e.kind == "present"), None)
-    expected = {} if present is None else {"exact": present.exact}
+    expected = {}
+    if (present := _expected(version, "present")) is not None:
+        expected["exact"] = (_expected(version, VALUE) or present).exact
+        if version.has_maps:
+            expected["map"] = present.files
     png = io.BytesIO()
     # Without the name of the software: equal pictures are equal bytes.
-    draw(layout, title, decode, expected).savefig(png, format="png", metadata={"Software": None})
+    as_text = version.encoder.leading_bytes is not None
+    figure = draw(layout, title, decode, expected, as_text=as_text)
+    figure.savefig(png, format="png", metadata={"Software": None})
     return png.getvalue()
 
 
@@ -109,12 +115,16 @@ def _title(
 
 
 def _costs(version: VersionEntries) -> Iterator[str]:
-    for kind in version.manifest.stats.expected:
-        if kind.kind == "present":
-            yield (
-                f"a key that occurs reads {kind.files:.2f} files, by min and max "
-                f"{kind.minmax:.2f}, at the least {kind.exact:.2f}"
-            )
+    if (present := _expected(version, "present")) is not None:
+        least = _expected(version, VALUE) or present
+        yield (
+            f"a key that occurs reads {present.files:.2f} files, by min and max "
+            f"{present.minmax:.2f}, at the least {least.exact:.2f}"
+        )
+
+
+def _expected(version: VersionEntries, kind: str) -> Expected | None:
+    return next((one for one in version.manifest.stats.expected if one.kind == kind), None)
 
 
 def _summary(described: Mapping[str, str], layout: FileLayout) -> Iterator[str]:

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.sieve.ask.FrontendProcess
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 import org.apache.spark.sql.sieve.catalog.DeclareLikeSource
-import org.apache.spark.sql.sieve.observe.{Audit, CatalogEvents, RecentScans, SieveTab}
+import org.apache.spark.sql.sieve.observe.{Audit, CatalogEvents, Progress, RecentScans, ShellOutput, SieveTab}
 import org.apache.spark.sql.sieve.plan.{InstallJoinPruning, SieveFileIndex, SieveStrategy}
 import org.apache.spark.sql.sieve.statements.{BindStatement, CreateIndexHint, FrontendGateway, FunctionRows, SieveKey}
 import org.apache.spark.sql.sieve.statements.{StatementParser, TableFunction}
@@ -17,7 +17,9 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     FrontendProcess.entryPoint = new FrontendGateway(_, _)
     SieveFileIndex.observers = Seq(RecentScans, Audit)
+    ShellOutput.install()
     extensions.injectParser { (session, delegate) =>
+      Progress.watch(session.sparkContext)
       Settings.register(session.sparkContext)
       CatalogEvents.attach(session.asInstanceOf[Compat.Session])
       SieveTab.attach(session.asInstanceOf[Compat.Session])

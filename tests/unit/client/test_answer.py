@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -60,16 +61,18 @@ class Tags(HTMLParser):
         (records.Property, commands.DescribeIndex),
         (records.Scan, commands.ExplainSieve),
         (records.Estimated, commands.EstimateIndex),
+        (records.EstimatedBudget, commands.EstimateIndex.extended_columns),
         (records.Advised, commands.AdviseIndexes),
         (records.CheckedFile, commands.CheckIndex),
     ],
 )
-def test_records_have_the_columns_of_their_statements(record: type, command: type) -> None:
+def test_records_have_the_columns_of_their_statements(record: Any, command: Any) -> None:
     """A record has all columns of its statement, in order.
 
     Each drawn share is a share of a column.
     """
-    assert Answer(record, []).columns == tuple(name for name, _ in command.result_columns)
+    columns = getattr(command, "result_columns", command)
+    assert Answer(record, []).columns == tuple(name for name, _ in columns)
     assert set(record.wholes) <= set(Answer(record, []).columns)
     assert all(hasattr(record, whole) for whole in record.wholes.values())
 
@@ -114,10 +117,10 @@ def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
     saves.
     """
     advised = records.Advised(
-        action, "shop", "t", "id", None, "= 2", 2.0, 1000, 600, "CREATE ...", None
+        action, "shop", "t", "id", None, "= 2", 2.0, 10.0, 2.0, 1000, 600, "CREATE ...", None
     )
     page = Answer(records.Advised, [advised])._repr_html_()
-    assert re.findall(r"width:([\d.]+)%", page) == [width]
+    assert re.findall(r"width:([\d.]+)%", page) == ["20.0", width]
 
 
 def test_bars_of_describe_compare_with_min_and_max() -> None:

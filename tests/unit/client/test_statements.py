@@ -21,7 +21,7 @@ class FakeSession:
         return self
 
     def collect(self) -> list[dict[str, Any]]:
-        columns = self.parsed[-1].result_columns
+        columns = commands.columns_of(self.parsed[-1])
         return [{name: name for name, _ in columns} | {"column of a later release": 1}]
 
 
@@ -30,7 +30,7 @@ def sent(function: Any, *args: Any, **named: Any) -> Any:
     spark = FakeSession()
     (row,) = function(spark, *args, **named)
     (record,) = spark.parsed
-    assert all(getattr(row, name) == name for name, _ in record.result_columns)
+    assert all(getattr(row, name) == name for name, _ in commands.columns_of(record))
     return record
 
 

@@ -14,10 +14,14 @@ import pytest
 
 from sieve.reader.idle import IdleIndexes
 from sieve.storage.local import LocalStore
+from sieve.workload.benefit import Benefit
+from sieve.workload.column_use import Column
+from sieve.workload.rank import ColumnTest
+from sieve.workload.record import Table
 from sql_ext.frontend import page as page_module
 from sql_ext.frontend import page_html
 from sql_ext.frontend.page import PageService
-from sql_ext.frontend.page_html import ShownIndex
+from sql_ext.frontend.page_html import Advice, ShownIndex
 from tests.fake_spark import Session, Warehouse, registrations, without_spark
 from tests.unit.metadata.manifest_sample import SAMPLE
 
@@ -74,7 +78,10 @@ class Pages:
         self.idle = IdleIndexes()
         self.refresh = ""
         followers: Any = SimpleNamespace(state=lambda *_: self.refresh)
-        self.service = PageService(roots, lambda _root: LocalStore(), self.idle, followers)
+        self.tests: dict[tuple[Table, Column], ColumnTest] = {}
+        self.service = PageService(
+            roots, lambda _root: LocalStore(), self.idle, followers, self.tests
+        )
 
     def _check(self, root: str, *_: object) -> None:
         self.refused.append(root)
@@ -148,7 +155,7 @@ def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
 def test_a_row_tells_what_a_key_reads() -> None:
     """The page omits an index's coverage if the file list was not read."""
     shown = ShownIndex("shop.t", "v", SAMPLE.index, "disabled", SAMPLE)
-    head, row = Text(page_html.page([shown], (), None, None, (), 1.0)).rows[:2]
+    head, row = Text(page_html.page([shown], (), None, None, Advice())).rows[:2]
     (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
     cells = dict(zip(head, row, strict=True))
     assert cells["files read for a key"] == f"{kind.files:.2f}"
@@ -163,6 +170,11 @@ def test_a_row_tells_of_each_scan(warehouse: Warehouse) -> None:
         "2023-11-14 22:13:20", "7", f"shop.{HOSTILE}", "(id = ?) AND (name < ?)", "a@1",
         "2 of 1,000", "7 of 5,000", "3.0 MB", "12", "new-file: 1,002",
     ]  # fmt: skip
+    matching = SCAN | {"files_skipped": 1, "reasons": {"new-file": 3, "unsupported-predicate": 1}}
+    row = Text(Pages(warehouse).html((matching,))).rows[-1]
+    assert row[-1] == "may hold a match: 996, new-file: 3, unsupported-predicate: 1"
+    row = Text(Pages(warehouse).html((matching | {"used": [], "reasons": {}},))).rows[-1]
+    assert row[-1] == ""
     assert without[1] == ""
     assert ("a", {"href": "../SQL/execution/?id=7"}) in page.found
     assert (
@@ -182,7 +194,7 @@ def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
 
 
 def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
-    """The page shows at most five indexes to create, each with the statement to paste."""
+    """The page shows at most five indexes to create that a test has found worth it."""
 
     def scan(table: str, column: str, read: int) -> dict[str, Any]:
         leaf = {"op": "=", "col": [column], "values": 1}
@@ -198,10 +210,17 @@ def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
         {"driver": "d", "since": now - 2 * 86_400_000, "scans": [*scans, scan("u", "<b>", 5)]}
     )
     page = Text(pages.html())
+    assert not [row for row in page.rows if row[0] == "shop.u"]
+    assert "ask for 6 columns without an index that no test has judged" in page.text
+    for k in range(6):
+        pages.tests[("shop", "u"), (f"c{k}",)] = ColumnTest(Benefit.HELPS, 10, 2.0, 2.0)
+    pages.tests[("shop", "u"), ("<b>",)] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
+    page = Text(pages.html())
     rows = [row for row in page.rows if row[0] == "shop.u"]
     assert [row[1] for row in rows] == ["c5", "c4", "c3", "c2", "c1"]
-    assert rows[0][2:4] == ["= 2", "3.0 MB"]
-    assert rows[0][5] == "CREATE SIEVE INDEX ON shop.u (c5)"
+    assert rows[0][2:7] == ["= 2", "10.0", "2.0", "3.0 MB", "2.4 MB"]
+    assert rows[0][7] == "CREATE SIEVE INDEX ON shop.u (c5)"
+    assert "no test has judged" not in page.text
 
 
 def test_names_are_escaped(warehouse: Warehouse) -> None:
@@ -238,7 +257,7 @@ def test_a_picture_has_ranks_in_place_of_keys(
 def test_long_names_may_be_broken() -> None:
     """A name may break after the characters that join words, but never inside an HTML entity."""
     scan = SCAN | {"table": "shop.a_&_b", "predicate": "(a_b = ?)", "used": ["i@2"]}
-    html = page_html.page([], (scan,), None, None, (), 1.0)
+    html = page_html.page([], (scan,), None, None, Advice())
     assert "<td>shop.<wbr>a_<wbr>&amp;_<wbr>b</td>" in html
     assert "<code>(a_<wbr>b = ?)</code></td><td>i@<wbr>2</td>" in html
 

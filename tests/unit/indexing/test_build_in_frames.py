@@ -175,7 +175,10 @@ def check(
     assert build.built.nulls.tolist() == [values.count(None) for values in build.rows]
     nans = [sum(str(v) == "nan" for v in values) for values in build.rows]
     assert build.built.nans.tolist() == nans
-    assert " ".join(build.jobs) == jobs
+    assert [job.partition(" ")[0] for job in build.jobs] == jobs.split()
+    assert {job for job in build.jobs if job.endswith(" files")} == {
+        f"{step} {FILES} files" for step in ("counting", "sampling", "reading")
+    }
     assert (len(run.files), build.read()) == (files, pytest.approx(reads, abs=0.06))
     assert run.bytes == pytest.approx(size, rel=0.06)
     present = build.built.expected[0]

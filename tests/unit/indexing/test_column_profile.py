@@ -26,10 +26,16 @@ def profile(
     exact: bool = True,
     wide: bool = False,
     few: bool = False,
+    spread: float = 0.0,
 ) -> Profile:
     """A column of files; by default it has a hundred files of a megabyte each."""
     sample: Any = SimpleNamespace(
-        rows=rows, width=width, share=share, shown=shown, encoder=SimpleNamespace(exact=exact)
+        rows=rows,
+        width=width,
+        share=share,
+        shown=shown,
+        encoder=SimpleNamespace(exact=exact),
+        spread=spread,
     )
     lengths = np.array([MB] * 100 if sizes is None else sizes, np.int64)
     return Profile(sizes=lengths, sample=sample, wide=wide, few=few)
@@ -166,6 +172,12 @@ def test_a_map_finds_the_location_of_a_row() -> None:
     assert profile([300, 100]).least_by_map(3.0) == 3.0
     assert profile([300, 100], exact=False).least_by_map(3.0) == (1.5**2 + 0.5**2) / 2
     assert profile([300, 100], exact=False).least_by_map(1.1) == 1.1
+
+
+def test_a_map_finds_each_location_of_a_value() -> None:
+    """A value with several rows is in several locations; no more than hold its code."""
+    assert profile([200] * 10, exact=False, spread=4.5).least_by_map(9.0) == 4.5
+    assert profile([200] * 10, exact=False, spread=4.5).least_by_map(3.0) == 3.0
 
 
 def test_bytes_that_hardly_count() -> None:

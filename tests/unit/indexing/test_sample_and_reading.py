@@ -123,7 +123,7 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
     words: dict[str, Any] = {"describe_job": jobs.append}
     column = Column(("id",), "int")
     found = column_profile(of_ranges, column, tiling, counting=of_files, **words)  # type: ignore[arg-type]
-    assert jobs == ["counting", "sampling"]
+    assert jobs == ["counting 3 files", "sampling 3 files"]
     assert found.counted is not None
     assert found.counted.tolist() == [3, 0, 1]
     assert (found.sizes.tolist(), found.owners.tolist()) == ([40, 60, 50, 70], [0, 0, 1, 2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +51,7 @@ def check(table: Table, one: Ready, percent: float = 100, **words: Any) -> list[
     environment: Any = SimpleNamespace(describe_job=jobs.append)
     found = check_index(table, one, percent, environment, **words)  # type: ignore[arg-type]
     assert table.cluster.sent == []
-    assert all(job == f"checking {one.manifest.name}" for job in jobs)
+    assert all(re.fullmatch(rf"checking {one.manifest.name}, \d+ files", job) for job in jobs)
     assert all(checked.index == one.manifest.name for checked in found)
     return [(c.file.removeprefix(f"{ROOT}/"), c.status, c.detail) for c in found]
 

@@ -211,7 +211,8 @@ def test_a_table_without_files_takes_nothing() -> None:
         nothing, *some, asked=Asked(parse({"op": "=", "col": ["v"], "value": 5}), frozenset())
     )
     assert found == [
-        Estimate(one, (), 0, 0.0, 0.0, 0, 0, (), Reads(0, 0, 0, understood=False)) for one in some
+        Estimate(one, (), 0, 0.0, 0.0, 0, None, 0, (), Reads(0, 0, 0, understood=False))
+        for one in some
     ]
     assert estimated(nothing, AUTO)[0].asked is None
 

@@ -9,34 +9,65 @@ import pytest
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import BuildStats, Expected
 from sieve.operations.estimate import Estimate
+from sieve.operations.estimate_predicate import Reads
 from sieve.tables.column import Column
 from sql_ext.statements import describe
 from sql_ext.statements.describe import advice
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 
-def _advice(expected: float, total: int, type_name: str) -> str | None:
-    kinds = (Expected("present", expected, expected, float(total)),)
-    return advice(kinds, total, 0, type_name)
+def _advice(
+    expected: float, total: int, type_name: str, value: float | None = None, *, mapped: bool = False
+) -> str | None:
+    kinds = [Expected("present", expected, expected, float(total))]
+    if value is not None:
+        kinds.append(Expected("value", expected, value, float(total)))
+    return advice(kinds, total, 0, type_name, mapped=mapped)
 
 
-@pytest.mark.parametrize(("expected", "total"), [(51.0, 100), (400.0, 400), (8.0, 8)])
+@pytest.mark.parametrize(("expected", "total"), [(51.0, 100), (400.0, 400), (2.0, 2)])
 def test_an_index_whose_keys_are_in_most_files_says_so(expected: float, total: int) -> None:
     """DESCRIBE says that the index cannot help if a key is in more than half of the files."""
-    assert "cannot help" in (_advice(expected, total, "bigint") or "")
+    words = _advice(expected, total, "bigint") or ""
+    assert "cannot help" in words
+    assert f"in {expected:.3g} of {total} files" in words
+
+
+def test_a_table_of_one_file_has_nothing_to_skip() -> None:
+    """With more files the index may help, so there is no word of a DROP."""
+    words = _advice(1.0, 1, "bigint") or ""
+    assert "cannot help yet" in words
+    assert "DROP" not in words
 
 
 @pytest.mark.parametrize("type_name", ["string", "binary", "varchar(40)", "decimal(30,2)"])
 def test_values_that_may_share_a_code_are_not_given_up(type_name: str) -> None:
-    """A map distinguishes values that share a key code."""
-    words = _advice(60.0, 100, type_name) or ""
-    assert "shape = 'map'" in words
-    assert "cannot help" not in words
+    """A map tells apart what key codes do not, also where an earlier release built the index."""
+    for value in (None, 1.0, 50.0):
+        words = _advice(60.0, 100, type_name, value) or ""
+        assert "shape = 'map'" in words
+        assert "cannot help" not in words
 
 
-@pytest.mark.parametrize(("expected", "total"), [(1.0, 100), (50.0, 100), (7.0, 7), (0.0, 0)])
+@pytest.mark.parametrize("type_name", ["string", "binary", "varchar(40)", "decimal(30,2)"])
+def test_values_that_are_in_most_files_are_given_up(type_name: str) -> None:
+    """No map tells in which files a value is that is in all of them."""
+    words = _advice(60.0, 100, type_name, 51.0) or ""
+    assert "cannot help" in words
+    assert "in 51 of 100 files" in words
+    assert "map" not in words
+
+
+def test_a_map_is_not_advised_to_an_index_that_has_one() -> None:
+    """Its fingerprints may be too short for the budget."""
+    words = _advice(60.0, 100, "string", 1.0, mapped=True) or ""
+    assert "helps little" in words
+    assert "map" not in words
+
+
+@pytest.mark.parametrize(("expected", "total"), [(1.0, 100), (50.0, 100), (1.0, 2), (0.0, 0)])
 def test_others_are_left_in_peace(expected: float, total: int) -> None:
-    """An index that skips half of the files or more, or has few files, gets no advice."""
+    """An index that skips half of the files or more gets no advice."""
     assert _advice(expected, total, "string") is None
 
 
@@ -95,7 +126,7 @@ def test_ranges_in_vain_are_told(
     )
     own: Any = {"format_name": format_name, "fingerprint_parts": parts, "next_options": None}
     one = replace(SAMPLE, **own)
-    estimate = Estimate(ranges, ("intervals",), 5000, 0.01, 2.0, 4, 100 * MB, (), None)
+    estimate = Estimate(ranges, ("intervals",), 5000, 0.01, 2.0, 4, None, 100 * MB, (), None)
     found = (
         describe.advice_on(replace(one, options=ranges)),
         describe.advice_on(replace(one, next_options=ranges)),
@@ -113,8 +144,27 @@ def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
     """
     present = Expected("present", 1.5, 1.0, 4.0, 90 * MB + 0.4, 80 * MB)
     estimate = Estimate(
-        IndexOptions(), ("intervals",), 5000, 0.01, 2.0, 4, 100 * MB, (present,), None
+        IndexOptions(), ("intervals",), 5000, 0.01, 2.0, 4, None, 100 * MB, (present,), None
     )
     table: Any = SimpleNamespace(info=SimpleNamespace(format_name="parquet", fingerprint_parts={}))
-    row = describe.estimate_row(table, Column(("id",), "bigint"), estimate)
+    row = describe.frontier_row(table, Column(("id",), "bigint"), estimate)
     assert row[7:13] == (1.5, 90 * MB, None, None, None, None)
+
+
+def test_an_estimate_says_how_many_files_it_has_read() -> None:
+    """Of a sample; what the query reads takes the place of what a key reads."""
+    present = Expected("present", 1.504, 1.0, 40.0, 1.0 * MB, 1.0 * MB)
+    estimate = Estimate(
+        IndexOptions(), ("intervals",), 5000, 0.01, 2.0, 40, None, 40 * MB, (present,), None
+    )
+    table: Any = SimpleNamespace(info=SimpleNamespace(format_name="parquet", fingerprint_parts={}))
+    column = Column(("id",), "bigint")
+    row = describe.estimate_row(table, column, estimate)
+    assert row == ("id", 40, 1.5, 5000, 2.0, None)
+    asked = replace(estimate, asked=Reads(40, 7, 7 * MB, understood=True))
+    assert describe.estimate_row(table, column, asked)[2] == 7.0
+    some = replace(estimate, sampled=20)
+    assert describe.estimate_row(table, column, some)[-1] == "estimated by a sample of 20 files"
+    everywhere = replace(some, expected=(replace(present, bytes=40.0 * MB, exact_bytes=40.0 * MB),))
+    words = describe.estimate_row(table, column, everywhere)[-1]
+    assert words.endswith("nothing is lost. Estimated by a sample of 20 files")

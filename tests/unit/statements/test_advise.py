@@ -10,19 +10,34 @@ from typing import Any
 
 import pytest
 
-from sieve.errors import DeniedError
+from sieve.errors import DeniedError, UnavailableError
 from sieve.metadata.scan_history import save_record
 from sieve.storage.local import LocalStore
+from sieve.workload.benefit import Benefit
 from sieve.workload.driver_record import parse_record
+from sieve.workload.rank import ColumnTest
 from sql_ext.driver.settings import parse_settings
 from sql_ext.statements import advise
 from sql_ext.statements.functions import FUNCTIONS
 from tests.fake_spark import PlainStatement, Session, Warehouse, without_spark
 
 COLUMNS = [
-    "action", "namespace", "table", "column", "index", "asked", "scans", "bytes_read",
-    "bytes_saved", "statement", "estimate",
+    "action", "namespace", "table", "column", "index", "asked", "scans", "files_before",
+    "files_after", "bytes_read", "bytes_saved", "statement", "estimate",
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
+    """What a test of a table's column finds: usually that a value is in one of its ten files."""
+    of_tables: dict[str, ColumnTest] = {}
+    usual = ColumnTest(Benefit.HELPS, 10, 1.0, 1.0)
+
+    def found(table: Any, *_: Any) -> ColumnTest:
+        return of_tables.get(table.info.identity.table, usual)
+
+    monkeypatch.setattr(advise, "column_test", found)
+    return of_tables
 
 
 @pytest.fixture
@@ -45,6 +60,7 @@ def scanned(
     scans: int = 1,
     size: int = 1000,
     skipped: int = 0,
+    files_skipped: int = 0,
 ) -> None:
     """Adds scans of ten files each to the record."""
     tree = {"op": op, "col": [column]}
@@ -56,7 +72,7 @@ def scanned(
             "scans": scans,
             "bytes": size,
             "files": 10 * scans,
-            "files_skipped": 0,
+            "files_skipped": files_skipped,
             "bytes_skipped": skipped,
         }
     )
@@ -88,6 +104,8 @@ def test_indexes_worth_having(session: Session) -> None:
         "index": None,
         "asked": "= 2",
         "scans": 0.5,
+        "files_before": 10.0,
+        "files_after": 1.0,
         "bytes_read": 500,
         "bytes_saved": 450,
         "statement": "CREATE SIEVE INDEX ON shop.u (id)",
@@ -107,9 +125,48 @@ def test_a_table_or_a_database(session: Session) -> None:
     assert [row["namespace"] for row in advice(session, "IN other")] == ["other"]
 
 
+def test_a_column_that_an_index_cannot_help_is_left_out(
+    session: Session, tests: dict[str, ColumnTest]
+) -> None:
+    """By the judgement of CREATE, though a point of it would leave one file of ten at best."""
+    scanned(session, "t", size=3000)
+    scanned(session, "u")
+    tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
+    assert [row["table"] for row in advice(session)] == ["u"]
+
+
+def test_the_rank_is_that_of_the_test(session: Session, tests: dict[str, ColumnTest]) -> None:
+    """A value of a column that is in three files saves less than one that is in one."""
+    scanned(session, "t", size=1200)
+    scanned(session, "u", size=1000)
+    tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0)
+    rows = [(row["table"], row["files_after"], row["bytes_saved"]) for row in advice(session)]
+    assert rows == [("u", 1.0, 900), ("t", 3.0, 840)]
+
+
+def test_only_the_columns_that_could_save_most_are_tested(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test takes seconds; a column that cannot be tested is left out, and another is tested."""
+    scanned(session, "t", size=1200)
+    scanned(session, "u")
+    monkeypatch.setattr(advise, "MOST_TESTED", 1)
+    assert [row["table"] for row in advice(session)] == ["t"]
+
+    def refused(table: Any, *_: Any) -> ColumnTest:
+        if table.info.identity.table == "t":
+            raise UnavailableError("SIEVE_UNAVAILABLE", "a file cannot be read")
+        return ColumnTest(Benefit.HELPS, 10, 1.0, 1.0)
+
+    monkeypatch.setattr(advise, "column_test", refused)
+    assert [row["table"] for row in advice(session)] == ["u"]
+
+
 @pytest.mark.parametrize("scope", ["", "ON t"])
-def test_advice_runs_no_job(session: Session, monkeypatch: pytest.MonkeyPatch, scope: str) -> None:
-    """ADVISE runs no job, not even to list partitions."""
+def test_tables_are_listed_without_a_job(
+    session: Session, monkeypatch: pytest.MonkeyPatch, scope: str
+) -> None:
+    """Only those of which a column is tested may run one."""
     scanned(session, "t")
     opened, table = [], PlainStatement.table
 
@@ -119,13 +176,13 @@ def test_advice_runs_no_job(session: Session, monkeypatch: pytest.MonkeyPatch, s
 
     monkeypatch.setattr(PlainStatement, "table", noted)
     assert len(advice(session, scope)) == 1
-    assert opened == [{"jobs": False}]
+    assert opened == [{"jobs": False}, {}]
 
 
 def test_an_index_that_is_there(session: Session) -> None:
     """The column of an existing index is not suggested again; the index's savings are shown."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
-    scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400)
+    scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400, files_skipped=540)
     session.recorded["since"] -= 2 * 86_400_000
     (row,) = advice(session)
     assert row["scans"] == pytest.approx(3.0, rel=1e-3)
@@ -137,6 +194,8 @@ def test_an_index_that_is_there(session: Session) -> None:
         "index": "id_sieve",
         "asked": None,
         "scans": 3.0,
+        "files_before": 100.0,
+        "files_after": 10.0,
         "bytes_read": 300,
         "bytes_saved": 2700,
         "statement": None,
@@ -162,6 +221,18 @@ def test_an_index_that_is_not_worth_keeping(
     (row,) = advice(session)
     statement = "DROP SIEVE INDEX id_sieve ON shop.t" if action == "drop" else None
     assert (row["action"], row["statement"]) == (action, statement)
+
+
+@pytest.mark.parametrize(("skipped", "action"), [(9, "drop"), (20, "keep")])
+def test_an_index_that_cannot_help_is_dropped(
+    session: Session, monkeypatch: pytest.MonkeyPatch, skipped: int, action: str
+) -> None:
+    """After its first scan, as CREATE says, unless it has skipped a hundredth of the bytes."""
+    session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
+    monkeypatch.setattr(advise, "benefit_of_version", lambda _: Benefit.CANNOT)
+    scanned(session, "t", "id_sieve@1", skipped=skipped)
+    (row,) = advice(session)
+    assert row["action"] == action
 
 
 def test_an_index_that_no_scan_asked_has_no_row(session: Session) -> None:

@@ -206,6 +206,7 @@ commands: st.SearchStrategy[Command] = st.one_of(
         table=tables,
         columns=st.lists(columns, min_size=1, max_size=3).map(tuple),
         options=option_maps,
+        extended=st.booleans(),
     ),
     st.builds(DropIndex, **named, if_exists=st.booleans()),
     st.builds(DropIndex, table=tables, column=columns, if_exists=st.booleans()),
@@ -226,6 +227,7 @@ commands: st.SearchStrategy[Command] = st.one_of(
         table=tables,
         name=st.none() | hostile,
         sample=st.floats(0, 100, exclude_min=True),
+        extended=st.booleans(),
     ),
 )
 
@@ -305,9 +307,10 @@ def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a state
             parts = ["DESCRIBE SIEVE INDEX", form, f"{quote(name)} ON {table}"]
         case ExplainSieve(query):
             parts = ["EXPLAIN SIEVE", query]
-        case EstimateIndex(table, columns, options):
+        case EstimateIndex(table, columns, options, extended=extended):
+            form = "EXTENDED " if extended else ""
             parts = [
-                f"ESTIMATE SIEVE INDEX ON {table} ({', '.join(map(str, columns))})",
+                f"ESTIMATE SIEVE INDEX {form}ON {table} ({', '.join(map(str, columns))})",
                 f"OPTIONS {_options(options)}" if options else "",
             ]
         case ShowVersions(table, name):
@@ -319,8 +322,10 @@ def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a state
         case VacuumIndexes(namespace, hours):
             where = f"IN {namespace}" if namespace else ""
             parts = ["VACUUM SIEVE INDEXES", where, _retained(hours)]
-        case CheckIndex(table, name, sample):
-            parts = ["CHECK SIEVE INDEX", *_selected(table, name, None), f"SAMPLE {sample} PERCENT"]
+        case CheckIndex(table, name, sample, extended):
+            form = "EXTENDED" if extended else ""
+            parts = ["CHECK SIEVE INDEX", form, *_selected(table, name, None)]
+            parts += [f"SAMPLE {sample} PERCENT"]
         case AdviseIndexes(table, namespace):
             where = f"ON {table}" if table else f"IN {namespace}" if namespace else ""
             parts = ["ADVISE SIEVE INDEXES", where]

@@ -15,7 +15,7 @@ from sieve.metadata.records import Expected
 from sieve.segments.shapes.format import Entries
 from udfs.inspection import rows
 from udfs.inspection.layout import FileLayout, lay_out, raster, reads
-from udfs.inspection.picture import draw
+from udfs.inspection.picture import draw, shortened
 from udfs.inspection.version_entries import VersionEntries
 
 
@@ -71,6 +71,42 @@ def test_crowded_keys_are_spread() -> None:
     assert layout.covered()[0] > 0.9
 
 
+def test_a_column_of_few_values_is_mostly_dark() -> None:
+    """Where each value is in each file, gaps between values take little of the picture."""
+    layout = _layout([(10**15 * k, 10**15 * k, file) for k in range(4) for file in range(3)], 3)
+    assert not layout.axis.even
+    assert layout.covered().tolist() == pytest.approx([1 / 1.05] * 3)
+
+
+def test_labels_are_keys_that_occur() -> None:
+    """Codes between keys are no text that anyone has written."""
+    layout = _layout([(10**15 * k, 10**15 * k, file) for k in range(4) for file in range(3)], 3)
+    figure = draw(layout, [], str, {})
+    labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
+    assert set(labels) <= {str(10**15 * k) for k in range(4)}
+    assert labels[0] == "0"
+    assert labels[-1] == str(3 * 10**15)
+
+
+def test_labels_of_texts_end_where_they_differ() -> None:
+    """The characters behind may be those of no key."""
+    assert shortened(["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]) == [
+        "AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK",
+    ]  # fmt: skip
+    assert shortened(["00003ef4", "6a0/3ef4"]) == ["000…", "6a0…"]
+    assert shortened(["url/aaaa", "url/abcd"]) == ["url/aa…", "url/ab…"]
+
+
+def test_the_line_of_a_map_is_what_equality_reads() -> None:
+    """Beside that of ranges, for which the map does nothing."""
+    figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], str, {"exact": 1.0, "map": 1.25})
+    texts = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
+    assert "by the index, for ranges" in texts
+    assert "by the map, for = and IN: 1.25" in texts
+    lines = [line for line in figure.axes[2].lines if list(line.get_ydata()) == [1.25, 1.25]]
+    assert len(lines) == 1
+
+
 def test_no_key_no_layout() -> None:
     """An index without entries has no layout."""
     none = np.empty(0, np.int64)
@@ -95,7 +131,8 @@ def test_names_and_keys_are_no_formulas() -> None:
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [hostile], lambda _code: hostile, {})
     figure.savefig(io.BytesIO())
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
-    assert [figure.get_suptitle(), *labels] == [hostile] * 7
+    # The least key, the one at which the second entry begins, and the greatest.
+    assert [figure.get_suptitle(), *labels] == [hostile] * 4
 
 
 @pytest.mark.parametrize(
@@ -141,9 +178,9 @@ def _drawn(
     """Title and expected reads of the picture, and the summary."""
     given: list[tuple[list[str], object]] = []
 
-    def draw_recorded(layout: FileLayout, title: list[str], *rest: Any) -> Figure:
+    def draw_recorded(layout: FileLayout, title: list[str], *rest: Any, **named: Any) -> Figure:
         given.append((title, rest[-1]))
-        return draw(layout, title, *rest)
+        return draw(layout, title, *rest, **named)
 
     monkeypatch.setattr(rows, "draw", draw_recorded)
     monkeypatch.setattr(rows, "read_entries", lambda _: version)
@@ -183,7 +220,7 @@ def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyP
         "1 files without a key are not drawn",
         "stale: 2 files new and 0 changed since, which are read always; REFRESH SIEVE INDEX",
     ]
-    assert expected == {"exact": 1.0}
+    assert expected == {"exact": 1.0, "map": 1.25}
     assert summary.splitlines() == [
         "files read for a key that occurs: 1.25 of 3 expected",
         "of all keys a file spans 75.0% by min and max (median), 75.0% by the index",

@@ -26,6 +26,11 @@ def row(table: str, tree: Any, *used: str, scans: int = 1, **sums: int) -> dict[
     return {"asked": json.dumps(asked), "scans": scans} | none | sums
 
 
+def _skipped(files: int) -> dict[str, int]:
+    """Skipped files of ten bytes each."""
+    return {"files_skipped": files, "bytes_skipped": 10 * files}
+
+
 def parsed(now_ms: int, *rows: Any, since: int = 0) -> Any:
     """The parsed record of these rows."""
     return add_up([record(*rows, since=since)], now_ms)
@@ -98,16 +103,16 @@ def test_scans_and_the_work_of_indexes() -> None:
     found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),
-        row("orders", ID, "id_sieve@3", "a@b@1", bytes=10, files=1, bytes_skipped=90),
-        row("orders", ID, "id_sieve@4", scans=2, bytes=20, files=2, bytes_skipped=180),
+        row("orders", ID, "id_sieve@3", "a@b@1", bytes=10, files=1, **_skipped(9)),
+        row("orders", ID, "id_sieve@4", scans=2, bytes=20, files=2, **_skipped(18)),
         since=DAY,
     )
     (group,) = found.workload
     assert (group.table, group.scans, group.bytes) == (("shop", "orders"), 5, 1030)
     assert group.left == {("id",): 100 + 10 + 20}
     assert found.indexes == {
-        (("shop", "orders"), "id_sieve"): IndexWork(3, 30, 270),
-        (("shop", "orders"), "a@b"): IndexWork(1, 10, 90),
+        (("shop", "orders"), "id_sieve"): IndexWork(3, 30, 270, 3, 27),
+        (("shop", "orders"), "a@b"): IndexWork(1, 10, 90, 1, 9),
     }
     assert found.days == 2.0
 
@@ -128,7 +133,7 @@ def test_records_of_several_drivers_add_up() -> None:
     found = add_up([late, early, record(since=0)], 4 * DAY)
     (group,) = found.workload
     assert (group.scans, group.bytes) == (3, 12)
-    assert found.indexes == {(("shop", "orders"), "i"): IndexWork(3, 12, 0)}
+    assert found.indexes == {(("shop", "orders"), "i"): IndexWork(3, 12, 0, 3, 0)}
     assert found.days == 3.0
 
 
@@ -136,7 +141,7 @@ def test_a_record_survives_its_encoding() -> None:
     """The sums with most bytes come first, and the size is limited."""
     small, middle, large = (
         row("small", ID, bytes=3, bytes_skipped=3),
-        row("middle", ID, "i@1", scans=2, bytes=1, files=9, bytes_skipped=8),
+        row("middle", ID, "i@1", scans=2, bytes=1, files=9, bytes_skipped=8, files_skipped=7),
         row("large", {"op": "in", "col": ["a", "b"], "values": 7}, bytes=10),
     )
     one = record(small, middle, large, since=5)

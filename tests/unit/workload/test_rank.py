@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
+from sieve.workload.benefit import Benefit, benefit_of
 from sieve.workload.column_use import ColumnUse, Kind
-from sieve.workload.rank import Suggestion, suggest
+from sieve.workload.rank import ColumnTest, Suggestion, suggest
 from sieve.workload.record import Workload
 
 ORDERS, ITEMS = ("shop", "orders"), ("shop", "items")
@@ -37,9 +40,9 @@ def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
     work.add(ORDERS, {DAY: RANGE}, 3000, 10)
     work.add(ORDERS, {ID: EQUALS}, 2000, 10)
     assert suggest(work) == [
-        Suggestion(ORDERS, DAY, {Kind.RANGE: 1}, 1, 3000, 2000),
-        Suggestion(ORDERS, ID, {Kind.EQUALS: 1}, 1, 2000, 1800),
-        Suggestion(ITEMS, ID, {Kind.EQUALS: 1}, 1, 1000, 900),
+        Suggestion(ORDERS, DAY, {Kind.RANGE: 1}, 1, 3000, 2000, 10.0, pytest.approx(10 / 3)),
+        Suggestion(ORDERS, ID, {Kind.EQUALS: 1}, 1, 2000, 1800, 10.0, 1.0),
+        Suggestion(ITEMS, ID, {Kind.EQUALS: 1}, 1, 1000, 900, 10.0, 1.0),
     ]
 
 
@@ -101,3 +104,43 @@ def test_ties_are_in_the_order_of_names() -> None:
         (ORDERS, ID),
         (ORDERS, NOTE),
     ]
+
+
+def test_a_test_takes_the_place_of_the_bound() -> None:
+    """A value in three of twenty files, of which a scan reads ten, is in one and a half of them."""
+    work = Workload()
+    work.add(ORDERS, {ID: EQUALS}, 1000, 10)
+    work.add(ORDERS, {DAY: RANGE}, 1000, 10)
+    tests = {
+        ID: ColumnTest(Benefit.HELPS, 20, 3.0, 20.0),
+        DAY: ColumnTest(Benefit.LITTLE, 20, 20.0, 15.0),
+    }
+    found = [(one.column, one.files_after, one.bytes_saved) for one in suggest(work, tests=tests)]
+    assert found == [(ID, 1.5, 850), (DAY, 7.5, 250)]
+    assert suggest(work, tests={}) == []
+    helpless = {ID: ColumnTest(Benefit.CANNOT, 20, 3.0, 3.0)}
+    assert suggest(work, tests=helpless) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "after"),
+    [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
+)
+def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
+    """Keys of a join by values, ranges by the short range; NULLs and ends it has not looked at."""
+    work = Workload()
+    files = 20 if kind is Kind.TOP else 10
+    work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
+    share = 10 / files
+    tests = {ID: ColumnTest(Benefit.LITTLE, 10, 7.0, 8.0)}
+    (one,) = suggest(work, tests=tests)
+    assert one.files_after * share == pytest.approx(after)
+
+
+@pytest.mark.parametrize(
+    ("reads", "least", "found"),
+    [(50, 50, "helps"), (51, 50, "helps little"), (51, 51, "cannot help"), (2, 2, "helps")],
+)
+def test_half_of_the_table_is_the_bound(reads: float, least: float, found: str) -> None:
+    """By what must be read at least, and by what the index reads."""
+    assert benefit_of(reads, least, 100) == found

@@ -1,0 +1,32 @@
+"""Tests an index that does not exist by a sample of the table's files, before it is proposed."""
+
+from __future__ import annotations
+
+from sieve.environment import Environment
+from sieve.indexing.probes import files_read
+from sieve.metadata.options import IndexOptions
+from sieve.operations.estimate import estimate_index
+from sieve.operations.judgement import benefit
+from sieve.tables.column import Column
+from sieve.tables.table import CatalogTable
+from sieve.workload.benefit import Benefit
+from sieve.workload.rank import ColumnTest
+
+
+def column_test(table: CatalogTable, column: Column, environment: Environment) -> ColumnTest:
+    """What CREATE with its usual options would make of a column.
+
+    Raises:
+        As `estimate_index`.
+    """
+    (estimate,) = estimate_index(table, column, [IndexOptions()], None, environment)
+    files, size = estimate.files, estimate.bytes_total
+    reads = files_read(estimate.expected, max(1.0, size / max(1, files)))
+    judged = benefit(estimate.expected, files, size, column.type)
+    return ColumnTest(
+        # An index on a column without a key answers IS NULL alone.
+        Benefit.CANNOT if judged is None else judged,
+        files,
+        reads.get("present", float(files)),
+        reads.get("range", float(files)),
+    )

@@ -1,0 +1,59 @@
+package org.apache.spark.sql.sieve.observe
+
+import org.apache.spark.SparkContext
+import org.apache.spark.status.api.v1.StageData
+
+/**
+ * A line on the terminal of `sieve sql` that says what runs: "reading 40 of 100 files" for the steps of a
+ * SIEVE statement, and tasks for all else. It takes the place of Spark's own bar.
+ */
+object Progress {
+  /** Set by `sieve sql` where standard error is a terminal. */
+  private val wanted = "SIEVE_SQL_STEPS"
+  private val pause = 300L
+  private val longest = 78
+  // The description of a job of a statement ends with its step, and the files that it reads.
+  private val step = """(?s).* \(([^()]+?)(?: (\d+) files)?\)""".r
+  private var shown = 0
+  private var started = false
+
+  /** Starts to watch the jobs of an application, once. */
+  def watch(context: SparkContext): Unit = synchronized {
+    if (!started && sys.env.contains(wanted)) {
+      started = true
+      val thread = new Thread("sieve-progress") {
+        override def run(): Unit = while (!context.isStopped) {
+          Thread.sleep(pause)
+          show(context.statusStore.activeStages())
+        }
+      }
+      thread.setDaemon(true)
+      thread.start()
+    }
+  }
+
+  /** Removes the line, so that others can be printed in its place. */
+  def clear(): Unit = synchronized {
+    if (shown > 0) print("")
+  }
+
+  private def show(stages: Seq[StageData]): Unit = synchronized {
+    stages.sortBy(_.stageId).lastOption.fold(clear())(stage => print(text(stage).take(longest)))
+  }
+
+  /** What a stage does, and how much of it is done. */
+  private def text(stage: StageData): String = {
+    val (done, all) = (stage.numCompleteTasks, stage.numTasks.max(1))
+    stage.description.getOrElse("") match {
+      case step(name, files) if files != null => s"$name ${files.toLong * done / all} of $files files"
+      case step(name, _) => s"$name: $done of $all tasks"
+      case _ => s"stage ${stage.stageId}: $done of $all tasks"
+    }
+  }
+
+  private def print(line: String): Unit = {
+    System.err.print("\r" + line + " " * (shown - line.length).max(0) + (if (line.isEmpty) "\r" else ""))
+    System.err.flush()
+    shown = line.length
+  }
+}

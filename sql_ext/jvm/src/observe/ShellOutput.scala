@@ -1,0 +1,121 @@
+package org.apache.spark.sql.sieve.observe
+
+import java.io.{OutputStream, PrintStream}
+import scala.collection.mutable
+import scala.util.Try
+import scala.util.control.NonFatal
+
+/**
+ * What `sieve sql` prints: rows in aligned columns on a terminal, and no header of a statement without
+ * columns. Spark's shell prints each row by one `println`, with tabs between cells, to the output of
+ * Hive's session state, and "Time taken" to its info stream. So the first row of a table is known when it
+ * comes, and the last one by the next line that is none.
+ */
+object ShellOutput {
+  /** Set by `sieve sql`: `aligned` where the output is a terminal, else `plain`. */
+  private val form = "SIEVE_SQL"
+  private val longest = 30L * 1000 * 1000 * 1000
+  private val stateClass = "org.apache.hadoop.hive.ql.session.SessionState"
+
+  /**
+   * Takes the place of the shell's streams; in any other program it does nothing. The shell calls this on its
+   * main thread while it makes the session, and sets its streams once more right after: that is waited for.
+   */
+  def install(): Unit = sys.env.get(form).foreach { named =>
+    quietly {
+      val state = Class.forName(stateClass).getMethod("get").invoke(null)
+      if (state != null && !state.getClass.getMethod("getIsSilent").invoke(state).asInstanceOf[Boolean]) {
+        val streams = new Streams(state, named == "aligned")
+        streams.replace()
+        val waiting = new Thread("sieve-shell-output") {
+          override def run(): Unit = quietly {
+            val end = System.nanoTime + longest
+            while (!streams.replaced && System.nanoTime < end) {
+              streams.replace()
+              Thread.sleep(1)
+            }
+          }
+        }
+        waiting.setDaemon(true)
+        waiting.start()
+      }
+    }
+  }
+
+  private def quietly(body: => Unit): Unit =
+    try body
+    catch { case NonFatal(_) | _: LinkageError => () }
+
+  /** The streams of a session state of Hive. */
+  private class Streams(state: AnyRef, aligned: Boolean) {
+    private val own = mutable.Map.empty[String, PrintStream]
+    private val again = mutable.Set.empty[String]
+
+    /** Whether the shell has set each of them once more, and each has been replaced since. */
+    def replaced: Boolean = again.size == 3
+
+    def replace(): Unit = for (name <- Seq("out", "info", "err")) {
+      val field = state.getClass.getField(name)
+      val now = field.get(state).asInstanceOf[PrintStream]
+      if (own.get(name).forall(_ ne now)) {
+        if (own.contains(name)) again += name
+        own(name) = if (name == "out") new Rows(now, if (aligned) Some(() => width) else None)
+          else new After(now, () => own.get("out"))
+        field.set(state, own(name))
+      }
+    }
+  }
+
+  /** Columns of the terminal, as the shell's line editor knows it. */
+  private def width: Int = Try {
+    val terminal = Class.forName("jline.TerminalFactory").getMethod("get").invoke(null)
+    Class.forName("jline.Terminal").getMethod("getWidth").invoke(terminal).asInstanceOf[Int]
+  }.filter(_ > 20).getOrElse(80)
+
+  /** The shell's output: rows come by `println`, and prompts by `write`. */
+  private class Rows(to: PrintStream, width: Option[() => Int]) extends PrintStream(to, true) {
+    private val most = 1000
+    private val lines = mutable.ArrayBuffer.empty[String]
+    private var widths: Option[Seq[Int]] = None
+
+    override def println(line: String): Unit = synchronized {
+      if (widths.isDefined) widths.foreach(known => to.println(TextTable.aligned(Seq(line), known)))
+      else {
+        lines += line
+        if (lines.size == most || width.isEmpty && lines.size > 1) begin()
+      }
+    }
+
+    override def println(line: Any): Unit = println(String.valueOf(line))
+
+    /** Prints what is left of a table, which ends here. */
+    def end(): Unit = synchronized {
+      if (lines.nonEmpty && !(lines.size == 1 && lines.head == "Response code")) {
+        Progress.clear()
+        to.println(width.fold(lines.mkString("\n"))(known => TextTable.shown(lines.toSeq, known())))
+      }
+      lines.clear()
+      widths = None
+    }
+
+    /** Prints the rows so far; the others follow as they come. */
+    private def begin(): Unit = {
+      Progress.clear()
+      val known = width.map(_ => TextTable.widths(lines.toSeq))
+      to.println(known.fold(lines.mkString("\n"))(TextTable.aligned(lines.toSeq, _)))
+      lines.clear()
+      widths = Some(known.getOrElse(Nil))
+    }
+  }
+
+  /** A stream whose lines come after the rows that were printed before them. */
+  private class After(to: PrintStream, rows: () => Option[PrintStream]) extends PrintStream(new OutputStream {
+    override def write(byte: Int): Unit = write(Array(byte.toByte), 0, 1)
+    override def write(bytes: Array[Byte], from: Int, count: Int): Unit = {
+      rows().foreach { case some: Rows => some.end(); case _ => () }
+      Progress.clear()
+      to.write(bytes, from, count)
+      to.flush()
+    }
+  }, true)
+}

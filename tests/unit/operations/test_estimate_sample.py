@@ -1,0 +1,52 @@
+"""What a sample of a table's files says of all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import Expected
+from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files
+
+
+def test_small_tables_are_read_whole() -> None:
+    """And large ones where a query is to be estimated."""
+    assert list(sample_files([5] * ALL_UP_TO, every=False).numbers) == list(range(ALL_UP_TO))
+    assert sample_files([5] * 1000, every=True).is_all
+    some = sample_files([5] * 1000, every=False)
+    assert len(some.numbers) == len(set(some.numbers)) == FILES
+    assert list(some.numbers) == sorted(some.numbers)
+    assert not some.is_all
+    assert some.share == FILES / 1000
+
+
+def test_the_share_is_of_bytes() -> None:
+    """Budgets of the sample are shares of those of the table; absolute ones, too."""
+    some = sample_files([10] * 100, every=False)
+    assert some.of_all(FILES) == 100
+    assert some.scaled_budget(IndexOptions(budget="50%"), 1_000_000).budget == "500000B"
+    assert some.scaled_budget(IndexOptions(budget="1MB"), 1_000_000).budget == f"{(1 << 20) // 5}B"
+    for options in (IndexOptions(), IndexOptions("sieve")):
+        assert some.scaled_budget(options, 1_000_000) is options
+    whole = sample_files([10] * 4, every=False)
+    one = IndexOptions(budget="1%")
+    assert whole.scaled_budget(one, 1_000_000) is one
+
+
+@pytest.mark.parametrize(
+    ("kind", "read", "of_all"),
+    [
+        # A key that occurs was drawn from a file of the sample, whatever its size.
+        ("present", 1.0, 1.0), ("present", 20.0, 100.0), ("present", 1.19, 1 + 0.19 * 99 / 19),
+        ("value", 20.0, 100.0), ("range", 2.0, 1 + 99 / 19), ("absent", 0.2, 1.0),
+        ("absent", 0.0, 0.0),
+    ],
+)  # fmt: skip
+def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: float) -> None:
+    """In files and in bytes."""
+    some = sample_files([10] * 100, every=False)
+    expected = (Expected(kind, read, read, 20.0, 10 * read, None),)
+    (found,) = some.reads_of_all(expected, FILES, 10.0)
+    assert (found.kind, found.minmax, found.exact_bytes) == (kind, pytest.approx(100.0), None)
+    assert found.files == found.exact == pytest.approx(of_all)
+    assert found.bytes == pytest.approx(10 * of_all)
