@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -110,6 +112,45 @@ def test_the_ends_of_the_codes_turn_without_overflow() -> None:
     """The opposite of the least code is the greatest code."""
     found = made([(LEAST, LEAST, GREATEST, GREATEST, 0, "bf")], [2], falls=True)
     assert steps_of(found) == [(LEAST, 0, 1), (GREATEST, 0, 1)]
+
+
+FLAGS = ("", "b", "f", "bf")
+
+
+def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
+    """The codes of a location's rows, each as far on in an order as its entries allow, sorted.
+
+    Of a wide cell with a key the row lies at its end; what no cell has for certain, at the very
+    last code. Codes of a falling order are negated, as those of extents.
+    """
+    rows = []
+    for low, first_by, last_from, high, _, known in entries:
+        first, last = (low, last_from) if falls else (first_by, high)
+        rows += [first] * ("b" in known) + [last] * ("f" in known)
+        if known == "bf" and first_by == high:
+            rows.pop()
+    end = min(entry[0] for entry in entries) if falls else max(entry[3] for entry in entries)
+    rows += [end] * (keyed - len(rows))
+    return sorted(~code if falls else code for code in rows)
+
+
+@pytest.mark.parametrize("falls", [False, True])
+@pytest.mark.parametrize("others", [0, 3])
+def test_a_row_is_counted_where_it_lies_at_the_latest(others: int, *, falls: bool) -> None:
+    """In both orders, whichever ends of two entries were cut, of one cell or of several."""
+    for known, more, wide, wider in itertools.product(FLAGS, FLAGS, (0, 10), (0, 10)):
+        entries = [
+            (2, 5, 2 + wide, 5 + wide, 0, known),
+            (20, 25, 20 + wider, 25 + wider, 0, more),
+        ]
+        sure = sum(
+            len(flags) - (flags == "bf" and not width)
+            for flags, width in ((known, wide), (more, wider))
+        )
+        keyed = max(sure + others, 1)
+        steps = made(entries, [keyed], falls=falls).steps
+        found = np.repeat(steps.codes, steps.rows).tolist()
+        assert found == at_the_latest(entries, keyed, falls=falls), entries
 
 
 STEPS = Steps(np.array([1, 2, 2, 5, 9]), np.array([0, 1, 2, 0, 1]), np.array([1, 1, 3, 4, 2]))
