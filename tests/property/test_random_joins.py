@@ -128,7 +128,10 @@ def _joined(rng: random.Random, depth: int, columns: str) -> str:
         alias, kind = f"x{n}", rng.choice(FILTERS)
         on, where = _on(rng, "q", alias), _condition(rng, alias)
         if rng.random() < 0.6:
-            source += f" {rng.choice(JOINS)} {side} {alias} ON {on} AND {where}"
+            joined = [f"({source})", f"{side} {alias}"]
+            if rng.random() < 0.3:
+                joined.reverse()
+            source = f"{joined[0]} {rng.choice(JOINS)} {joined[1]} ON {on} AND {where}"
             if rng.random() < 0.5:
                 conditions.append(_condition(rng, alias))
         elif kind.endswith("EXISTS"):
