@@ -129,6 +129,17 @@ def drawn(tiled: Tiled, rng: random.Random) -> list[list[int]]:
     ]
 
 
+def beside_lines(tiled: Tiled) -> list[list[int]]:
+    """Cuts at, before and behind the first byte of every twentieth line, of text or not."""
+    cuts = []
+    for path, length in zip(tiled.paths, tiled.lengths, strict=True):
+        data = Path(path.removeprefix("file:")).read_bytes()
+        firsts = [k + 1 for k, byte in enumerate(data) if byte == ord("\n")][::20]
+        around = {first + off for first in firsts for off in (-1, 0, 1)}
+        cuts.append(sorted(cut for cut in around if 0 < cut < length))
+    return cuts
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
     """Every row is read exactly once, from the range of its place, however tasks are made."""
@@ -142,8 +153,7 @@ def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: 
             for row in rows(lab, tiled, [], block[0], *index, *damaged).collect()
         )
         assert sum(truth.values()) > 1000
-        for _ in range(2):
-            cuts = drawn(tiled, rng)
+        for cuts in (drawn(tiled, rng), beside_lines(tiled)):
             expected = ranges(tiled, cuts)
             seen = rows(lab, tiled, cuts, *block, *index, *damaged).collect()
             assert Counter((row.id, row.pad, row.p, *(row[7:])) for row in seen) == truth

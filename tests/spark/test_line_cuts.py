@@ -1,0 +1,66 @@
+"""Lines that begin at, before and after the offsets at which an index cuts their file.
+
+A line belongs to the range in which it begins, and one that begins right at a cut to the range
+before. An index and the driver that reads its ranges must agree about each of them.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from spark_session import INTERPRETED, Lab, scans
+
+WIDTH, STEP, LINES = 20, 101, 112
+"""Bytes of a line and of a range: of 21 cuts one lies at each byte of a line, one twice at its
+second."""
+CUTS = range(STEP, LINES * WIDTH - STEP, STEP)
+FORMS = {
+    "csv": ("csv", "", "{},{}", "\n"),
+    "csv of two bytes an ending": ("csv", "", "{},{}", "\r\n"),
+    "csv with a separator": ("csv", "OPTIONS (lineSep ';')", "{},{}", ";"),
+    "json": ("json", "", '{{"k":{},"v":{}}}', "\n"),
+}
+CONF = INTERPRETED | {
+    "spark.sieve.range.bytes": str(STEP),
+    "spark.sql.files.openCostInBytes": "0",
+}
+
+
+def keys_by_line() -> list[int]:
+    """Keys of three digits in no order, so that each names a range."""
+    return random.Random(3).sample(range(100, 1000), LINES)
+
+
+def write(path: Path, keys: list[int], line: str, ending: str) -> None:
+    """A file of lines of one width: behind the key a number fills it up."""
+    fixed = len(line.format(100, "")) + len(ending)
+    text = "".join(line.format(key, "7" * (WIDTH - fixed)) + ending for key in keys)
+    assert len(text) == LINES * WIDTH
+    path.write_bytes(text.encode())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
+    lab: Lab, tmp_path: Path, form: str
+) -> None:
+    """The first line behind each cut, of every third cut at once: no neighbour is read by chance."""
+    format_name, options, line, ending = FORMS[form]
+    assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
+    keys = keys_by_line()
+    write(tmp_path / f"lines.{format_name}", keys, line, ending)
+    with lab.database("line_cuts"), lab.settings(CONF):
+        lab.sql(
+            f"CREATE TABLE t (k INT, v BIGINT) USING {format_name} {options} LOCATION '{tmp_path}'"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (k) OPTIONS (granularity = 'range', shape = 'map')")
+        behind = [keys[-(-cut // WIDTH)] for cut in CUTS]
+        for some in (behind[number::3] for number in range(3)):
+            query = f"SELECT k, v FROM t WHERE k IN ({', '.join(map(str, some))})"
+            assert lab.check(query, exactly=1).rows.total() == len(some)
+            frame = lab.spark.sql(query)
+            frame.collect()
+            (scan,) = scans(frame._jdf.queryExecution().executedPlan())
+            skipped = scan.metrics().apply("numRangesSkipped").value()
+            assert len(CUTS) + 1 - skipped == len(some)
