@@ -45,7 +45,7 @@ def write(path: Path, keys: list[int], line: str, ending: str) -> None:
 def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """The first line behind each cut, of every third cut at once: no neighbour is read by chance."""
+    """The first line behind each third cut at once, so that no neighbour is read by chance."""
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
     keys = keys_by_line()
