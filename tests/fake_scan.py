@@ -16,7 +16,7 @@ from sieve.storage.local import LocalStore
 from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
-from tests.fake_spark import MARK, Session, Warehouse, keys_by_range, keys_of
+from tests.fake_spark import PARTS, Session, Warehouse, keys_by_range, keys_of
 from tests.wire import Part, files_of, flags, parts_of
 
 
@@ -54,7 +54,7 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
             table={k: info[k] for k in ("catalog", "database", "table", "location")}
             | {"create_time_ms": info["create_time_ms"]},
             registrations=info["registrations"],
-            fingerprints=[MARK],
+            fingerprints=[PARTS],
             predicate=predicate,
             settings={},
         )

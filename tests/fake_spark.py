@@ -56,6 +56,8 @@ MODES = ("files", "ranges")
 KEYS_A_RANGE = 3
 MARK = "e" * 64
 """A stand-in for the reader's fingerprint."""
+PARTS = {"format": "parquet x"}
+"""What it is made of."""
 
 RANGE_BYTES = DEFAULTS.range_bytes
 """Larger files are cut into ranges."""
@@ -134,7 +136,7 @@ class Warehouse:
                 if key.startswith("sieve.") and not key.startswith(PREFIX)
             },
             "fingerprint": MARK,
-            "fingerprint_parts": {"format": "parquet x"},
+            "fingerprint_parts": PARTS,
             "case_sensitive": False,
             "corrupt_column": "_corrupt_record",
             "database_location": f"file:{self.folder}",

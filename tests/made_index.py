@@ -26,6 +26,8 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 RUN = RunId("ab" * 16)
 ROOT = "file:/t"
+PARTS = {"format": "parquet x"}
+"""Of the reader's fingerprint."""
 
 Row = tuple[str, int, int, int, int, int, bytes]
 """A row of a run file, one segment: shape, first, last, keys, rows, blocks, payload."""
@@ -89,6 +91,7 @@ def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) ->
         SAMPLE,
         column=("v",),
         type="bigint",
+        fingerprint_parts=PARTS,
         table=dataclasses.replace(SAMPLE.table, location=ROOT),
         runs=tuple(runs),
         roots=(ROOT,),

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
+from sieve.metadata.column_reader import changed_parts
 from sieve.metadata.contents import Contents
 from sieve.metadata.json_reader import Fields
 from sieve.metadata.options import AUTO, MANUAL, IndexOptions, stored_options
@@ -107,6 +108,17 @@ class Manifest(Contents):
     def is_outdated(self) -> bool:
         """Whether an earlier release made this version, and its contents prove too little."""
         return is_outdated(self.format_name, self.fingerprint_parts)
+
+    def changed_parts(self, parts: Mapping[str, str]) -> tuple[str, ...]:
+        """What a reader does otherwise with the column than this version's build did.
+
+        Args:
+            parts: the parts of the reader's fingerprint.
+
+        Returns:
+            Names of parts; empty if the version serves such a reader.
+        """
+        return changed_parts(self.column, self.fingerprint_parts, parts)
 
 
 def render_manifest(manifest: Manifest) -> bytes:

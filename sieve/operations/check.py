@@ -105,7 +105,7 @@ def check_index(
     """
     manifest = index.manifest
     files = table.files()
-    if manifest.fingerprint != table.info.fingerprint:
+    if manifest.changed_parts(table.info.fingerprint_parts):
         outdated = manifest.is_outdated
         why = OUTDATED if outdated else OTHER_READER
         return [CheckedFile(manifest.name, file.path, STALE, why) for file in files]

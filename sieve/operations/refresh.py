@@ -275,8 +275,8 @@ def _still_valid(
     table: CatalogTable, index: Usable, base: Manifest, column: Column, range_bytes: int
 ) -> Stored | None:
     """The version's file list; None if it is no longer valid, and the index must be rebuilt."""
-    same_reader = base.fingerprint == table.info.fingerprint and base.type == column.type
-    if not same_reader or base.next_options is not None:
+    changed = base.changed_parts(table.info.fingerprint_parts) or base.type != column.type
+    if changed or base.next_options is not None:
         return None
     if _may_gain_ranges(table, base, range_bytes):
         return None

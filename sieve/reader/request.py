@@ -25,8 +25,8 @@ class PruneRequest:
     Attributes:
         table: the table.
         registrations: its indexes by its properties; None for an unreadable registration.
-        fingerprints: reader fingerprints under the settings of the relation's session and of the
-            executing session. Both must equal the version's.
+        fingerprints: parts of the reader's fingerprint under the settings of the relation's session
+            and of the executing session. Both must read an index's column as its build did.
         predicate: the filter of the scan.
         instant: the earlier instant at which the scan reads, ISO 8601, or None for the present.
         vain: the number of successive similar scans whose request skipped nothing.
@@ -43,7 +43,7 @@ class PruneRequest:
 
     table: TableIdentity
     registrations: tuple[Registration | None, ...]
-    fingerprints: tuple[str, ...]
+    fingerprints: tuple[Mapping[str, str], ...]
     predicate: Predicate
     instant: str | None
     vain: int

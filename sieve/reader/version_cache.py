@@ -187,6 +187,6 @@ def why_unusable(manifest: Manifest, request: PruneRequest) -> Reason | None:
         return Reason.DISABLED if manifest.state == "disabled" else Reason.NO_INDEX
     if manifest.is_outdated:
         return Reason.VERSION_TOO_OLD
-    if any(fingerprint != manifest.fingerprint for fingerprint in request.fingerprints):
+    if any(map(manifest.changed_parts, request.fingerprints)):
         return Reason.READER_CHANGED
     return None

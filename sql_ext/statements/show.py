@@ -282,7 +282,7 @@ def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
     at.check_executors(table, [index.manifest.type for index in checkable])
     checked: list[CheckedFile] = []
     for index in checkable:
-        if index.manifest.fingerprint == table.info.fingerprint:
+        if not index.manifest.changed_parts(table.info.fingerprint_parts):
             # The report of a loss contains a key: a user must have permission to query the column.
             column = indexed_column(table.info, index.manifest)
             at.plan_column(command.table.parts, column.path)

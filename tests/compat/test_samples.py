@@ -48,7 +48,7 @@ def skipped(root: Path, index: Manifest, predicate: Mapping[str, Any]) -> tuple[
     answer = asked(
         service, "prune", table=asdict(index.table), predicate=predicate,
         registrations={f"sieve.index.{index.name}": json.dumps(told)},
-        fingerprints=[index.fingerprint], settings={"spark.sieve.roots": f"file:{root}"},
+        fingerprints=[index.fingerprint_parts], settings={"spark.sieve.roots": f"file:{root}"},
     )  # fmt: skip
     if "skip" not in answer:
         return set(), next(iter(answer["reasons"]))

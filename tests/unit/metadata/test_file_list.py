@@ -39,7 +39,7 @@ from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
 from tests.fake_spark import without_spark
-from tests.made_index import ROOT, CountingStore, plain_locations, write_version
+from tests.made_index import PARTS, ROOT, CountingStore, plain_locations, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 N = 100_000
@@ -214,7 +214,7 @@ class Listed:
         self._files = tuple(files)
         self.info = SimpleNamespace(
             label="d.t", format_name="parquet", identity=SimpleNamespace(location=ROOT),
-            fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "parquet x"},
+            fingerprint=SAMPLE.fingerprint, fingerprint_parts=PARTS,
             columns=[Column(("v",), "bigint")], partition_columns=(),
             column_of=lambda key: Column(key, "bigint"),
         )  # fmt: skip

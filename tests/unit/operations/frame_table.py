@@ -25,7 +25,7 @@ from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile, FileCuts
 from sieve.tables.table import LOCATION
 from tests.fake_frames import Cluster, Frame
-from tests.made_index import ROOT, plain_locations, write_version
+from tests.made_index import PARTS, ROOT, plain_locations, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 LENGTH = 1000
@@ -47,7 +47,7 @@ class Table:
         self.type, self.values = type_, [list(map(list, ranges)) for ranges in files]
         self.listings = [[DataFile(f"{ROOT}/{k}", length, 1) for k in range(len(files))]]
         self.info: Any = SimpleNamespace(
-            fingerprint="0" * 64, fingerprint_parts={"format": "parquet x"},
+            fingerprint="0" * 64, fingerprint_parts=PARTS,
             format_name="parquet", label="d.t", columns=(),
             identity=replace(SAMPLE.table, location=ROOT),
             partition_columns=(),

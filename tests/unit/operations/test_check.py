@@ -158,7 +158,7 @@ def test_another_reader_checks_nothing(tmp_path: Path) -> None:
     """A session with another reader reads every file, whichever release built the index."""
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
-    table.info.fingerprint = "1" * 64
+    table.info.fingerprint_parts = {"spark": "9.9"}
     assert check(table, made) == [(str(k), STALE, OTHER_READER) for k in range(3)]
     csv = replace(made.manifest, format_name="csv", fingerprint_parts={"format": "csv x"})
     outdated = Ready("v", made.registration, made.store, csv)

@@ -26,7 +26,7 @@ from sieve.tables.data_file import Changes, DataFile
 from sieve.tables.snapshot import snapshot_since
 from sieve.tables.table_info import TableInfo
 from tests.fake_spark import without_spark
-from tests.made_index import ROOT, write_version
+from tests.made_index import PARTS, ROOT, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 
@@ -66,7 +66,7 @@ class Commits:
             identity=TableIdentity("spark_catalog", "d", "t", 0, ROOT), provider="hudi",
             malformed=(), format_name="hudi", registrations={},
             columns=(Column(("v",), "bigint"),), partition_columns=(),
-            declared={}, fingerprint=SAMPLE.fingerprint, fingerprint_parts={"format": "hudi x"},
+            declared={}, fingerprint=SAMPLE.fingerprint, fingerprint_parts=PARTS,
             case_sensitive=False, corrupt_column="", database_location="", persistent=True,
             spark="4.1.4",
         )  # fmt: skip

@@ -121,7 +121,7 @@ class Table:
             "prune",
             table=table,
             registrations=registrations,
-            fingerprints=[self.versions[0].fingerprint],
+            fingerprints=[self.versions[0].fingerprint_parts],
             predicate=predicate,
             settings={"spark.sieve.roots": f"file:{self.root}", **named},
             **(as_of or {}),

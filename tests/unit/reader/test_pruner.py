@@ -296,16 +296,17 @@ def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
 
     The version must match the fingerprints of both reading sessions.
     """
-    (version, _), mark = table.versions, table.versions[0].fingerprint
+    (version, _), mark = table.versions, table.versions[0].fingerprint_parts
+    other_mark = mark | {"spark": "9.9"}
     here = dataclasses.asdict(version.table)
 
-    def reason(version: Manifest, *marks: str, **other: object) -> str:
+    def reason(version: Manifest, *marks: Mapping[str, str], **other: object) -> str:
         asked = SimpleNamespace(table=identity_from(here | other), fingerprints=marks)
         return why_unusable(version, asked) or ""
 
     assert reason(version, mark) == reason(version, mark, mark) == ""
     assert reason(version, mark, table=here["table"].upper()) == ""
-    for marks in (["0" * 64], [mark, "0" * 64], ["0" * 64, mark]):
+    for marks in ([other_mark], [mark, other_mark], [other_mark, mark]):
         assert reason(version, *marks) == "reader-changed"
     for key, value in (("table", "u"), ("database", "d"), ("create_time_ms", 1), ("location", "u")):
         assert reason(version, mark, **{key: value}) == "no-index"
@@ -351,7 +352,7 @@ def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
     assert ("skip" in answer, answer["reasons"]) == (False, {"root-refused": 1})
     assert f"file:{table.root}" in answer["detail"]
     assert table.store.read_names == []
-    changed = dataclasses.replace(table.versions[0], fingerprint="a" * 64)
+    changed = dataclasses.replace(table.versions[0], fingerprint_parts={"spark": "9.9"})
     path = table.root / LEFT / "versions" / "1.json"
     path.write_bytes(render_manifest(changed))
     assert table.prune(equals("x", 25))["reasons"] == {"reader-changed": 1}

@@ -30,6 +30,8 @@ from tests.made_index import CountingStore, plain_locations, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 LASTING = 3600.0
+OTHER = {"spark": "9.9"}
+"""The fingerprint of another reader."""
 
 
 class Index:
@@ -75,7 +77,7 @@ class Index:
 
     def asked(self, instant: str | None = None, *, partial: bool = False, **other: Any) -> Any:
         """The result of a scan of the table."""
-        fields = {"table": self.manifest.table, "fingerprints": [self.manifest.fingerprint]}
+        fields = {"table": self.manifest.table, "fingerprints": [self.manifest.fingerprint_parts]}
         return SimpleNamespace(instant=instant, partially_visible=partial, **(fields | other))
 
 
@@ -146,19 +148,19 @@ def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None
 def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
     """A scan ignores a version for another table, or for a reader with other settings."""
     index = Index(tmp_path, 3)
-    assert index.used(None, fingerprints=["0" * 63 + "1"]) == []
-    changed = replace(index.manifest, fingerprint="a" * 64, version=4, parent=index.manifest.id)
+    assert index.used(None, fingerprints=[OTHER]) == []
+    changed = replace(index.manifest, fingerprint_parts=OTHER, version=4, parent=index.manifest.id)
     data = render_manifest(
         replace(changed, id=VersionId("f" * 32), instant="2025-05-04T00:00:00.000Z")
     )
     index.path(4).write_bytes(data)
-    old = index.manifest.fingerprint
+    old = index.manifest.fingerprint_parts
     assert index.used("2025-05-02T00:00:00.000Z", fingerprints=[old]) == [2]
     index.cache.invalidate(index.registration.directory)
     assert index.used("2025-05-02T00:00:00.000Z", fingerprints=[old]) == [2]
     assert index.used("2025-05-02T00:00:00.000Z", fingerprints=[old], partial=True) == [2, 3]
-    assert index.used("2025-05-02T00:00:00.000Z", fingerprints=["a" * 64]) == [4]
-    assert index.used(None, fingerprints=["a" * 64]) == [4]
+    assert index.used("2025-05-02T00:00:00.000Z", fingerprints=[OTHER]) == [4]
+    assert index.used(None, fingerprints=[OTHER]) == [4]
 
 
 def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
@@ -223,7 +225,7 @@ def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
     newest = index.cache.newest(index.registration, LASTING).index
     index.store.read_names.clear()
     assert index.cache.in_memory(registrations, index.asked()) == {index.manifest.column: newest}
-    other = index.asked(fingerprints=["0" * 63 + "1"])
+    other = index.asked(fingerprints=[OTHER])
     assert index.cache.in_memory(registrations, other) == {}
     assert index.store.read_names == []
 

@@ -159,11 +159,11 @@ object Pruner extends OnceLogging {
 
   private def question(
       index: IndexedScan, filters: Seq[Expression], first: Option[FirstRows], vain: Int,
-      fingerprints: Seq[String], more: Map[String, Any] = Map.empty): String = {
+      fingerprints: Seq[Fingerprint], more: Map[String, Any] = Map.empty): String = {
     val made = Filters.of(index.scan.output, index.relation)
     FrontendClient.body(index.executing, "prune", Map(
       "table" -> TableIdentity.of(index.table), "registrations" -> index.entry.registrations,
-      "fingerprints" -> fingerprints, "vain" -> vain,
+      "fingerprints" -> fingerprints.map(_.parts), "vain" -> vain,
       "predicate" -> made.conjunction(filters.filterNot(TableFormat.addsFilter))) ++
       first.map("orders" -> made.orders(_, filters)) ++ more)
   }

@@ -12,7 +12,10 @@ import org.apache.spark.sql.sieve.base.{Compat, Policy, TableProperties}
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types._
 
-/** All that decides which values a reader makes of a file's bytes; equal fingerprints read equally. */
+/**
+ * All that decides which values a reader makes of a file's bytes; equal fingerprints read equally. Which parts
+ * decide on the values of one column, the front end knows.
+ */
 final case class Fingerprint(parts: TreeMap[String, String]) {
   lazy val hash: String = Fingerprint.digest(
     parts.map { case (k, v) => s"${k.length}:$k=${v.length}:$v" }.mkString("\n"))
@@ -29,6 +32,7 @@ object Fingerprint {
   private val ignoredOptions = Policy.texts("/fingerprint/ignored_options").toSet
   private val ignoredOfHudi = Policy.texts("/fingerprint/ignored_of_hudi")
   private val ignoredOfDelta = Policy.texts("/fingerprint/ignored_of_delta")
+  private val variant = Policy.at("/fingerprint/variant").asText
   private val reserved = Policy.at("/fingerprint/reserved_prefix").asText
   private val defaults = Seq(
     ResolveDefaultColumns.CURRENT_DEFAULT_COLUMN_METADATA_KEY,
@@ -120,6 +124,8 @@ object Fingerprint {
       })
     case (ArrayType(p, _), ArrayType(w, _)) => within(p, w)
     case (MapType(pk, pv, _), MapType(wk, wv, _)) => within(pk, wk) && within(pv, wv)
+    // A query that wants parts of a VARIANT reads it as a struct of these.
+    case (_, w) if w.typeName == variant => true
     case (p, w) => p == w
   }
 

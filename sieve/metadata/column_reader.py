@@ -1,0 +1,246 @@
+"""The reader of one column: the parts of a table's fingerprint that decide the column's values.
+
+A fingerprint has every part that may decide how some column of a table is read. A version serves a
+scan if the parts that decide the values of *its* column are equal. A part decides unless Spark's
+reader is known not to ask for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from sieve.metadata.text_formats import TEXT_FORMATS
+
+Parts = Mapping[str, str]
+"""The parts of a fingerprint: names and values."""
+
+_OWN: Final[Mapping[str, tuple[str, ...]]] = {
+    "parquet": ("parquet.", "spark.sql.parquet.", "spark.sql.legacy.parquet."),
+    "orc": ("orc.", "hive.exec.orc.", "spark.sql.orc.", "spark.sql.legacy.orc."),
+    "csv": ("spark.sql.csv.", "spark.sql.legacy.csv."),
+    "json": ("spark.sql.json.", "spark.sql.legacy.json."),
+}
+"""By the format of files: settings for which no reader of another format asks."""
+
+_OF_TEXT: Final = ("mapreduce.input.", "io.", "spark.sql.execution.datasources.hadooplinerecord")
+"""Settings for which only readers of text ask; Parquet and ORC files name their own codecs."""
+
+_BASE: Final[Mapping[str, str]] = {
+    "parquet": "parquet",
+    "hudi": "parquet",
+    "delta": "parquet",
+    "orc": "orc",
+}
+"""Formats that read a column without the others, and the format of their files."""
+
+_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
+    "parquet": frozenset({"mergeschema", "datetimerebasemode", "int96rebasemode"}),
+    "orc": frozenset({"mergeschema"}),
+}
+"""Options without a prefix for which the reader of a format asks."""
+
+_INSTANTS: Final = frozenset({"instant"})
+_DAYS: Final = frozenset({"date", "instant"})
+_OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
+    "datetimerebasemode": _DAYS,
+    "spark.sql.parquet.datetimerebasemodeinread": _DAYS,
+    "int96rebasemode": _INSTANTS,
+    "spark.sql.parquet.int96rebasemodeinread": _INSTANTS,
+    "spark.sql.parquet.int96timestampconversion": _INSTANTS,
+    "spark.sql.parquet.int96astimestamp": _INSTANTS,
+    "spark.sql.parquet.infertimestampntz.enabled": _INSTANTS,
+    "spark.sql.parquet.binaryasstring": frozenset({"string", "binary"}),
+    "spark.sql.legacy.parquet.nanosaslong": frozenset({"long", "instant"}),
+    "spark.sql.legacy.charvarcharasstring": frozenset({"string"}),
+    "orc.proleptic.gregorian": _DAYS,
+    "orc.proleptic.gregorian.default": _DAYS,
+}
+"""Settings and options that decide the values of columns of some kinds alone."""
+
+_OF_DEFAULTS: Final = (
+    *("spark.sql.legacy.", "spark.sql.defaultcolumn.", "spark.sql.variant."),
+    *("spark.sql.ansi.", "spark.sql.timestamptype", "spark.sql.parser."),
+)
+"""Settings that decide what a column's default is; it is kept as SQL."""
+
+_ZONELESS: Final = frozenset(
+    {"boolean", "binary", "void", "byte", "short", "integer", "long", "float", "double", "date"}
+)
+_REMARKS: Final = frozenset({"comment", "CURRENT_DEFAULT"})
+"""Metadata of a column for which no reader asks; the default is that of rows written later."""
+
+_MAX_SCHEMAS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A column in its table.
+
+    Attributes:
+        schema: all of the table's schema that decides the column's values.
+        kind: of its type: the type's name, or ``instant`` if a time zone may decide.
+        default: whether the column or a struct that holds it has a default.
+        field_id: whether Parquet's readers may find the column, or such a struct, by an id.
+    """
+
+    schema: str
+    kind: str
+    default: bool
+    field_id: bool
+
+
+def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, ...]:
+    """Names of the parts that decide a column's values and differ between two fingerprints.
+
+    Args:
+        column: path of the column, as its files name it.
+        then: the fingerprint of a version.
+        now: the fingerprint of a scan; if nothing has changed, it reads the column as the build
+            did.
+    """
+    if then == now:
+        return ()
+    path = tuple(column)
+    one, other = deciding_parts(path, then), deciding_parts(path, now)
+    return tuple(sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k)))
+
+
+def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
+    """The parts that decide a column's values, each reduced to what decides."""
+    format_name = parts.get("format", "").partition(" ")[0]
+    if format_name in TEXT_FORMATS:
+        return _of_records(parts, format_name)
+    if format_name not in _BASE or "schema" not in parts:
+        return parts
+    orc = _BASE[format_name] == "orc"
+    positions = orc and any("positional" in name for name in parts)
+    place = _find(column, parts["schema"], orc=orc, positions=positions)
+    return parts if place is None else dict(_of_column(parts, format_name, place))
+
+
+def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[str, str]]:
+    by_zone = place.kind == "instant" or place.default
+    for name, value in parts.items():
+        scope, _, key = name.partition(".")
+        if name == "schema":
+            yield name, place.schema
+        elif name == "partitions":
+            yield name, _without_remarks(value)
+        elif scope in {"conf", "hadoop", "option"}:
+            if _decides(key.lower(), format_name, place, is_option=scope == "option"):
+                yield name, value
+        elif (scope != "zone" or by_zone) and (name != "structs" or place.default):
+            yield name, value
+
+
+def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> bool:
+    """Whether a setting or an option, in lower case, decides a column's values."""
+    key = key.removeprefix("spark.hadoop.")
+    base = _BASE[format_name]
+    if key.startswith(_foreign(base)) or (format_name != "hudi" and key.startswith(_OF_TEXT)):
+        return False
+    if key in _OF_KINDS:
+        decides = place.kind in _OF_KINDS[key]
+    elif key.startswith("spark.sql.parquet.fieldid.read."):
+        decides = place.field_id
+    elif key.startswith(_OWN[base]):
+        decides = True
+    elif key.startswith(_OF_DEFAULTS):
+        decides = place.default
+    elif key.startswith("spark.executor"):
+        # Zones and locales of executors.
+        decides = place.kind == "instant" or place.default
+    else:
+        # Lakehouse formats have options of their own; a plain one's reader asks for these alone.
+        decides = not is_option or format_name != base or key in _OPTIONS[base]
+    return decides
+
+
+def _of_records(parts: Parts, format_name: str) -> Parts:
+    """The same of a text format: whether a record can be parsed depends on every column."""
+    foreign = _foreign(format_name)
+
+    def decides(name: str) -> bool:
+        scope, _, key = name.partition(".")
+        key = key.lower().removeprefix("spark.hadoop.")
+        return scope not in {"conf", "hadoop"} or not key.startswith(foreign)
+
+    kept = {name: value for name, value in parts.items() if decides(name)}
+    return kept | {k: _without_remarks(kept[k]) for k in ("schema", "partitions") if k in kept}
+
+
+def _foreign(base: str) -> tuple[str, ...]:
+    return tuple(prefix for name, own in _OWN.items() if name != base for prefix in own)
+
+
+@lru_cache(_MAX_SCHEMAS)
+def _find(column: tuple[str, ...], schema: str, *, orc: bool, positions: bool) -> _Place | None:
+    """The place of a column in a schema; None if it is not there.
+
+    Readers find a column by its name, in ORC files without names by its position: so Hive once
+    wrote them. Columns behind it decide nothing, nor do the other fields of a struct.
+
+    Args:
+        column: its path.
+        schema: in Spark's JSON form.
+        orc: whether files may have no names.
+        positions: whether readers go by positions in files with names, too.
+    """
+    fields, kind = json.loads(schema)["fields"], ""
+    steps: list[Any] = []
+    for name in column:
+        at = next((n for n, field in enumerate(fields) if field["name"] == name), None)
+        if at is None:
+            return None
+        metadata, kind = _remarkless(fields[at]["metadata"]), fields[at]["type"]
+        step: dict[str, Any] = {"name": name, "metadata": metadata}
+        # If names differ in case only, one may be taken for the other.
+        step["alike"] = [f["name"] for f in fields if f["name"].lower() == name.lower()]
+        if positions:
+            step["until"] = _clean(fields[: at + 1])
+        if orc:
+            step["position"] = at
+        steps.append(step)
+        fields = kind.get("fields", []) if isinstance(kind, dict) else []
+    all_metadata = [step["metadata"] for step in steps]
+    return _Place(
+        schema=json.dumps({"steps": steps, "type": _clean(kind)}, sort_keys=True),
+        kind=_kind_of(kind),
+        default=any("EXISTS_DEFAULT" in metadata for metadata in all_metadata),
+        field_id=any("parquet.field.id" in metadata for metadata in all_metadata),
+    )
+
+
+def _kind_of(kind: Any) -> str:
+    """The kind of a type in Spark's JSON form; of one that is not known, ``instant``."""
+    if not isinstance(kind, str):
+        return "instant"
+    name = kind.partition("(")[0].partition(" ")[0]
+    if name in {"string", "char", "varchar"}:
+        return "string"
+    return name if name in _ZONELESS or name == "decimal" else "instant"
+
+
+@lru_cache(_MAX_SCHEMAS)
+def _without_remarks(schema: str) -> str:
+    return json.dumps(_clean(json.loads(schema)))
+
+
+def _clean(kind: Any) -> Any:
+    """A type in Spark's JSON form, without the remarks on its fields."""
+    if isinstance(kind, list):
+        return [_clean(one) for one in kind]
+    if not isinstance(kind, dict):
+        return kind
+    return {
+        key: _remarkless(value) if key == "metadata" else _clean(value)
+        for key, value in kind.items()
+    }
+
+
+def _remarkless(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in metadata.items() if key not in _REMARKS}

@@ -1,0 +1,121 @@
+"""What decides the values of one column, and what beside it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from edited_schema import edit_schema, with_ids
+from spark_session import Lab
+
+FILES = 4
+CHANGED = f"reader-changed: {FILES}"
+
+
+def reasons(lab: Lab, query: str) -> Any:
+    """Why the only scan of a query reads what it reads."""
+    (scan,) = lab.explain(query)
+    return scan["reasons"]
+
+
+@pytest.mark.parametrize(
+    "kind", ["USING parquet", "USING orc", "STORED AS PARQUET", "STORED AS ORC"]
+)
+def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
+    """A new column, a remark, an option: the values of the indexed one in the files stay."""
+    with lab.database("added"):
+        lab.sql(f"CREATE TABLE t (id BIGINT, s STRUCT<a: BIGINT, b: INT>, x INT) {kind}")
+        lab.sql(f"INSERT INTO t SELECT id, struct(id, 1), 1 FROM range(0, 40, 1, {FILES})")
+        lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
+        changes = [
+            "ALTER TABLE t ADD COLUMNS (z STRUCT<q: TIMESTAMP>)",
+            "ALTER TABLE t CHANGE COLUMN x x INT COMMENT 'a remark'",
+            "ALTER TABLE t CHANGE COLUMN id id BIGINT COMMENT 'a remark'",
+            "ALTER TABLE t SET TBLPROPERTIES ('some' = 'thing')",
+            "ALTER TABLE t SET SERDEPROPERTIES ('some' = 'thing')",
+            "ALTER TABLE t SET SERDEPROPERTIES ('nullValue' = '5')",
+        ]
+        if "USING" in kind:
+            changes += [
+                "ALTER TABLE t ADD COLUMNS (y INT DEFAULT 3)",
+                "ALTER TABLE t ALTER COLUMN x SET DEFAULT 9",
+            ]
+        for change in changes:
+            lab.sql(change)
+            for query in ("id = 5", "s.a = 5"):
+                lab.check(f"SELECT * FROM t WHERE {query}", exactly=1)
+        refreshed = lab.spark.sql("REFRESH SIEVE INDEX ON t").collect()
+        assert {row.change for row in refreshed} == {"unchanged"}
+        lab.sql("INSERT INTO t (id) VALUES (5)")
+        refreshed = lab.spark.sql("REFRESH SIEVE INDEX ON t").collect()
+        assert {row.change for row in refreshed} == {"refreshed"}
+        assert lab.check("SELECT id FROM t WHERE id = 5", exactly=2).rows == {"(5,)": 2}
+        lab.sql("CREATE SIEVE INDEX ON t (x)")
+        default = 9 if "USING" in kind else None
+        rows = lab.check("SELECT x FROM t WHERE x IS NULL OR x = 9", exactly=1).rows
+        assert rows == {f"({default},)": 1}
+
+
+def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
+    """Files without the column are read as if they had it, with the default's value."""
+    with lab.database("lacking"):
+        lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
+        for column, default in (("x", 3), ("y", 4)):
+            lab.sql(f"ALTER TABLE t ADD COLUMNS ({column} INT DEFAULT {default})")
+            lab.sql(f"CREATE SIEVE INDEX ON t ({column})")
+        assert lab.check("SELECT count(*) FROM t WHERE x = 3").rows == {"(40,)": 1}
+        lab.check("SELECT count(*) FROM t WHERE x = 4", exactly=0)
+        edit_schema(lab, "t", lambda t: t.replace('"EXISTS_DEFAULT":"3"', '"EXISTS_DEFAULT":"4"'))
+        assert lab.check("SELECT count(*) FROM t WHERE x = 4").rows == {"(40,)": 1}
+        assert reasons(lab, "SELECT * FROM t WHERE x = 4") == CHANGED
+        lab.check("SELECT count(*) FROM t WHERE y = 3", exactly=0)
+
+
+def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
+    """Parquet files name ids; another id of the column is another column of the files."""
+    with lab.database("ids"):
+        lab.sql("CREATE TABLE t (a INT, b INT) USING parquet")
+        with_ids(lab, "t", {"a": 1, "b": 2})
+        lab.sql(f"INSERT INTO t SELECT id, 39 - id FROM range(0, 40, 1, {FILES})")
+        # Spark itself looks for a filter's column by name in the statistics of a file.
+        own = {"fieldId.read.enabled": "true", "filterPushdown": "false"}
+        with lab.settings({f"spark.sql.parquet.{key}": value for key, value in own.items()}):
+            lab.sql("CREATE SIEVE INDEX ON t (a)")
+            assert lab.check("SELECT b FROM t WHERE a = 3", exactly=1).rows == {"(36,)": 1}
+            with_ids(lab, "t", {"a": 2, "b": 1})
+            assert lab.check("SELECT b FROM t WHERE a = 3", exactly=FILES).rows == {"(36,)": 1}
+            assert reasons(lab, "SELECT b FROM t WHERE a = 3") == CHANGED
+
+
+@pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="VARIANT came with Spark 4")
+@pytest.mark.parametrize("how", ["v", "struct(id n, v) s", "map('k', v) m", "array(v) l"])
+def test_a_variant_beside_the_column(lab: Lab, how: str) -> None:
+    """Spark rewrites the columns of the relation, so that it reads only parts of the value."""
+    with lab.database("variants"):
+        lab.sql(
+            f"CREATE TABLE t USING parquet AS SELECT id, {how} FROM (SELECT id, "
+            f"parse_json(concat('{{\"a\": ', id, '}}')) v FROM range(0, 40, 1, {FILES}))"
+        )
+        column = "s.n" if "struct" in how else "id"
+        lab.sql(f"CREATE SIEVE INDEX i ON t ({column})")
+        wanted = {"v": "v:a::INT", "struct(id n, v) s": "s.v:a::INT"}.get(how, "id")
+        for rule in ("true", "false"):
+            with lab.setting("spark.sql.variant.pushVariantIntoScan", rule):
+                query = f"SELECT id, {wanted} FROM t WHERE {column} = 5"
+                lab.check(query, exactly=1)
+                lab.check(f"SELECT * FROM t WHERE {column} = 5", exactly=1)
+
+
+def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None:
+    """Another type makes other values: an int read as a bigint has other constants against it."""
+    with lab.database("widened"):
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT CAST(id AS INT) id "
+            f"FROM range(0, 40, 1, {FILES})"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        edit_schema(lab, "t", lambda text: text.replace('"integer"', '"long"'))
+        assert lab.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {"(5,)": 1}
+        assert reasons(lab, "SELECT * FROM t WHERE id = 5") == CHANGED
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.check("SELECT * FROM t WHERE id = 5", exactly=1)

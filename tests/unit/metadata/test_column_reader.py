@@ -1,0 +1,97 @@
+"""Which parts of a reader's fingerprint decide the values of a column."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sieve.metadata.column_reader import changed_parts
+
+
+def field(name: str, kind: Any, **metadata: str) -> dict[str, Any]:
+    """A column in Spark's JSON form."""
+    return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
+
+
+def struct(*fields: dict[str, Any]) -> dict[str, Any]:
+    """A type of fields."""
+    return {"type": "struct", "fields": list(fields)}
+
+
+def parts(format_name: str, *columns: dict[str, Any], **more: str) -> dict[str, str]:
+    """A fingerprint; names of parts have two underscores for dots."""
+    own = {"format": f"{format_name} x", "schema": json.dumps(struct(*columns)), "spark": "4.1"}
+    own |= {
+        "partitions": json.dumps(struct(field("p", "integer", comment=more.pop("comment", ""))))
+    }
+    return own | {name.replace("__", "."): value for name, value in more.items()}
+
+
+A, B = field("a", "long"), field("b", "string")
+S = field("s", struct(field("x", "long"), field("y", "string")))
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "orc", "hudi", "delta"])
+def test_other_columns_decide_nothing(format_name: str) -> None:
+    """Those behind it, fields beside it, and remarks."""
+    then = parts(format_name, A, S)
+    remark = field("a", "long", comment="a remark", CURRENT_DEFAULT="7")
+    wider = field("s", struct(field("x", "long"), field("y", "binary"), field("z", "date")))
+    now = parts(format_name, remark, wider, B, zone__session="Asia/Tokyo", comment="a remark")
+    assert changed_parts(("a",), then, now) == ()
+    assert changed_parts(("s", "x"), then, now) == ()
+    assert changed_parts(("s", "y"), then, now) == ("schema",)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        parts("parquet", field("a", "integer"), B),
+        parts("parquet", field("a", "long", EXISTS_DEFAULT="7"), B),
+        parts("parquet", field("a", "long", unknown="7"), B),
+        parts("parquet", B),
+        parts("parquet", A, B, field("A", "long")),
+        parts("parquet", A, B, spark="9.9"),
+        parts("parquet", A, B, reserved="__sieve_x"),
+        parts("parquet", A, B, anything="1"),
+        parts("parquet", A, B, option__parquet__nobody="1"),
+        parts("parquet", A, B, conf__spark__hadoop__parquet__nobody="1"),
+        parts("parquet", A, B, conf__hoodie__nobody="1"),
+    ],
+)
+def test_what_decides(now: dict[str, str]) -> None:
+    """Its type, default, metadata, name, and what is not known."""
+    assert changed_parts(("a",), parts("parquet", A, B), now)
+
+
+def test_a_position_decides_in_orc() -> None:
+    """Hive wrote files without names; other columns may go by positions in any file."""
+    moved = [(A, B), (B, A)]
+    for format_name, expected in (("parquet", ()), ("orc", ("schema",))):
+        assert changed_parts(("a",), *(parts(format_name, *of) for of in moved)) == expected
+    by_place = {"hadoop__orc__force__positional__evolution": "true"}
+    cut = [(field("s", struct(field("x", "long"))), A), (S, A)]
+    for more, expected in (({}, ()), (by_place, ("schema",))):
+        assert changed_parts(("a",), *(parts("orc", *of, **more) for of in cut)) == expected
+
+
+@pytest.mark.parametrize("format_name", ["csv", "json"])
+def test_every_column_decides_in_text(format_name: str) -> None:
+    """Whether a record can be parsed depends on all; settings of other formats do not count."""
+    then = parts(format_name, A, records="whole")
+    assert changed_parts(("a",), then, then | parts(format_name, A, B)) == ("schema",)
+    other = {"csv": "json", "json": "csv"}[format_name]
+    for key in ("orc", "parquet", other):
+        now = then | {f"conf.spark.sql.{key}.nobody": "1"}
+        assert changed_parts(("a",), then, now) == ()
+    now = then | {f"conf.spark.sql.{format_name}.nobody": "1", "option.nobody": "1"}
+    assert len(changed_parts(("a",), then, now)) == 2
+
+
+def test_a_column_that_is_not_there_needs_all_parts() -> None:
+    """What decides its values is not known."""
+    then = parts("parquet", A)
+    assert changed_parts(("c",), then, then) == ()
+    assert changed_parts(("c",), then, parts("parquet", A, B)) == ("schema",)
