@@ -35,6 +35,7 @@ from sieve.metadata.records import VersionId
 from sieve.metadata.timestamps import iso
 from sieve.metadata.transitions import Refresh, next_version
 from sieve.operations.indexed_column import indexed_column
+from sieve.operations.reader_state import refuse_type
 from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError
 from sieve.tables.column import Column
@@ -111,6 +112,7 @@ def _refreshed(
     news: bool = True,
 ) -> Manifest:
     column = indexed_column(table.info, base)
+    refuse_type(table.info, base, column)
     known = (
         None
         if mode is RefreshMode.FULL

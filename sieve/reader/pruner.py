@@ -179,7 +179,7 @@ class Pruner:
                 return ()
             versions = self._versions.versions_for(newest.index, request)
         if not versions:
-            reason = why_unusable(newest.index.manifest, request)
+            reason = why_unusable(newest.index.manifest, request.table, request.fingerprints)
             unused.add(reason or Reason.ERROR, newest.detail)
         return versions
 

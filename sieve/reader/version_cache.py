@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ from sieve.errors import CorruptError, SieveError, UnsupportedError
 from sieve.metadata.commit import newest, read_version
 from sieve.metadata.history import vacuumed
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.records import same_table
+from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.registration import Registration
 from sieve.predicate.tree import Column
 from sieve.reader.cache import Cache, FileCache
@@ -91,7 +91,7 @@ class VersionCache:
         return {
             index.manifest.column: index
             for index in indexes
-            if why_unusable(index.manifest, request) is None
+            if why_unusable(index.manifest, request.table, request.fingerprints) is None
         }
 
     def versions_for(self, newest: OpenVersion, request: PruneRequest) -> Versions:
@@ -105,7 +105,11 @@ class VersionCache:
         partial = request.partially_visible
         if request.instant is not None and newest.manifest.state == "ready":
             found = self._as_of(newest, request.instant, MAX_VERSIONS - 1 if partial else 1)
-        usable = [one for one in (*found, newest) if why_unusable(one.manifest, request) is None]
+        usable = [
+            one
+            for one in (*found, newest)
+            if why_unusable(one.manifest, request.table, request.fingerprints) is None
+        ]
         return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
@@ -178,15 +182,23 @@ def reason_of(error: SieveError) -> Reason:
     return Reason.VERSION_TOO_NEW if isinstance(error, UnsupportedError) else Reason.ERROR
 
 
-def why_unusable(manifest: Manifest, request: PruneRequest) -> Reason | None:
-    """The reason why a scan may not use a version; None if it may."""
+def why_unusable(
+    manifest: Manifest, table: TableIdentity, fingerprints: Iterable[Mapping[str, str]]
+) -> Reason | None:
+    """The reason why a scan may not use a version; None if it may.
+
+    Args:
+        manifest: the version.
+        table: the table that is scanned.
+        fingerprints: the parts of the reader's fingerprint in each session that reads.
+    """
     # A copied property, or another table of the same name, does not belong to this index.
-    if not same_table(manifest.table, request.table):
+    if not same_table(manifest.table, table):
         return Reason.NO_INDEX
     if manifest.state != "ready":
         return Reason.DISABLED if manifest.state == "disabled" else Reason.NO_INDEX
     if manifest.is_outdated:
         return Reason.VERSION_TOO_OLD
-    if any(map(manifest.changed_parts, request.fingerprints)):
+    if any(map(manifest.changed_parts, fingerprints)):
         return Reason.READER_CHANGED
     return None

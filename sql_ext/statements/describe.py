@@ -13,6 +13,7 @@ from sieve.metadata.records import VALUE, BuildStats, Expected
 from sieve.operations.estimate import Estimate
 from sieve.operations.indexed_column import dropped_column
 from sieve.operations.judgement import benefit, benefit_of_version
+from sieve.operations.reader_state import reader_problem
 from sieve.operations.registered_index import (
     Disabled,
     Malformed,
@@ -172,14 +173,18 @@ def describe_rows(
         yield "problem", index.problem
         return
     yield "column", ".".join(table.info.name_of(index.registration.column))
-    yield "state", index.state
+    readable = table if unreadable is None and isinstance(table, CatalogTable) else None
+    dropped = changed = None
+    if readable is not None and isinstance(index, Ready | Disabled):
+        dropped = dropped_column(readable.info, index.manifest)
+        changed = None if dropped else reader_problem(readable.info, index.manifest)
+    yield "state", changed.partition(":")[0] if changed else index.state
     yield "uuid", index.registration.uuid
     if not isinstance(index, Ready | Disabled):
         yield "problem", index.problem
         yield "path", index.directory
         return
-    readable = table if unreadable is None and isinstance(table, CatalogTable) else None
-    problem = unreadable if readable is None else dropped_column(readable.info, index.manifest)
+    problem = unreadable if readable is None else dropped or changed
     if problem is not None:
         yield "problem", problem
     yield from _plain(index.manifest)
@@ -306,10 +311,7 @@ def _extended(table: CatalogTable, index: Usable, doing: str) -> Iterator[tuple[
     yield "nans", str(stats.nans)
     yield "build seconds", f"{stats.seconds:.3f}"
     yield "built by", f"Sieve {manifest.created_by.sieve} on Spark {manifest.created_by.spark}"
-    yield (
-        "reader",
-        "unchanged" if manifest.fingerprint == table.info.fingerprint else _moved(table, manifest),
-    )
+    yield "reader", reader_problem(table.info, manifest) or "unchanged"
     yield "path", index.directory
 
 
@@ -337,14 +339,6 @@ def against_now(table: CatalogTable, index: Usable) -> Counter[str]:
     counts.update(_SHOWN.get(status, "indexed") for status in file_statuses(known, files))
     counts["gone"] = len(set(known.paths).difference(file.path for file in files))
     return counts
-
-
-def _moved(table: CatalogTable, manifest: Manifest) -> str:
-    """The parts of the fingerprint that differ from those of the build."""
-    then, now = dict(manifest.fingerprint_parts), dict(table.info.fingerprint_parts)
-    moved = sorted(key for key in then.keys() | now.keys() if then.get(key) != now.get(key))
-    remedy = "" if dropped_column(table.info, manifest) else "; REFRESH builds for it"
-    return f"changed since the build: {', '.join(moved)}{remedy}"
 
 
 def _options(options: IndexOptions) -> str:

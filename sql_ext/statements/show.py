@@ -21,6 +21,7 @@ from sieve.operations.create import Wanted, check_wanted, default_name
 from sieve.operations.estimate import FRONTIER, estimate_index
 from sieve.operations.estimate_predicate import Asked
 from sieve.operations.indexed_column import dropped_column, indexed_column
+from sieve.operations.reader_state import reader_problem
 from sieve.operations.registered_index import (
     Disabled,
     Ready,
@@ -93,6 +94,8 @@ class _Glance:
 def _glance(table: CatalogTable, index: RegisteredIndex, fresh: str) -> _Glance:
     if isinstance(index, Ready | Disabled) and dropped_column(table.info, index.manifest):
         fresh = "column dropped"
+    elif isinstance(index, Ready):
+        fresh = reader_problem(table.info, index.manifest) or fresh
     return _Glance(table.info.name_of(index.registration.column), fresh)
 
 

@@ -301,8 +301,7 @@ def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
     here = dataclasses.asdict(version.table)
 
     def reason(version: Manifest, *marks: Mapping[str, str], **other: object) -> str:
-        asked = SimpleNamespace(table=identity_from(here | other), fingerprints=marks)
-        return why_unusable(version, asked) or ""
+        return why_unusable(version, identity_from(here | other), marks) or ""
 
     assert reason(version, mark) == reason(version, mark, mark) == ""
     assert reason(version, mark, table=here["table"].upper()) == ""
