@@ -6,10 +6,18 @@ from typing import Any
 
 import pytest
 from edited_schema import edit_schema, with_ids
+from pyspark.errors import PySparkException
 from spark_session import Lab
 
 FILES = 4
 CHANGED = f"reader-changed: {FILES}"
+
+
+def shown(lab: Lab, index: str) -> tuple[str, str, str]:
+    """The state of an index of t by SHOW and by DESCRIBE, and what DESCRIBE says of its reader."""
+    states = {row["index"]: row["state"] for row in lab.spark.sql("SHOW SIEVE INDEXES ON t").collect()}
+    facts = lab.facts(index)
+    return states[index], facts["state"], facts["reader"]
 
 
 def reasons(lab: Lab, query: str) -> Any:
@@ -119,3 +127,43 @@ def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None
         assert reasons(lab, "SELECT * FROM t WHERE id = 5") == CHANGED
         lab.sql("REFRESH SIEVE INDEX ON t")
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+
+
+def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None:
+    """SHOW and DESCRIBE under another setting, which decides one column and not the other."""
+    with lab.database("told"):
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT id, timestamp_seconds(id) ts "
+            f"FROM range(0, 40, 1, {FILES})"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (id, ts)")
+        ready = ("ready", "ready", "unchanged")
+        assert shown(lab, "id_sieve") == shown(lab, "ts_sieve") == ready
+        with lab.setting("spark.sql.session.timeZone", "Asia/Tokyo"):
+            assert shown(lab, "id_sieve") == ready
+            told, state, reader = shown(lab, "ts_sieve")
+            assert (told, state) == (reader, "reader changed")
+            assert reader.startswith("reader changed: zone.session = Asia/Tokyo, at the build ")
+            assert reader.endswith(
+                "; set it back, or REFRESH SIEVE INDEX ts_sieve ON told.t in such a session"
+            )
+
+
+@pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="collations came with 4")
+def test_a_column_of_a_type_that_is_not_indexed_any_more(lab: Lab) -> None:
+    """A collation: no query uses the index, and each statement says to drop it."""
+    with lab.database("collated"):
+        lab.sql(f"CREATE TABLE t USING parquet AS SELECT id, 'x' s FROM range(0, 40, 1, {FILES})")
+        lab.sql("CREATE SIEVE INDEX ON t (id, s)")
+        lab.sql("ALTER TABLE t ALTER COLUMN s TYPE STRING COLLATE UTF8_LCASE")
+        lab.check("SELECT id FROM t WHERE s = 'X'", exactly=FILES)
+        assert reasons(lab, "SELECT id FROM t WHERE s = 'X'") == CHANGED
+        lab.check("SELECT id FROM t WHERE id = 5", exactly=1)
+        drop = "DROP SIEVE INDEX s_sieve ON collated.t"
+        told, state, reader = shown(lab, "s_sieve")
+        assert (told, state) == (reader, "reader changed")
+        assert reader.endswith(f"type string collate UTF8_LCASE cannot be indexed; {drop}")
+        refused = f"index s_sieve .* column s of collated.t was string, .*; run {drop}"
+        with pytest.raises(PySparkException, match=refused):
+            lab.sql("REFRESH SIEVE INDEX s_sieve ON t")
+        lab.sql(drop)
