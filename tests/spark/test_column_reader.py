@@ -15,7 +15,9 @@ CHANGED = f"reader-changed: {FILES}"
 
 def shown(lab: Lab, index: str) -> tuple[str, str, str]:
     """The state of an index of t by SHOW and by DESCRIBE, and what DESCRIBE says of its reader."""
-    states = {row["index"]: row["state"] for row in lab.spark.sql("SHOW SIEVE INDEXES ON t").collect()}
+    states = {
+        row["index"]: row["state"] for row in lab.spark.sql("SHOW SIEVE INDEXES ON t").collect()
+    }
     facts = lab.facts(index)
     return states[index], facts["state"], facts["reader"]
 

@@ -53,7 +53,7 @@ def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
     assert _why(lab, table, "true") == {(True, "no index used: no-predicate"): 10}
     with lab.setting("spark.sieve.enabled", "false"):
         assert _why(lab, table, "k = 25") == {(True, "no index used: disabled"): 10}
-    with lab.setting("spark.sql.parquet.binaryAsString", "true"):
+    with lab.setting("spark.sql.parquet.enableVectorizedReader", "false"):
         assert _why(lab, table, "k = 25") == {(True, "no index used: reader-changed"): 10}
     lab.sql("CREATE TABLE plain USING parquet AS SELECT * FROM t WHERE k < 3")
     assert _why(lab, "plain", "k = 2") == {(True, "no index used: no-index"): 1}

@@ -168,7 +168,7 @@ def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
         assert lab.run("SELECT * FROM t WHERE id IS NOT NULL").files == 8
         lab.sql("INSERT INTO t VALUES (25, 4)")
         assert lab.run(query).files == 2
-        with lab.setting("spark.sql.parquet.binaryAsString", "true"):
+        with lab.setting("spark.sql.parquet.enableVectorizedReader", "false"):
             with pytest.raises(Exception, match=r"SIEVE_REQUIRED.*reader-changed"):
                 lab.run(query)
             (scan,) = lab.explain(query)

@@ -58,7 +58,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
     lab.run(f"SELECT * FROM {table}")
     lab.run(f"SELECT * FROM {table} WHERE r = 3")
     lab.run(f"SELECT * FROM {table} WHERE coalesce(k, 0) % 2 = 1")
-    with lab.setting("spark.sql.parquet.binaryAsString", "true"):
+    with lab.setting("spark.sql.parquet.enableVectorizedReader", "false"):
         lab.run(f"SELECT * FROM {table} WHERE k = 25")
     lab.sql("CREATE TABLE more USING parquet AS SELECT * FROM t")
     lab.sql("CREATE SIEVE INDEX ON more (k)")
