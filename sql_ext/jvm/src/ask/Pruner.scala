@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Parti
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{OnceLogging, Policy, Reason, Settings, SieveException, Unpack}
 import org.apache.spark.sql.sieve.catalog.TableIdentity
-import org.apache.spark.sql.sieve.formats.{Fingerprint, ByteRange, FileCuts, FilePart, FileRanges, Location, Locations}
+import org.apache.spark.sql.sieve.formats.{ByteRange, FileCuts, FilePart, FileRanges, Location, Locations}
 import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecords}
 
 /**
