@@ -77,7 +77,9 @@ class Reason(StrEnum):
     NOSCAN`, a BROADCAST hint, or `spark.sieve.join.pruning = always`"""
     JOIN_NOT_REPEATABLE = "join-not-repeatable"
     """the side of a join that could give keys might give others when it is read again, or has a
-    scalar subquery, or the scan is in one. Do: nothing"""
+    scalar subquery, or the scan is in one; or Spark broadcasts another plan than that side; or it
+    is the source of a MERGE that Spark does not broadcast. Do: of a MERGE, bound the target in
+    `ON`; else nothing"""
     EXCHANGE_SHARED = "exchange-shared"
     """another part of the query shares the shuffle above this scan, but not the keys. Do:
     nothing"""

@@ -4,6 +4,7 @@ import org.apache.spark.sql.{DataFrame, Dataset, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.PosParameterizedQuery
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.types.DataType
 
 /** What differs between lines of Spark versions: here 3.5, one session class for all. */
 object Compat {
@@ -15,6 +16,9 @@ object Compat {
 
   def withPositions(plan: LogicalPlan, values: Seq[Expression]): LogicalPlan =
     PosParameterizedQuery(plan, values.toArray)
+
+  /** Whether values of a type are equal if and only if their bytes are: texts in some collations are not. */
+  def isHashed(of: DataType): Boolean = true
 
   def frame(session: Session, plan: LogicalPlan): DataFrame = Dataset.ofRows(session, plan)
 }

@@ -4,7 +4,9 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.analysis.PosParameterizedQuery
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.types.DataType
 
 /** What differs between lines of Spark versions: here 4.x, where the session that plans is `classic`. */
 object Compat {
@@ -16,6 +18,9 @@ object Compat {
 
   def withPositions(plan: LogicalPlan, values: Seq[Expression]): LogicalPlan =
     PosParameterizedQuery(plan, values)
+
+  /** Whether values of a type are equal if and only if their bytes are: texts in some collations are not. */
+  def isHashed(of: DataType): Boolean = UnsafeRowUtils.isBinaryStable(of)
 
   def frame(session: Session, plan: LogicalPlan): DataFrame = Dataset.ofRows(session, plan)
 }

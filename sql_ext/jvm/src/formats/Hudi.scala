@@ -7,6 +7,7 @@ import scala.util.Using
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.{JoinType, LeftOuter}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileIndex, HadoopFsRelation, PartitionDirectory}
 import org.apache.spark.sql.sieve.base.{Compat, Json, Policy}
@@ -152,6 +153,10 @@ object Hudi extends TableFormat {
 
   /** Hudi's own view of the table: its folder, properties and timeline. */
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
+
+  /** Indexes of Hudi's own find rows with a record key. Without one MERGE joins its source with the table. */
+  override def mergeJoin(relation: HadoopFsRelation, asked: JoinType): Option[JoinType] =
+    if (option(call(call(client(relation), "getTableConfig"), "getRecordKeyFields")).nonEmpty) None else Some(LeftOuter)
 
   private def activeTimeline(relation: HadoopFsRelation) = call(client(relation), "getActiveTimeline")
   private def instants(timeline: AnyRef): Seq[AnyRef] =

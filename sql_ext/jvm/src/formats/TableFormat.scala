@@ -5,6 +5,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.JoinType
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, PartitionDirectory}
 import org.apache.spark.sql.sieve.base.{Compat, Policy}
@@ -71,6 +72,9 @@ trait TableFormat {
 
   /** Whether a projection of a command numbers rows only to tell them apart. */
   def numbersRows(projection: Project): Boolean = false
+
+  /** The kind of join in which MERGE looks for rows of a table, if its clauses ask for a kind; None if it needs no join. */
+  def mergeJoin(relation: HadoopFsRelation, asked: JoinType): Option[JoinType] = Some(asked)
 
   // -- commands and the catalog -----------------------------------------------------------------
 

@@ -1,13 +1,14 @@
 package org.apache.spark.sql.sieve.observe
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, PlanAdaptiveDynamicPruningFilters, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.{InMemoryRelation, InMemoryTableScanExec}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitionDirectory}
 import org.apache.spark.sql.sieve.ask.{Filters, FirstRows, Pruned, Pruner, Resting}
@@ -17,15 +18,17 @@ import org.apache.spark.sql.sieve.plan.{AmongKeys, CountedScan, JoinRefusals, Lo
 
 /** Plans queries, runs nothing, and says as JSON what their scans read and why. */
 object Explain {
-  /** For each file scan of a query the files and bytes before and after pruning, and the reasons. */
+  /** For each file scan of a query, or of another statement, the files and bytes before and after pruning, and the reasons. */
   def query(session: Compat.Session, text: String): String = {
-    val (found, refusals) = JoinRefusals.during(
-      scans(session, plan(session, session.sessionState.sqlParser.parsePlan(text))))
+    val queries = StatementReads.of(session, text)
+    val (found, refusals) = JoinRefusals.during(queries.flatMap(query => scans(session, plan(session, query))))
     Json.write(found.map { scan =>
-      val (listed, own) = listing(session, scan)
-      val pruned = own.copy(reasons = own.reasons ++ refusals(scan).map(_ -> Pruned.files(own.kept)))
+      val awaited = RunTimeFilters.awaited(scan)
+      val (listed, own) = listing(session, scan, awaited)
+      val notFound = if (scan.dataFilters.exists(Filters.isUnused)) Some(Reason.JoinNotRepeatable) else None
+      val pruned = own.copy(reasons = own.reasons ++ (refusals(scan) ++ notFound).map(_ -> Pruned.files(own.kept)))
       val predicate = (Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter).map(unqualified(_).sql) ++
-        scan.dataFilters.flatMap(atRunTime(session, _))).mkString(" AND ")
+        awaited.map(atRunTime)).mkString(" AND ")
       val first = FirstRows.in(scan.dataFilters).map(unqualified(_).sql)
       sizes("total", listed) ++ sizes("read", pruned.kept) ++ outcome(pruned) ++
         Map("ranges_total" -> pruned.ranges.total, "ranges_read" -> pruned.ranges.read,
@@ -62,7 +65,7 @@ object Explain {
     val cached = execution.withCachedData.exists(_.isInstanceOf[InMemoryRelation])
     val found = if (cached) Map("unread" -> "cached") else own.fold[Map[String, Any]](
       Map("unread" -> "never-true")) { scan =>
-      val (listed, pruned) = listing(session, scan)
+      val (listed, pruned) = listing(session, scan, Nil)
       val ranges = for (directory <- listed; f <- directory.files)
         yield f.getPath.toString -> pruned.rangesOf(directory.values, f).getOrElse(1)
       val kept = for (directory <- pruned.kept; f <- directory.files; path = f.getPath.toString) yield {
@@ -100,9 +103,14 @@ object Explain {
   private def scans(session: Compat.Session, planned: QueryExecution): Seq[FileSourceScanExec] =
     scans(planned.executedPlan).distinct
 
-  /** What a scan lists, after Spark's own partition pruning, and what indexes leave of it. */
+  /**
+   * What a scan lists, after Spark's own partition pruning, and what indexes leave of it.
+   *
+   * @param awaited filters whose values are known only while the query runs: they name the indexes that it will ask
+   */
   private def listing(
-      session: Compat.Session, scan: FileSourceScanExec): (Seq[PartitionDirectory], Pruned) = {
+      session: Compat.Session, scan: FileSourceScanExec,
+      awaited: Seq[Expression]): (Seq[PartitionDirectory], Pruned) = {
     val (partition, data) = (Filters.evaluable(scan.partitionFilters), Filters.evaluable(scan.dataFilters))
     scan.relation.location match {
       case index: SieveFileIndex =>
@@ -112,9 +120,9 @@ object Explain {
           case _ => false
         }
         val bound = index.first(scan.dataFilters)
-        val pruned = Pruner.prune(index, listed, data, inRanges, bound)
+        val pruned = Pruner.prune(index, listed, data ++ awaited.flatMap(probe(_, scan, index)), inRanges, bound)
         // What is shown is what the index can do; a query run now would not ask it.
-        val idle = if (Resting.rests(index, data ++ bound)) Map(Reason.Idle -> Pruned.files(listed)) else Map.empty
+        val idle = if (Resting.rests(index, data ++ awaited.map(valued) ++ bound)) Map(Reason.Idle -> Pruned.files(listed)) else Map.empty
         (listed, pruned.copy(reasons = pruned.reasons ++ idle))
       case other =>
         val listed = other.listFiles(partition, data)
@@ -122,24 +130,37 @@ object Explain {
     }
   }
 
+  /** A filter that every row satisfies, asked as one whose values are awaited: of the same indexes, in the same form. */
+  private def probe(filter: Expression, scan: FileSourceScanExec, index: SieveFileIndex): Option[Expression] = {
+    val stored = TableFormat.of(index.relation).stored(index.relation)
+    filter.collect {
+      case column @ (_: AttributeReference | _: GetStructField)
+          if RunTimeFilters.column(column, scan.output).exists(path => index.entry.columns.contains(stored(path))) => column
+    }.headOption.map(column => Or(valued(filter), Or(IsNull(column), IsNotNull(column))))
+  }
+
+  /** A filter with a value of each kind that is awaited, whichever. */
+  private def valued(filter: Expression): Expression = filter match {
+    case DynamicPruningExpression(in: InSubqueryExec) => RunTimeFilters.oneOf(in.child, Array(some(in.child))).filter
+    case AmongKeys(key, _) => RunTimeFilters.oneOf(key, Array(some(key))).filter
+    case other => other.transform { case result: ExecSubqueryExpression => Literal.create(some(result), result.dataType) }
+  }
+
+  private def some(like: Expression): Any = Try(Literal.default(like.dataType).value).getOrElse(null)
+
   /** Without the table before each column: the row names it already. */
   private def unqualified(filter: Expression): Expression =
     filter.transform { case a: AttributeReference => a.withQualifier(Nil) }
 
   /** What a filter says that gets its values while the query runs; they are not applied here. */
-  private def atRunTime(session: Compat.Session, filter: Expression): Option[String] = filter match {
-    case _ if !Settings.joinPruning(session) || !RunTimeFilters.awaits(filter) => None
-    case keys: DynamicPruningSubquery => Some(among(keys.pruningKey, keys.buildQuery.collect {
-      case l: LogicalRelation => l.catalogTable.map(_.identifier)
-    }.flatten))
-    case DynamicPruningExpression(in: InSubqueryExec) =>
-      Some(among(in.child, scans(in.plan).flatMap(_.tableIdentifier)))
-    case AmongKeys(key, keys) => Some(among(key, keys.collect {
+  private def atRunTime(filter: Expression): String = filter match {
+    case DynamicPruningExpression(in: InSubqueryExec) => among(in.child, scans(in.plan).flatMap(_.tableIdentifier))
+    case AmongKeys(key, keys) => among(key, keys.collect {
       case subquery: ExecSubqueryExpression => scans(subquery.plan).flatMap(_.tableIdentifier)
-    }.flatten, ", read for them,"))
-    case _ => Some(unqualified(filter.transform {
+    }.flatten, ", read for them,")
+    case _ => unqualified(filter.transform {
       case subquery: PlanExpression[_] => AttributeReference("subquery at run time", subquery.dataType)()
-    }).sql.replace("`subquery at run time`", "(subquery at run time)"))
+    }).sql.replace("`subquery at run time`", "(subquery at run time)")
   }
 
   private def among(key: Expression, tables: Seq[TableIdentifier], how: String = ""): String = {
@@ -160,7 +181,8 @@ object Explain {
   private def scans(plan: SparkPlan): Seq[FileSourceScanExec] = {
     val own = plan match {
       case scan: FileSourceScanExec => Seq(scan)
-      case adaptive: AdaptiveSparkPlanExec => scans(adaptive.inputPlan)
+      // As Spark does later: keys are those of a broadcast of this very plan, or there are none.
+      case adaptive: AdaptiveSparkPlanExec => scans(PlanAdaptiveDynamicPruningFilters(adaptive)(adaptive.inputPlan))
       case stage: QueryStageExec => scans(stage.plan)
       case cached: InMemoryTableScanExec => scans(cached.relation.cachedPlan)
       case _ => Nil

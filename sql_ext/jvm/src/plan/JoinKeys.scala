@@ -59,7 +59,7 @@ final case class KeySource(
  *    subquery collects them (`FetchedKeys` says when);
  *  - between them stand projections, filters, joins that hand on the rows of this side, grouping by
  *    the key and unions, all deterministic; never a limit, a window or a sample. The one exception
- *    is the projection in which Delta's MERGE numbers rows (`Delta.isOfMerge`).
+ *    is the projection in which Delta's MERGE numbers rows (`TableFormat.numbersRows`).
  *
  * A broadcast side that has been given as keys is never changed afterwards, nor is one whose keys
  * prune partitions already, nor has one keys whose own partitions are picked by a join above: Spark would
@@ -178,8 +178,14 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       case _ => false
     }
 
+  /** Whether Spark can look up the keys of a join by their bytes: else it sorts both sides, whatever hints say. */
+  private def isHashed(join: Join): Boolean = join match {
+    case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => (left ++ right).forall(k => Compat.isHashed(k.dataType))
+    case _ => true
+  }
+
   /** The side that Spark will broadcast, by hints and by sizes as known before the query runs. */
-  private def broadcast(join: Join): Option[BuildSide] = {
+  private def broadcast(join: Join): Option[BuildSide] = if (!isHashed(join)) None else {
     val hints = Seq(join.hint.leftHint, join.hint.rightHint).map(_.flatMap(_.strategy))
     val can = Seq(
       join.joinType.isInstanceOf[InnerLike] || join.joinType == RightOuter,

@@ -6,9 +6,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.{ArrayData, TypeUtils}
-import org.apache.spark.sql.execution.{ExecSubqueryExpression, InSubqueryExec, ScalarSubquery => ScalarResult}
+import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, InSubqueryExec, ScalarSubquery => ScalarResult}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.sieve.ask.{Counters, FirstRows, MonotoneFunction, Ordinals}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, FirstRows, MonotoneFunction, Ordinals}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Policy, Reason, Settings}
 import org.apache.spark.sql.sieve.formats.TableFormat
@@ -25,19 +25,31 @@ object RunTimeFilters {
   private val mostRanges = Policy.limit("run_time_ranges").toInt
   private val mostSolved = Policy.limit("values_solved").toInt
 
-  /** The data filters of a scan, those with values of subqueries that have come to an end. */
-  def resolved(scan: CountedScan): Resolved = scan.relation.location match {
-    case index: SieveFileIndex
-        if scan.dataFilters.exists(awaits) && Settings.joinPruning(index.executing) =>
-      val (later, now) = scan.dataFilters.partition(awaits)
-      // Of other columns no index can say anything, and an audit would ask for fewer rows with them.
+  /**
+   * The filters of a scan with which its listing asks an index once their values have come: those of indexed columns.
+   * With others an audit would look for fewer rows.
+   */
+  def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
+    case index: SieveFileIndex if Settings.joinPruning(index.executing) =>
       val (indexed, stored) = (index.entry.columns.map(_.head), TableFormat.of(index.relation).stored(index.relation))
-      val found = later.filter(_.references.exists(a => indexed(stored(Seq(a.name)).head))).flatMap(valued)
-      if (found.nonEmpty) Counters.resolved(found.map(_.keys).sum)
-      Resolved(
-        now ++ found.map(f => DynamicPruningExpression(f.filter)) ++ withoutKeys(later), found.map(_.keys).sum,
-        if (scan.lacksKeys) Some(Reason.KeysFailed) else if (found.exists(_.isOfMany)) Some(Reason.KeysTooMany) else None)
-    case _ => Resolved(withoutKeys(scan.dataFilters), 0, None)
+      scan.dataFilters.filter(f => awaits(f) && f.references.exists(a => indexed(stored(Seq(a.name)).head)))
+    case _ => Nil
+  }
+
+  /** The data filters of a scan, those with values of subqueries that have come to an end. */
+  def resolved(scan: CountedScan): Resolved = {
+    if (scan.dataFilters.exists(Filters.isUnused)) Counters.refused(Reason.JoinNotRepeatable)
+    scan.relation.location match {
+      case index: SieveFileIndex
+          if scan.dataFilters.exists(awaits) && Settings.joinPruning(index.executing) =>
+        val (later, now) = scan.dataFilters.partition(awaits)
+        val found = awaited(scan).flatMap(valued)
+        if (found.nonEmpty) Counters.resolved(found.map(_.keys).sum)
+        Resolved(
+          now ++ found.map(f => DynamicPruningExpression(f.filter)) ++ withoutKeys(later), found.map(_.keys).sum,
+          if (scan.lacksKeys) Some(Reason.KeysFailed) else if (found.exists(_.isOfMany)) Some(Reason.KeysTooMany) else None)
+      case _ => Resolved(withoutKeys(scan.dataFilters), 0, None)
+    }
   }
 
   /** Readers are given the results of a scan's subqueries, and fail where one has none. */

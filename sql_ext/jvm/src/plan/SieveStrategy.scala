@@ -23,12 +23,21 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       TopRows.forget()
       bounded(plan)
     case _: GlobalLimit | _: Offset | _: Aggregate => bounded(plan)
-    case _ => RunTimeFilteredScan.takenOff(plan) match {
+    case ReadOnce(source) => Seq(planLater(source))
+    case _ => NumberedRows.filteredFirst(plan).filter(isOfIndexed).map(made => Seq(planLater(made))).getOrElse(scanned(plan))
+  }
+
+  private def scanned(plan: LogicalPlan): Seq[SparkPlan] =
+    RunTimeFilteredScan.takenOff(plan) match {
       // Without an index the scan is planned by others, and nothing waits for these filters.
       case Some((bare, filters)) =>
         indexed(bare).fold(Seq(planLater(bare)))(s => prefetched(s.map(CountedScan.withFilters(_, filters))))
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
     }
+
+  private def isOfIndexed(plan: LogicalPlan): Boolean = Settings.enabled(session) && plan.collectLeaves().exists {
+    case scan: LogicalRelation => entry(scan).nonEmpty
+    case _ => false
   }
 
   /** The plan of a query that wants the first rows of a scan alone; nothing for any other. */

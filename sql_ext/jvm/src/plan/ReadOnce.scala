@@ -1,0 +1,14 @@
+package org.apache.spark.sql.sieve.plan
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Statistics, UnaryNode}
+
+/**
+ * The source of a MERGE, as EXPLAIN SIEVE plans it. MERGE counts the rows of its source, so Spark pushes no filter into it,
+ * and no job reads it for keys.
+ */
+case class ReadOnce(child: LogicalPlan) extends UnaryNode {
+  override def output: Seq[Attribute] = child.output
+  override def stats: Statistics = child.stats
+  override protected def withNewChildInternal(newChild: LogicalPlan): ReadOnce = copy(child = newChild)
+}

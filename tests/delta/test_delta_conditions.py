@@ -1,0 +1,152 @@
+"""Conditions of MERGE, UPDATE and DELETE on the target alone skip files; EXPLAIN SIEVE agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from delta_tables import NO_STATISTICS, VECTORS, create
+from pyspark.errors import PySparkException
+from spark_session import INTERPRETED, Lab
+from test_delta_merge import assert_same_rows, merge
+
+pytestmark = pytest.mark.delta
+
+SHUFFLED = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
+COUNTERS = ("files_listed", "files_skipped", "scans_at_run_time")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A statement, and what becomes of the eight files of its target in the first scan of it.
+
+    Attributes:
+        text: the statement.
+        read: how many files it reads where the source's keys cannot be known.
+        keyed: how many it reads by the keys of a source that Spark broadcasts.
+    """
+
+    text: str
+    read: int
+    keyed: int
+
+
+ON = "MERGE INTO {t} t USING s ON t.k = s.k AND "
+CASES = {
+    "on": Case(ON + "t.k >= 70 WHEN MATCHED THEN UPDATE SET v = 'a'", 1, 1),
+    "on-both": Case(ON + "t.k >= 70 AND t.k < s.k + 5 WHEN MATCHED THEN UPDATE SET v = 'b'", 1, 1),
+    "on-in": Case(ON + "t.k IN (5, 73) WHEN MATCHED THEN DELETE", 2, 1),
+    "on-none": Case(ON + "t.k > 1000 WHEN MATCHED THEN DELETE", 0, 0),
+    "with-inserts": Case(
+        ON + "t.k >= 70 WHEN MATCHED THEN UPDATE SET v = 'c' "
+        "WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k + 1000, 'c')",
+        1,
+        1,
+    ),
+    "inserts": Case(
+        ON + "t.k >= 70 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k + 2000, 'd')", 1, 1
+    ),
+    # A row may match twice in any file, which MERGE refuses whether or not a clause takes the row.
+    "when": Case(
+        "MERGE INTO {t} t USING s ON t.k = s.k WHEN MATCHED AND t.k >= 70 THEN DELETE", 8, 2
+    ),
+    # All rows of the target are candidates.
+    "by-source": Case(
+        ON + "t.k >= 70 WHEN MATCHED THEN UPDATE SET v = 'e' "
+        "WHEN NOT MATCHED BY SOURCE AND t.k < 5 THEN UPDATE SET v = 'f'",
+        8,
+        8,
+    ),
+    "update": Case("UPDATE {t} SET v = 'g' WHERE k >= 70", 1, 1),
+    "delete": Case("DELETE FROM {t} WHERE k >= 75", 1, 1),
+}
+
+
+RUNS = [
+    *(("vectors", "shuffled", name) for name in CASES),
+    *(
+        ("vectors", "broadcast", name)
+        for name in ("on", "on-in", "on-none", "with-inserts", "when")
+    ),
+    *(("rewriting", "shuffled", name) for name in ("on", "with-inserts", "by-source")),
+]
+"""How rows are deleted, how Spark joins, and which case."""
+
+
+@pytest.fixture
+def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """The table `t` with an index, `twin` without, of eight files; a source with keys of two."""
+    kind = getattr(request, "param", "vectors")
+    own = VECTORS if kind == "vectors" else {"delta.enableDeletionVectors": "false"}
+    with lab.database("conditions"), lab.settings(INTERPRETED):
+        for table in ("t", "twin"):
+            create(lab, table, "k BIGINT, v STRING", stats=NO_STATISTICS, own=dict(own))
+            lab.sql(
+                f"INSERT INTO {table} SELECT /*+ REPARTITION_BY_RANGE(8, id) */ id, 'old' "
+                "FROM range(80)"
+            )
+        lab.sql(
+            "CREATE TABLE s USING parquet AS SELECT /*+ COALESCE(1) */ k "
+            "FROM VALUES (65L), (72L), (73L), (500L) AS s(k)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (k)")
+        yield lab
+
+
+def counted(lab: Lab) -> dict[str, int]:
+    """What scans have listed and skipped so far."""
+    rows = lab.sql("SELECT counter, value FROM sieve_status()")
+    return {name: int(value) for name, value in rows if name in COUNTERS}
+
+
+@pytest.mark.parametrize(("tables", "join", "name"), RUNS, indirect=["tables"])
+def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: str) -> None:
+    """As many as EXPLAIN SIEVE says, and rows and counts are those of a twin without an index."""
+    case, lab = CASES[name], tables
+    with lab.settings(SHUFFLED if join == "shuffled" else {}):
+        rows = lab.explain(case.text.replace("{t}", "t"))
+        (said,) = (row for row in rows if row["table"].endswith(".t"))
+        before = counted(lab)
+        assert merge(lab, case.text, "t") == merge(lab, case.text, "twin")
+        run = {counter: value - before[counter] for counter, value in counted(lab).items()}
+    assert_same_rows(lab, case.text)
+    assert (said["files_total"], said["files_read"]) == (8, case.read)
+    if not case.read:
+        # Spark reads nothing at all where it finds the source to have no such key either.
+        assert run["files_skipped"] == run["files_listed"]
+        return
+    keys = "at run time" in (said["predicate"] or "")
+    assert keys == (run["scans_at_run_time"] > 0)
+    read = case.keyed if keys else case.read
+    # The first scan lists all files, those that follow the files that it has found.
+    assert run["files_skipped"] >= 8 - read
+    if join == "shuffled" and name in ("on", "with-inserts", "when"):
+        assert "join-not-repeatable" in said["reasons"]
+
+
+@pytest.mark.parametrize("shuffled", [True, False], ids=["shuffled", "broadcast"])
+def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
+    tables: Lab, shuffled: bool
+) -> None:
+    """A condition of WHEN must not hide such a row, whose file it could skip."""
+    twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
+    on = "MERGE INTO {} t USING {} s ON t.k = s.k"
+    text = f"{on} WHEN MATCHED AND t.k > 70 THEN UPDATE SET v = 'x'"
+    with tables.settings(SHUFFLED if shuffled else {}):
+        for table in ("t", "twin"):
+            with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW_MATCHING"):
+                tables.sql(text.format(table, twice))
+    assert_same_rows(tables, text)
+
+
+def test_rows_that_match_twice_are_refused_below_a_condition(tables: Lab) -> None:
+    """Numbers that MERGE gives the rows of its target still tell them apart."""
+    twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
+    on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"
+    text = f"{on} WHEN MATCHED THEN UPDATE SET v = 'x'"
+    for settings in (SHUFFLED, {}):
+        with tables.settings(settings):
+            for table in ("t", "twin"):
+                with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW_MATCHING"):
+                    tables.sql(text.format(table, twice))

@@ -1,0 +1,102 @@
+"""What EXPLAIN SIEVE says of each query of the corpus is what a run of the query then does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpus import EVERY_MODE, Script, Statement, read_script
+from engines import SparkEngine, refusal
+from pyspark.errors import PySparkException
+from running import prepare
+from spark_session import INTERPRETED, RANGES, Lab
+
+OFTEN = {"dynamic", "joinkinds", "joins", "subqueries"}
+"""The files whose every query is compared: those of the ways to prune while a query runs."""
+
+AT_RUN_TIME = "at run time"
+OF_VALUES = {"keys-too-many", "keys-failed", "unbounded"}
+"""Reasons that depend on the values that come."""
+
+Counts = Mapping[tuple[str, str | None], int]
+
+
+def scripts() -> list[Path]:
+    """The files of the corpus whose sessions no other statements disturb."""
+    found = sorted(Path(__file__).parent.glob("*.sql"))
+    return [path for path in found if path.stem not in EVERY_MODE]
+
+
+@pytest.mark.parametrize("path", scripts(), ids=lambda path: path.stem)
+def test_explain_foretells_the_run(path: Path, lab: Lab, request: pytest.FixtureRequest) -> None:
+    """Files listed and skipped, scans with values that come while they run, and reasons."""
+    script = read_script(path)
+    every = 1 if script.name in OFTEN else max(12, request.config.getoption("every"))
+    with lab.database(f"foretold_{script.name}"):
+        session = Lab(lab.spark.newSession())
+        session.sql(f"USE foretold_{script.name}")
+        for key, value in (RANGES | INTERPRETED).items():
+            session.spark.conf.set(key, value)
+        prepare(SparkEngine(session.spark), script)
+        wrong = differences(session, script, every)
+    assert not wrong, "\n".join(wrong)
+
+
+def differences(lab: Lab, script: Script, every: int) -> list[str]:
+    """Where a query does something else than EXPLAIN SIEVE says."""
+    wrong = []
+    for number, statement in enumerate(script.queries):
+        if not statement.only_reads:
+            SparkEngine(lab.spark).run(statement.sql)
+        elif number % every == 0 and {"on", "strict"} & set(statement.modes):
+            wrong += [f"{statement.text}\n  {why}" for why in difference(lab, statement)]
+    return wrong
+
+
+def difference(lab: Lab, statement: Statement) -> list[str]:
+    """What a run does that EXPLAIN SIEVE has not said, and what it does not that EXPLAIN has."""
+    try:
+        rows = [row for row in lab.explain(statement.sql) if reasons(row) != {"no-index"}]
+    except PySparkException as error:
+        refused = SparkEngine(lab.spark).run(statement.sql).rows == (refusal(error),)
+        return [] if refused else [str(error)]
+    before = counts(lab)
+    SparkEngine(lab.spark).run(statement.sql)
+    after = counts(lab)
+    run = {key: after[key] - before[key] for key in after if after[key] > before[key]}
+    return list(compared(rows, run))
+
+
+def compared(rows: Sequence[Mapping[str, Any]], run: Counts) -> Iterator[str]:
+    """See `difference`. Fewer scans run where two share an exchange, or a join is empty already."""
+    later = [row for row in rows if AT_RUN_TIME in (row["predicate"] or "")]
+    said = {
+        "scans": len(rows),
+        "scans_at_run_time": len(later),
+        "files_listed": sum(row["files_total"] for row in rows),
+    }
+    did = {name: run.get((name, None), 0) for name in said}
+    all_ran = did["scans"] == said["scans"]
+    if did != said if all_ran else any(did[name] > said[name] for name in said):
+        yield f"says {said}, does {did}"
+    least = sum(row["files_total"] - row["files_read"] for row in rows)
+    skipped = run.get(("files_skipped", None), 0)
+    if all_ran and (skipped < least if later else skipped != least):
+        yield f"says that {least} files are skipped, and skips {skipped}"
+    foretold = {reason for row in rows for reason in reasons(row)} - OF_VALUES
+    why = {reason for _, reason in run if reason} - OF_VALUES
+    if why != foretold if all_ran else why - foretold:
+        yield f"says {sorted(foretold)}, and has the reasons {sorted(why)}"
+
+
+def reasons(row: Mapping[str, Any]) -> set[str]:
+    """The reasons of a row of EXPLAIN SIEVE."""
+    return {one.partition(":")[0] for one in (row["reasons"] or "").split(", ") if one}
+
+
+def counts(lab: Lab) -> Counts:
+    """The counters of scans so far."""
+    rows = lab.sql("SELECT counter, reason, value FROM sieve_status()")
+    return {(counter, reason): int(value) for counter, reason, value in rows}

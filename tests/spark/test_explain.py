@@ -1,0 +1,134 @@
+"""EXPLAIN SIEVE of subqueries, collated joins, and statements that are no queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import PySparkException
+from spark_session import Lab
+
+KEYS = "{} IN (keys of spark_catalog.explained.dim{} at run time)"
+
+
+@pytest.fixture(scope="module")
+def star(lab: Lab) -> Iterator[Lab]:
+    """A table of eight files with an index, and one row that picks one of them."""
+    with lab.database("explained"):
+        lab.sql(
+            "CREATE TABLE fact USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(8, id) */ id, "
+            "concat('key', id) AS k FROM range(80)"
+        )
+        lab.sql("CREATE TABLE dim USING parquet AS SELECT /*+ COALESCE(1) */ 42L AS n, 'x' AS c")
+        lab.sql("CREATE SIEVE INDEX ON fact (id)")
+        yield lab
+
+
+def at_run_time(lab: Lab) -> tuple[int, int]:
+    """Scans that got values while they ran, and files skipped, so far."""
+    rows = {name: value for name, _, value in lab.sql("SELECT * FROM sieve_status()")}
+    return int(rows["scans_at_run_time"]), int(rows["files_skipped"])
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize(
+    ("condition", "predicate"),
+    [
+        ("id IN (SELECT n FROM dim WHERE c = 'x')", KEYS.format("id", "")),
+        ("id = (SELECT max(n) FROM dim)", "(id = (subquery at run time))"),
+        ("id = 3 OR id = (SELECT max(n) FROM dim)", "(id = (subquery at run time))"),
+    ],
+)
+def test_values_of_subqueries_are_foretold(
+    star: Lab, condition: str, predicate: str, adaptive: str
+) -> None:
+    """The index that will be asked is named, and no reason says that none is."""
+    query = f"SELECT k FROM fact WHERE {condition}"
+    with star.setting("spark.sql.adaptive.enabled", adaptive):
+        fact = star.explain(query)[0]
+        scans, files = at_run_time(star)
+        star.check(query, at_most=3)
+        assert at_run_time(star)[0] == scans + 1
+        assert at_run_time(star)[1] >= files + 6
+    assert (fact["indexes"], fact["reasons"]) == ("id_sieve@1", None)
+    assert predicate in fact["predicate"]
+
+
+def test_values_of_other_columns_are_not_promised(star: Lab) -> None:
+    """No index knows the column, so nothing is skipped, and the reason says so."""
+    fact = star.explain("SELECT id FROM fact WHERE k = (SELECT max(c) FROM dim)")[0]
+    assert (fact["indexes"], fact["reasons"]) == (None, "no-predicate: 8")
+    assert "at run time" not in (fact["predicate"] or "")
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> None:
+    """Spark sorts such sides: only a job of their own can read the keys."""
+    if star.spark.version.startswith("3."):
+        pytest.skip("Spark 3.5 has no collations")
+    query = (
+        "SELECT f.id FROM fact f JOIN (SELECT n, concat('KEY', n) COLLATE UTF8_LCASE AS folded "
+        "FROM dim WHERE c = 'x') d ON f.k COLLATE UTF8_LCASE = d.folded AND f.id = d.n"
+    )
+    with star.setting("spark.sql.adaptive.enabled", adaptive):
+        fact = star.explain(query)[0]
+        assert fact["reasons"] == "join-too-costly: 8"
+        assert "at run time" not in fact["predicate"]
+        before = at_run_time(star)
+        assert star.check(query, exactly=9).rows.total() == 1
+        assert at_run_time(star) == before
+        with star.setting("spark.sieve.join.pruning", "always"):
+            fact = star.explain(query)[0]
+            assert KEYS.format("id", ", read for them,") in fact["predicate"]
+            assert fact["reasons"] is None
+            assert star.check(query, at_most=3).rows.total() == 1
+
+
+READS = {
+    "CREATE TABLE made USING parquet AS SELECT k FROM fact WHERE id < 3": 1,
+    "INSERT INTO dim SELECT id, k FROM fact WHERE id < 3": 1,
+    "WITH few AS (SELECT * FROM fact WHERE id < 3) INSERT INTO dim SELECT id, k FROM few": 1,
+    "INSERT OVERWRITE dim SELECT id, k FROM fact WHERE id < 3": 1,
+    "FROM fact INSERT INTO dim SELECT id, k WHERE id < 3 "
+    "INSERT INTO dim SELECT id, k WHERE id > 75": 2,
+}
+
+
+@pytest.mark.parametrize("statement", READS)
+def test_what_statements_with_a_query_read(star: Lab, statement: str) -> None:
+    """The scans of the query, of which nothing is run."""
+    rows = star.explain(statement)
+    assert [(row["indexes"], row["files_read"]) for row in rows] == [("id_sieve@1", 1)] * len(rows)
+    assert len(rows) == READS[statement]
+    assert star.sql("SELECT count(*) FROM dim") == [(1,)]
+    assert ("made",) not in {row[1:2] for row in star.sql("SHOW TABLES")}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "REFRESH SIEVE INDEX ON fact",
+        "DROP TABLE fact",
+        "SHOW TABLES",
+        "EXPLAIN SELECT * FROM fact",
+        "TRUNCATE TABLE fact",
+        "EXECUTE IMMEDIATE 'INSERT INTO dim SELECT id, k FROM fact'",
+        "BEGIN INSERT INTO dim SELECT id, k FROM fact; END",
+    ],
+)
+def test_a_statement_that_cannot_be_foretold_is_refused(star: Lab, statement: str) -> None:
+    """By name, and nothing of it is run."""
+    with pytest.raises(PySparkException, match=r"SIEVE_UNSUPPORTED_STATEMENT|PARSE_SYNTAX_ERROR"):
+        star.explain(statement)
+    assert star.sql("SELECT count(*) FROM dim") == [(1,)]
+    assert star.check("SELECT * FROM fact WHERE id = 7", exactly=1).rows.total() == 1
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM fact WHERE id = 3", "UPDATE fact SET k = 'x'"])
+def test_what_the_table_refuses_is_refused(star: Lab, statement: str) -> None:
+    """A Parquet table changes no rows: EXPLAIN SIEVE has the words of a run."""
+    with pytest.raises(PySparkException) as run:
+        star.sql(statement)
+    with pytest.raises(PySparkException) as explained:
+        star.explain(statement)
+    assert str(run.value).split("]")[0].lstrip("[") in str(explained.value)
