@@ -31,9 +31,9 @@ class Reason(StrEnum):
     """the query wants the [first rows](#first-rows) in an order, or a MIN or MAX, and the index
     cannot show that enough rows lie at that end. Do: nothing"""
     READER_CHANGED = "reader-changed"
-    """the session reads these files in another way than the build: another time zone, schema,
-    reader option or Spark version. Do: DESCRIBE EXTENDED names the difference; set it back, or
-    REFRESH in a session that has it"""
+    """the session reads the column in another way than the build: another type, default or Spark
+    version, or a setting, option or time zone for which the reader of such a column asks; in CSV
+    and JSON another schema, too. Do: SHOW names the difference and what to type"""
     INDEX_GONE = "index-gone"
     """the index's files do not exist. Do: DROP SIEVE INDEX, then CREATE"""
     INDEX_CORRUPT = "index-corrupt"
