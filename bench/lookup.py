@@ -199,7 +199,8 @@ def request_of(made: Made, predicate: dict[str, Any], room: int = ROOM) -> str:
         {
             "table": asdict(manifest.table),
             "registrations": {"sieve.index.id_sieve": json.dumps(registration)},
-            "fingerprints": [manifest.fingerprint],
+            "fingerprints": ["own"],
+            "parts": {"own": dict(manifest.fingerprint_parts)},
             "predicate": predicate,
             "settings": {
                 "spark.sieve.roots": f"file:{made.root}",

@@ -54,7 +54,7 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
             table={k: info[k] for k in ("catalog", "database", "table", "location")}
             | {"create_time_ms": info["create_time_ms"]},
             registrations=info["registrations"],
-            fingerprints=[PARTS],
+            fingerprints=["own"], parts={"own": PARTS},
             predicate=predicate,
             settings={},
         )

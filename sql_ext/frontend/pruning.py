@@ -5,7 +5,8 @@ integers, lowest byte first, both in zstd and base64. The driver sends the group
 integers in zlib and base64.
 
 A request has ``table`` (its identity), ``registrations`` (properties of the table),
-``fingerprints`` (under the settings of the relation's and of the executing session), ``settings``,
+``fingerprints`` (hashes, under the settings of the relation's and of the executing session),
+``parts`` (of these fingerprints, by hash, if the front end has asked for them), ``settings``,
 ``vain`` (how many scans in a row, alike in form, asked and skipped nothing) and ``predicate``. A
 query of an earlier instant has ``instant``, and ``in_part`` if Hudi lists partially visible slices.
 
@@ -15,6 +16,8 @@ Files to read in part are in ``parts``: ``files``, their number; ``rows``, three
 bytes of each range but the last one of a file; ``skip``, a bit for each range. For partially
 visible slices ``skip_in_part`` applies to all that was ever written to a slice, ``skip`` to its
 state then.
+
+An answer to a scan with an unknown hash has ``unknown`` alone; the driver then asks with ``parts``.
 
 A dictionary has ``files``, their number; ``rows``, four integers a file (length, time, number of
 cuts, bytes of its path); ``paths``, in UTF-8 with nothing between them.
@@ -32,6 +35,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sieve.arrays.dtypes import Counts, Flags
+from sieve.metadata.column_reader import Parts
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import parse_registration
 from sieve.metadata.timestamps import iso
@@ -43,6 +47,7 @@ from sieve.reader.request import PruneAnswer, PruneRequest
 from sieve.reader.top_rows import Order, Present
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import valid_settings
+from sql_ext.frontend.fingerprints import Fingerprints
 from sql_ext.frontend.link import Request
 
 
@@ -57,19 +62,24 @@ class PruneService:
     def __init__(self, roots: Roots, pruner: Pruner) -> None:
         self._roots = roots
         self._pruner = pruner
+        self._fingerprints = Fingerprints()
 
     def prune(self, request: Request) -> Mapping[str, Any]:
         """Answers a scan; docs/architecture.md has an example.
 
         The body has the table, registrations, fingerprints, predicate and settings.
         """
-        return to_wire(self._pruner.prune(self._from_wire(request)))
+        body = request.body
+        fingerprints = self._fingerprints.of(body["fingerprints"], body.get("parts", {}))
+        if fingerprints is None:
+            return {"unknown": True}
+        return to_wire(self._pruner.prune(self._from_wire(request, fingerprints)))
 
     def dictionary(self, request: Request) -> Mapping[str, Any]:
         """The file dictionary behind the bits of an answer, which the driver caches."""
         return dictionary_to_wire(self._pruner.numbering(request.body["dictionary"]).files)
 
-    def _from_wire(self, request: Request) -> PruneRequest:
+    def _from_wire(self, request: Request, fingerprints: tuple[Parts, ...]) -> PruneRequest:
         body = request.body
         settings = valid_settings(body["settings"])
         table = identity_from(body["table"])
@@ -77,7 +87,7 @@ class PruneService:
         return PruneRequest(
             table=table,
             registrations=tuple(map(parse_registration, body["registrations"].values())),
-            fingerprints=tuple(body["fingerprints"]),
+            fingerprints=fingerprints,
             predicate=parse(body["predicate"]),
             instant=None if instant is None else iso(instant),
             vain=body.get("vain", 0),

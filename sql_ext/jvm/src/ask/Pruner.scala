@@ -106,8 +106,15 @@ object Pruner extends OnceLogging {
         val vain = prefetched.fold(Resting.vain(index, filters ++ first))(_.vain)
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
-          val asked = question(index, filters, first, vain, fingerprints, asOf.getOrElse(Map.empty) ++ more)
-          val reply = FrontendClient.prune(index.executing, asked, ahead.map(_.question), identity[JsonNode])
+          def sent(more: Map[String, Any], ahead: Option[Prefetch]) = FrontendClient.prune(
+            index.executing, question(index, filters, first, vain, fingerprints, asOf.getOrElse(Map.empty) ++ more),
+            ahead.map(_.question), identity[JsonNode])
+          // A front end that has seen the parts of a fingerprint knows it by its hash.
+          val reply = sent(more, ahead) match {
+            case unknown if unknown.has("unknown") =>
+              sent(more + ("parts" -> fingerprints.map(one => one.hash -> one.parts).toMap), None)
+            case known => known
+          }
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         ask(Map.empty, prefetched) match {
@@ -163,7 +170,7 @@ object Pruner extends OnceLogging {
     val made = Filters.of(index.scan.output, index.relation)
     FrontendClient.body(index.executing, "prune", Map(
       "table" -> TableIdentity.of(index.table), "registrations" -> index.entry.registrations,
-      "fingerprints" -> fingerprints.map(_.parts), "vain" -> vain,
+      "fingerprints" -> fingerprints.map(_.hash), "vain" -> vain,
       "predicate" -> made.conjunction(filters.filterNot(TableFormat.addsFilter))) ++
       first.map("orders" -> made.orders(_, filters)) ++ more)
   }

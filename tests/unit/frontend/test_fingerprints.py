@@ -1,0 +1,29 @@
+"""Fingerprints are known by their hashes once their parts were sent."""
+
+from __future__ import annotations
+
+from sql_ext.frontend.fingerprints import _MAX_FINGERPRINTS, Fingerprints
+
+ONE, OTHER = {"format": "parquet"}, {"format": "orc"}
+
+
+def test_parts_are_sent_once() -> None:
+    """An unknown hash is answered by None; a known hash needs no parts."""
+    known = Fingerprints()
+    assert known.of(["a"], {}) is None
+    assert known.of(["a"], {"a": ONE}) == (ONE,)
+    assert known.of(["a"], {}) == (ONE,)
+    assert known.of(["a", "b"], {}) is None
+    assert known.of(["b", "a"], {"b": OTHER}) == (OTHER, ONE)
+
+
+def test_the_fingerprint_asked_longest_ago_is_forgotten() -> None:
+    """The number of fingerprints is bounded, and a forgotten one is unknown again."""
+    known = Fingerprints()
+    known.of(["first"], {"first": ONE})
+    for k in range(_MAX_FINGERPRINTS - 1):
+        known.of([str(k)], {str(k): OTHER})
+    assert known.of(["first"], {}) == (ONE,)
+    known.of(["last"], {"last": OTHER})
+    assert known.of(["0"], {}) is None
+    assert known.of(["first", "last"], {}) == (ONE, OTHER)
