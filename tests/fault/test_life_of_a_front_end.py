@@ -158,15 +158,21 @@ def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
             it.sql(reset)
             assert it.sql(POINT) == [[1]]
         assert it.sql("SET spark.sieve.registry.ttl")[0][1] == "often"
-        it.sql("SET spark.sieve.prun.timeout = 1s")
+        assert it.sql("SET spark.sieve.prun.timeout = 1s")[1:] == [
+            [
+                "warning",
+                (
+                    "there is no setting spark.sieve.prun.timeout; did you mean "
+                    "spark.sieve.prune.timeout?"
+                ),
+            ]
+        ]
         told = {
             "spark.sieve.enabled = 'maybe' is not valid; allowed: true or false; queries run with "
             "false": 1,
             "spark.sieve.registry.ttl = 'often' is not valid; allowed: a duration such as 30s or "
             "500ms; queries run with 30s": 1,
             "there is no setting spark.sieve.enable; did you mean spark.sieve.enabled?": 1,
-            "there is no setting spark.sieve.prun.timeout; did you mean spark.sieve.prune.timeout?":
-            1,
             "spark.sieve.single.writer = 'no' is not valid": 1,
         }  # fmt: skip
         assert {text: it.logged(f"sieve: {text}") for text in told} == told
