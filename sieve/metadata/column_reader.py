@@ -23,6 +23,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "orc": ("orc.", "hive.exec.orc.", "spark.sql.orc.", "spark.sql.legacy.orc."),
     "csv": ("spark.sql.csv.", "spark.sql.legacy.csv."),
     "json": ("spark.sql.json.", "spark.sql.legacy.json."),
+    "avro": ("spark.sql.avro.",),
 }
 """By the format of files: settings for which no reader of another format asks."""
 
@@ -56,10 +57,15 @@ _OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "spark.sql.parquet.binaryasstring": frozenset({"string", "binary"}),
     "spark.sql.legacy.parquet.nanosaslong": frozenset({"long", "instant"}),
     "spark.sql.legacy.charvarcharasstring": frozenset({"string"}),
-    "orc.proleptic.gregorian": _DAYS,
-    "orc.proleptic.gregorian.default": _DAYS,
 }
-"""Settings and options that decide the values of columns of some kinds alone."""
+"""Settings and options that decide the values of columns of some kinds alone.
+
+None is of ORC, whose reader converts the types of a file to those of the table: dates to texts, and
+instants to numbers.
+"""
+
+_KEYS: Final = ("hadoop.security.key.",)
+"""Settings and options that open encrypted columns, which have other values without their key."""
 
 _OF_DEFAULTS: Final = (
     *("spark.sql.legacy.", "spark.sql.defaultcolumn.", "spark.sql.variant."),
@@ -116,6 +122,9 @@ def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
         return _of_records(parts, format_name)
     if format_name not in _BASE or "schema" not in parts:
         return parts
+    if format_name == "hudi" and parts.get("hudi.hoodie.table.type") != "COPY_ON_WRITE":
+        # Which record of a key is shown depends on other columns.
+        return _of_records(parts, "parquet", "avro")
     orc = _BASE[format_name] == "orc"
     positions = orc and any("positional" in name for name in parts)
     place = _find(column, parts["schema"], orc=orc, positions=positions)
@@ -133,7 +142,11 @@ def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[
         elif scope in {"conf", "hadoop", "option"}:
             if _decides(key.lower(), format_name, place, is_option=scope == "option"):
                 yield name, value
-        elif (scope != "zone" or by_zone) and (name != "structs" or place.default):
+        elif scope == "zone":
+            # ORC's reader converts instants of a file to other types by the zone of the JVM.
+            if by_zone or (key == "jvm" and format_name == "orc"):
+                yield name, value
+        elif name != "structs" or place.default:
             yield name, value
 
 
@@ -153,16 +166,24 @@ def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> b
         decides = place.default
     elif key.startswith("spark.executor"):
         # Zones and locales of executors.
-        decides = place.kind == "instant" or place.default
+        decides = place.kind == "instant" or place.default or base == "orc"
     else:
         # Lakehouse formats have options of their own; a plain one's reader asks for these alone.
         decides = not is_option or format_name != base or key in _OPTIONS[base]
+        decides = decides or key.startswith(_KEYS)
     return decides
 
 
-def _of_records(parts: Parts, format_name: str) -> Parts:
-    """The same of a text format: whether a record can be parsed depends on every column."""
-    foreign = _foreign(format_name)
+def _of_records(parts: Parts, *own: str) -> Parts:
+    """The same where the rows of a file depend on every column.
+
+    Whether a record of a text format can be parsed does; and which record of a key Hudi shows.
+
+    Args:
+        parts: the parts of a fingerprint.
+        own: the formats of the files.
+    """
+    foreign = _foreign(*own)
 
     def decides(name: str) -> bool:
         scope, _, key = name.partition(".")
@@ -173,8 +194,9 @@ def _of_records(parts: Parts, format_name: str) -> Parts:
     return kept | {k: _without_remarks(kept[k]) for k in ("schema", "partitions") if k in kept}
 
 
-def _foreign(base: str) -> tuple[str, ...]:
-    return tuple(prefix for name, own in _OWN.items() if name != base for prefix in own)
+def _foreign(*own: str) -> tuple[str, ...]:
+    """Prefixes of settings for which only readers of other formats ask."""
+    return tuple(one for name, prefixes in _OWN.items() if name not in own for one in prefixes)
 
 
 @lru_cache(_MAX_SCHEMAS)

@@ -23,6 +23,8 @@ def struct(*fields: dict[str, Any]) -> dict[str, Any]:
 def parts(format_name: str, *columns: dict[str, Any], **more: str) -> dict[str, str]:
     """A fingerprint; names of parts have two underscores for dots."""
     own = {"format": f"{format_name} x", "schema": json.dumps(struct(*columns)), "spark": "4.1"}
+    if format_name == "hudi":
+        own["hudi.hoodie.table.type"] = "COPY_ON_WRITE"
     own |= {
         "partitions": json.dumps(struct(field("p", "integer", comment=more.pop("comment", ""))))
     }
@@ -75,6 +77,38 @@ def test_a_position_decides_in_orc() -> None:
     cut = [(field("s", struct(field("x", "long"))), A), (S, A)]
     for more, expected in (({}, ()), (by_place, ("schema",))):
         assert changed_parts(("a",), *(parts("orc", *of, **more) for of in cut)) == expected
+
+
+def test_orc_converts_the_types_of_a_file() -> None:
+    """A number may be an instant in the file: the JVM's zone decides, the session's does not."""
+    then = parts("orc", A, zone__jvm="UTC", zone__session="UTC")
+    assert changed_parts(("a",), then, then | {"zone.session": "Asia/Tokyo"}) == ()
+    for name in ("zone.jvm", "conf.spark.executor.extraJavaOptions"):
+        assert changed_parts(("a",), then, then | {name: "Asia/Tokyo"}) == (name,)
+    proleptic = "hadoop.orc.proleptic.gregorian"
+    assert changed_parts(("b",), parts("orc", B), parts("orc", B) | {proleptic: "true"})
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "orc"])
+def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
+    """ORC masks values without the key, which may be an option of the table."""
+    key = "hadoop.security.key.provider.path"
+    for scope in ("option", "hadoop", "conf.spark.hadoop"):
+        name = f"{scope}.{key}"
+        then = parts(format_name, A)
+        assert changed_parts(("a",), then, then | {name: "jceks://x"}) == (name,)
+
+
+def test_every_column_decides_where_hudi_merges() -> None:
+    """Which record of a key is shown depends on its other columns; not in a copy-on-write table."""
+    merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
+    avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"
+    then, now = parts("hudi", A, B) | merged, parts("hudi", A, field("b", "long")) | merged
+    assert changed_parts(("a",), then, now) == ("schema",)
+    assert changed_parts(("a",), then, then | {avro: "LEGACY"}) == (avro,)
+    copied = parts("hudi", A, B)
+    assert changed_parts(("a",), copied, parts("hudi", A, field("b", "long"))) == ()
+    assert changed_parts(("a",), parts("parquet", A), parts("parquet", A) | {avro: "LEGACY"}) == ()
 
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])

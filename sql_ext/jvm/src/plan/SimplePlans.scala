@@ -4,13 +4,13 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{Generate, Join, LogicalPlan}
 import org.apache.spark.sql.types.AtomicType
 
 /**
  * Plans that cost about what their bytes say: they compare, compute and count, and do nothing else with a row. A
  * regular expression, JSON, a higher-order function or a function of the user may take any time for a row, and
- * a join without equal keys gives any number of rows. What is not on the list is not simple.
+ * a join without equal keys, or EXPLODE, gives any number of rows. What is not on the list is not simple.
  */
 object SimplePlans {
   def isSimple(plan: LogicalPlan): Boolean =
@@ -18,6 +18,8 @@ object SimplePlans {
 
   private def isCrossed(node: LogicalPlan): Boolean = node match {
     case join: Join => ExtractEquiJoinKeys.unapply(join).isEmpty
+    // It makes any number of rows of one.
+    case _: Generate => true
     case _ => false
   }
 
@@ -29,7 +31,7 @@ object SimplePlans {
 
   private def isKnown(e: Expression): Boolean = e match {
     case _: Attribute | _: Literal | _: Alias | _: TaggingExpression | _: NormalizeNaNAndZero => true
-    case _: GetStructField | _: CreateNamedStruct | _: CreateArray | _: ExplodeBase | _: Inline => true
+    case _: GetStructField | _: CreateNamedStruct | _: CreateArray => true
     case _: BinaryComparison | _: And | _: Or | _: Not | _: In | _: InSet | _: StringPredicate => true
     case _: IsNull | _: IsNotNull | _: IsNaN | _: AtLeastNNonNulls | _: Coalesce | _: ConditionalExpression => true
     case _: BinaryArithmetic | _: UnaryMinus | _: Abs | _: CheckOverflow | _: MakeDecimal | _: UnscaledValue => true
