@@ -33,7 +33,8 @@ class Reason(StrEnum):
     READER_CHANGED = "reader-changed"
     """the session reads the column in another way than the build: another type, default or Spark
     version, or a setting, option or time zone for which the reader of such a column asks; in CSV
-    and JSON, and where Hudi merges, another schema, too. Do: SHOW names the difference and what to type"""
+    and JSON, and where Hudi merges, another schema, too. Do: SHOW names the difference and what to
+    type"""
     INDEX_GONE = "index-gone"
     """the index's files do not exist. Do: DROP SIEVE INDEX, then CREATE"""
     INDEX_CORRUPT = "index-corrupt"

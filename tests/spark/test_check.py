@@ -152,7 +152,7 @@ def test_what_is_read_anyway_is_not_checked(lab: Lab) -> None:
         first, *others = lab.sql("CHECK SIEVE INDEX ON t")
         assert first == ("id_sieve", None, "ok", "files: 3 ok, 2 stale, 1 gone")
         assert others == [row for row in rows if row[2] != "ok"]
-        with lab.setting("spark.sql.parquet.binaryAsString", "true"):
+        with lab.setting("spark.sql.parquet.enableVectorizedReader", "false"):
             assert check(lab, "id_sieve ON t") == {("id_sieve", "stale"): 5}
 
 

@@ -135,7 +135,6 @@ def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str)
             "sieve_explain('SELECT r FROM t WHERE k = 25')",
             "EXPLAIN SIEVE SELECT r FROM t WHERE k = 25",
         ),
-        ("sieve_explain('DROP TABLE t')", "EXPLAIN SIEVE DROP TABLE t"),
         (
             "sieve_explain('CREATE TABLE u USING orc AS TABLE t')",
             "EXPLAIN SIEVE CREATE TABLE u USING orc AS TABLE t",
@@ -154,6 +153,15 @@ def test_a_function_tells_what_the_statement_tells(
     assert _jobs(lab) == before
     assert lab.check(f"SELECT * FROM {table} WHERE k = 25", exactly=1).rows
     assert not lab.spark.catalog.tableExists("u")
+
+
+@pytest.mark.usefixtures("table")
+def test_a_statement_without_scans_is_refused_alike(lab: Lab) -> None:
+    """Function and statement refuse to explain a statement that reads no table."""
+    for text in ("EXPLAIN SIEVE DROP TABLE t", "SELECT * FROM sieve_explain('DROP TABLE t')"):
+        with pytest.raises(Exception, match="SIEVE_UNSUPPORTED_STATEMENT"):
+            lab.sql(text)
+    assert lab.spark.catalog.tableExists("t")
 
 
 @pytest.mark.usefixtures("table")
