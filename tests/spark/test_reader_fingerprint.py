@@ -62,10 +62,12 @@ _ORC = [
     ("orc.force.positional.evolution", "true"),
     ("orc.schema.evolution.case.sensitive", "false"),
     ("orc.skip.corrupt.data", "true"),
+    # ORC's reader converts the types of a file, days to texts among them.
+    ("orc.proleptic.gregorian", "true"),
     # This is ORC's alternative name of the key above.
     ("hive.exec.orc.skip.corrupt.data", "true"),
 ]
-_ORC_INSTANTS = [_ZONE, ("orc.proleptic.gregorian", "true")]
+_ORC_INSTANTS = [_ZONE]
 _TEXT = [
     *_ALL,
     _ZONE,
