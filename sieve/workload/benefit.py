@@ -1,8 +1,7 @@
 """Benefit: the one judgement of whether an index on a column can help.
 
 CREATE, REFRESH, DESCRIBE and ESTIMATE judge by what a build or a sample has measured, ADVISE and
-the page in Spark's web UI by a test of a sample, and ``sieve advise`` by the number of files of
-each scan.
+the page in Spark's web UI by a test of a sample. ``sieve advise`` reads no data and does not judge.
 """
 
 from __future__ import annotations
