@@ -1,15 +1,10 @@
 """Plans segments from intervals at one cost per byte: chooses gaps, precision and shape.
 
-The cost per byte ("price") is what a byte must save, in files read by an expected query. A file
-counts by its weight, so savings are proportional to bytes. One price for all choices (a gap, a bit
-of precision, a shape) makes the choices independent. All choices together are optimal for the bytes
-that they need.
+The price of a byte is what it must save, in files read by an expected query. Files count by weight.
+One price makes the choices of gaps, bits and shapes independent, and all of them together optimal.
+`curve` and `trial` estimate bytes at many prices from samples; `emit` writes segments at one price.
 
-A `Plan` is made once for a stretch of the domain. `curve` and `trial` estimate the bytes at many
-prices from samples, and `emit` writes the segments at one price.
-
-Source: Lagrange multipliers as in rate-distortion coding; Shoham and Gersho, "Efficient Bit
-Allocation for an Arbitrary Set of Quantizers".
+Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
 """
 
 from __future__ import annotations

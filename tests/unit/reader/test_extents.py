@@ -120,8 +120,8 @@ FLAGS = ("", "b", "f", "bf")
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
     """The codes of a location's rows, each as far on in an order as its entries allow, sorted.
 
-    Of a wide cell with a key the row lies at its end; what no cell has for certain, at the very
-    last code. Codes of a falling order are negated, as those of extents.
+    A wide cell with a key has its row at the cell's end. A row that no cell has for certain lies
+    at the very last code. A falling order negates codes, as extents do.
     """
     rows = []
     for low, first_by, last_from, high, _, known in entries:

@@ -65,7 +65,7 @@ object Delta extends TableFormat with OnceLogging {
   /**
    * The plan with a filter of the rows that deletion vectors hide, above scans of tables that have such
    * rows; None if the filter cannot be made. Delta adds the filter when it plans a scan, which it
-   * recognises by its own listing. Whoever wraps the listing must call this method before, or queries
+   * recognises by its own listing. A rule that wraps the listing must call this method before, or queries
    * show deleted rows.
    */
   override def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] =
