@@ -132,11 +132,13 @@ HARMLESS = [
     ("parquet_t", "spark.sql.parquet.enableVectorizedReader", "true"),
     ("parquet_t", "spark.sql.files.maxPartitionBytes", "1000"),
     ("parquet_t", "spark.sql.files.ignoreCorruptFiles", "true"),
+    ("parquet_t", "spark.sql.files.ignoreInvalidPartitionPaths", "true"),
     ("parquet_t", "spark.sql.legacy.allowHashOnMapType", "true"),
     ("parquet_t", "io.file.buffer.size", "8192"),
     ("orc_t", "spark.sql.orc.filterPushdown", "false"),
     ("orc_t", "spark.sql.legacy.allowHashOnMapType", "true"),
     ("csv_t", "spark.sql.csv.filterPushdown.enabled", "false"),
+    ("csv_t", "spark.sql.legacy.hive.thriftServer.useZeroBasedColumnOrdinalPosition", "true"),
     ("json_t", "spark.sql.json.filterPushdown.enabled", "false"),
 ]
 
