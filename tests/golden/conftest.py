@@ -37,3 +37,17 @@ def _await(port: int, seconds: float = 60) -> None:
         except OSError:
             assert time.monotonic() < deadline, f"nobody listens on {port}"
             time.sleep(0.1)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Runs all tests of a file of the corpus one after another: its tables are made once."""
+
+    def script(item: pytest.Item) -> str:
+        callspec = getattr(item, "callspec", None)
+        ours = callspec is not None and item.path.parent == Path(__file__).parent
+        return str(callspec.params.get("script", "")) if ours else ""
+
+    places = [k for k, item in enumerate(items) if script(item)]
+    for k, item in zip(places, sorted((items[k] for k in places), key=script), strict=True):
+        items[k] = item

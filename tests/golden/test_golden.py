@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 from corpus import EVERY_MODE, MODES, OVER_THRIFT, Script, read_script, render
 from engines import Engine, Result, SparkEngine, ThriftEngine
+from foretold import differences as unforetold
 from proven import is_proven, record
 from running import answers, differences, prepare
-from spark_session import RANGES, Lab
+from spark_session import INTERPRETED, RANGES, Lab
 from thrift_session import thrift_session
+
+OFTEN = {"dynamic", "joinkinds", "joins", "subqueries"}
+"""The files of the ways to prune while a query runs: EXPLAIN is compared for one query in four.
+
+For the other files it is compared for one query in 24.
+"""
 
 Connect = Callable[[], Engine]
 
@@ -30,6 +37,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             if anew or mode != "off" or not is_proven(read_script(path))
         ]
         metafunc.parametrize(("script", "mode"), runs, indirect=["script"])
+    elif "script" in metafunc.fixturenames:
+        # Statements of the files of `EVERY_MODE` report on the scans of the whole session.
+        paths = sorted(Path(__file__).parent.glob("*.sql"))
+        undisturbed = [path for path in paths if path.stem not in EVERY_MODE]
+        metafunc.parametrize("script", undisturbed, indirect=True, ids=lambda path: path.stem)
 
 
 @pytest.fixture(scope="module")
@@ -74,19 +86,38 @@ def in_ranges(engine: Engine, script: Script) -> Engine:
     return engine
 
 
-def test_same_rows_in_every_mode(script: Script, mode: str, request: pytest.FixtureRequest) -> None:
+@pytest.fixture
+def every(request: pytest.FixtureRequest) -> int:
+    """The option `--every`: each n-th query runs."""
+    return int(request.config.getoption("every"))
+
+
+def test_same_rows_in_every_mode(
+    script: Script, mode: str, every: int, request: pytest.FixtureRequest
+) -> None:
     """A statement gives the rows of its ``.out`` file, and reads at most the allowed files."""
     regenerate = mode == "off" and request.config.getoption("regenerate")
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
     # Statements of the files of `EVERY_MODE` report on all scans before, so all statements must
     # run.
-    every = 1 if script.name in EVERY_MODE else request.config.getoption("every")
-    results = answers(connect(), mode, script, every)
+    results = answers(connect(), mode, script, 1 if script.name in EVERY_MODE else every)
     if regenerate:
         script.expected.write_text(regenerated(results, script, connect), encoding="utf-8")
     assert not (wrong := differences(script, mode, results)), "\n".join(wrong)
     if regenerate:
         record(script)
+
+
+def test_explain_foretells_the_run(script: Script, lab: Lab, spark: Connect, every: int) -> None:
+    """Files listed and skipped, scans with values that come while they run, and reasons."""
+    assert spark
+    session = Lab(lab.spark.newSession())
+    session.sql(f"USE golden_{script.name}")
+    for key, value in (RANGES | INTERPRETED).items():
+        session.spark.conf.set(key, value)
+    often = 4 if script.name in OFTEN else 24
+    wrong = unforetold(session, script, max(often, every))
+    assert not wrong, "\n".join(wrong)
 
 
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:

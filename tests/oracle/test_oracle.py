@@ -13,7 +13,7 @@ from oracle import Tally, compare, draw_query
 from pyspark.errors import PySparkException
 from spark_session import INTERPRETED, Lab
 
-PAIRS, PAIRS_PER_TABLE = 400, 60
+PAIRS, PAIRS_PER_TABLE = 200, 40
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {
     # Each scan has one task, whatever it reads, in the order of the files' lengths.

@@ -130,9 +130,9 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
 
 
 def test_random_top_rows_are_those_of_a_full_sort(lab: Lab) -> None:
-    """A hundred queries have ties, NULLs and changing files; many read fewer files."""
-    assert _check(lab, 0, 50) >= 10
-    assert _check(lab, 1, 50) >= 10
+    """Fifty queries have ties, NULLs and changing files; many read fewer files."""
+    assert _check(lab, 0, 30) >= 6
+    assert _check(lab, 1, 20) >= 4
 
 
 @pytest.mark.soak

@@ -1,47 +1,20 @@
-"""What EXPLAIN SIEVE says of each query of the corpus is what a run of the query then does."""
+"""Compares what EXPLAIN SIEVE says of the corpus's queries with what a run of each then does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import pytest
-from corpus import EVERY_MODE, Script, Statement, read_script
+from corpus import Script, Statement
 from engines import SparkEngine, refusal
 from pyspark.errors import PySparkException
-from running import prepare
-from spark_session import INTERPRETED, RANGES, Lab
-
-OFTEN = {"dynamic", "joinkinds", "joins", "subqueries"}
-"""The files whose every query is compared: those of the ways to prune while a query runs."""
+from spark_session import Lab
 
 AT_RUN_TIME = "at run time"
 OF_VALUES = {"keys-too-many", "keys-failed", "unbounded"}
 """Reasons that depend on the values that come."""
 
 Counts = Mapping[tuple[str, str | None], int]
-
-
-def scripts() -> list[Path]:
-    """The files of the corpus whose sessions no other statements disturb."""
-    found = sorted(Path(__file__).parent.glob("*.sql"))
-    return [path for path in found if path.stem not in EVERY_MODE]
-
-
-@pytest.mark.parametrize("path", scripts(), ids=lambda path: path.stem)
-def test_explain_foretells_the_run(path: Path, lab: Lab, request: pytest.FixtureRequest) -> None:
-    """Files listed and skipped, scans with values that come while they run, and reasons."""
-    script = read_script(path)
-    every = 1 if script.name in OFTEN else max(12, request.config.getoption("every"))
-    with lab.database(f"foretold_{script.name}"):
-        session = Lab(lab.spark.newSession())
-        session.sql(f"USE foretold_{script.name}")
-        for key, value in (RANGES | INTERPRETED).items():
-            session.spark.conf.set(key, value)
-        prepare(SparkEngine(session.spark), script)
-        wrong = differences(session, script, every)
-    assert not wrong, "\n".join(wrong)
 
 
 def differences(lab: Lab, script: Script, every: int) -> list[str]:
