@@ -184,8 +184,8 @@ def map_left_out(manifest: Manifest) -> Limit | None:
     if mapped or reads["present"] <= NEAR * least.get(VALUE, least["present"]):
         return None
     keys = sum(run.keys for run in manifest.runs)
-    size = estimate_bytes(keys, stats.locations_total, 0)
-    return map_limit(size, keys, stats.rows, stats.locations_total)
+    size = estimate_bytes(keys, stats.ranges_total, 0)
+    return map_limit(size, keys, stats.rows, stats.ranges_total)
 
 
 def more_may_pay(

@@ -124,21 +124,15 @@ def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
     """Bytes read by kind of query, in locations of mean size.
 
     Args:
-        expected: the expected reads; without bytes in them, all locations have equal weight.
+        expected: the expected reads.
         location_bytes: mean bytes of a location.
     """
-    return {
-        kind.kind: kind.files if kind.bytes is None else kind.bytes / location_bytes
-        for kind in expected
-    }
+    return {kind.kind: kind.bytes / location_bytes for kind in expected}
 
 
 def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
     """Bytes of the locations that hold a match, by kind of query, in locations of mean size."""
-    return {
-        kind.kind: kind.exact if kind.exact_bytes is None else kind.exact_bytes / location_bytes
-        for kind in expected
-    }
+    return {kind.kind: kind.exact_bytes / location_bytes for kind in expected}
 
 
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:

@@ -108,6 +108,8 @@ def vacuumed(store: Store, index_dir: str) -> int:
 def _change(before: Manifest | None, now: Manifest) -> str:
     if before is None:
         return "created"
+    if now.is_outdated:
+        return "earlier format"
     if before.state != now.state:
         return {"ready": "enabled", "disabled": "disabled", "dropped": "dropped"}[now.state]
     if before.table != now.table:

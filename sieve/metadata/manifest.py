@@ -1,8 +1,8 @@
 """Manifest: a version of an index as one immutable record, and its JSON file.
 
 The file is one line of ASCII JSON. Its last member is ``"checksum"``: the SHA-256, in hex, of the
-same text without that member. Every later format keeps this frame, so that a reader can distinguish
-a damaged file from a file of a newer format.
+same text without that member. Every format has this frame, so that a reader can distinguish a
+damaged file from a file of another format.
 """
 
 from __future__ import annotations
@@ -35,11 +35,8 @@ from sieve.metadata.records import (
     TableIdentity,
     VersionId,
 )
-from sieve.metadata.text_formats import is_outdated
 
-FORMAT = 3
-RANGES_SINCE = 3
-"""The first format whose locations may be ranges of files, and whose expected reads have bytes."""
+FORMAT = 4
 MANIFEST_LIMIT = 32 << 20
 """Maximum length of a manifest in bytes; longer ones are refused unread."""
 
@@ -72,6 +69,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
 _ROOT = re.compile(r"[a-z][a-z0-9+.-]*:/[^\0]*")
 _FORMAT_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,99}")
+_NO_STATS = BuildStats(0, 0, 0, 0, 0.0, (), 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +88,8 @@ class Manifest(Contents):
         comment: the user's comment on the index.
         next_options: options of the next refresh, or None if they do not change.
         created_by: the software that wrote this version.
+        is_outdated: whether the file has an older format. Its runs, locations and statistics are
+            then left out, and the next REFRESH builds the index again.
     """
 
     index: IndexUuid
@@ -103,11 +103,7 @@ class Manifest(Contents):
     comment: str | None
     next_options: IndexOptions | None
     created_by: CreatedBy
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether an earlier release made this version, and its contents prove too little."""
-        return is_outdated(self.format_name, self.fingerprint_parts)
+    is_outdated: bool = False
 
     def changed_parts(self, parts: Mapping[str, str]) -> tuple[str, ...]:
         """What a reader does otherwise with the column than this version's build did.
@@ -166,13 +162,15 @@ def parse_manifest(data: bytes) -> Manifest:
     if found > FORMAT:
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW",
-            f"manifest has format {found}, this release reads up to {FORMAT}; upgrade Sieve or "
-            "drop the index and create it again",
+            f"manifest has format {found}, this release has {FORMAT}; upgrade Sieve or drop the "
+            "index and create it again",
         )
     version = fields.integer("version", low=1)
     parent = fields.optional("parent", lambda: fields.text("parent", pattern=HEX_ID))
     if (parent is None) != (version == 1):
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", "manifest: parent does not fit the version")
+    outdated = found < FORMAT
+    options = _options(fields.record("options"), outdated)
     manifest = Manifest(
         index=IndexUuid(fields.text("index", pattern=UUID)),
         version=version,
@@ -185,22 +183,26 @@ def parse_manifest(data: bytes) -> Manifest:
         column=fields.texts("column", low=1, high=100),
         type=fields.text("type", low=1),
         comment=fields.optional("comment", lambda: fields.text("comment", high=LONG_TEXT)),
-        options=_options(fields.record("options"), found),
+        options=options,
         next_options=fields.optional(
-            "next_options", lambda: _options(fields.record("next_options"), found)
-        ),
+            "next_options", lambda: _options(fields.record("next_options"), outdated)
+        )
+        # Pending options make the next REFRESH read the whole table.
+        or (options if outdated else None),
         format_name=fields.text("format_name", pattern=_FORMAT_NAME),
         null_proof=fields.boolean("null_proof"),
         fingerprint=fields.text("fingerprint", pattern=_SHA256),
         fingerprint_parts=fields.text_map("fingerprint_parts", MAX_FINGERPRINT_PARTS, LONG_TEXT),
-        runs=tuple(_run(run) for run in fields.records("runs", MAX_RUNS)),
-        locations=_locations(fields.record("locations"), found),
+        runs=() if outdated else tuple(_run(run) for run in fields.records("runs", MAX_RUNS)),
+        locations=LocationsRef((), 0) if outdated else _locations(fields.record("locations")),
         roots=fields.texts("roots", high=MAX_ROOTS, pattern=_ROOT),
-        stats=_stats(fields.record("stats"), found),
+        stats=_NO_STATS if outdated else _stats(fields.record("stats")),
         commit=_commit(fields.record("commit")) if "commit" in fields.names() else None,
         created_by=_created_by(fields.record("created_by")),
+        is_outdated=outdated,
     )
-    fields.done()
+    if not outdated:
+        fields.done()
     return manifest
 
 
@@ -255,7 +257,7 @@ def _table(fields: Fields) -> TableIdentity:
     return table
 
 
-def _options(fields: Fields, found: int) -> IndexOptions:
+def _options(fields: Fields, outdated: bool) -> IndexOptions:
     raw = {
         "shape": fields.text("shape"),
         "budget": fields.text("budget"),
@@ -263,13 +265,14 @@ def _options(fields: Fields, found: int) -> IndexOptions:
     }
     if "payback" in fields.names():
         raw["payback"] = str(fields.integer("payback"))
-    if "refresh" in fields.names():
-        raw["refresh"] = fields.text("refresh")
-    if found >= RANGES_SINCE:
-        raw["granularity"] = fields.text("granularity")
+    for name in ("refresh", "granularity"):
+        if name in fields.names():
+            raw[name] = fields.text(name)
     try:
         return stored_options(dict.fromkeys(fields.names(), "") | raw)
     except InvalidInputError as error:
+        if outdated:
+            return IndexOptions()
         # The file is intact, so a release with more options wrote the file.
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW", f"manifest: {error.message}; upgrade Sieve"
@@ -307,55 +310,48 @@ def _run_file(fields: Fields) -> RunFileRef:
     return file
 
 
-def _locations(fields: Fields, found: int) -> LocationsRef:
+def _locations(fields: Fields) -> LocationsRef:
     count = fields.integer("count", high=MAX_LOCATIONS)
-    if found == 1:
-        # In format 1, the list was one file with one row per location.
-        parts = [_part(fields.record("file"), count)]
-    else:
-        parts = [_part(part) for part in fields.records("parts", MAX_PARTS)]
+    parts = tuple(_part(part) for part in fields.records("parts", MAX_PARTS))
     fields.done()
-    return LocationsRef(tuple(parts), count)
+    return LocationsRef(parts, count)
 
 
-def _part(fields: Fields, rows: int | None = None) -> PartRef:
+def _part(fields: Fields) -> PartRef:
     part = PartRef(
         name=fields.text("name", pattern=LOCATIONS_FILE),
         length=fields.integer("length"),
         sha256=fields.text("sha256", pattern=_SHA256),
-        rows=fields.integer("rows", high=MAX_LOCATIONS) if rows is None else rows,
+        rows=fields.integer("rows", high=MAX_LOCATIONS),
     )
     fields.done()
     return part
 
 
-def _stats(fields: Fields, found: int) -> BuildStats:
+def _stats(fields: Fields) -> BuildStats:
     stats = BuildStats(
         rows=fields.integer("rows"),
         nulls=fields.integer("nulls"),
         nans=fields.integer("nans"),
         column_bytes=fields.integer("column_bytes"),
         seconds=fields.real("seconds"),
-        expected=tuple(_expected(kind, found) for kind in fields.records("expected", MAX_KINDS)),
+        expected=tuple(_expected(kind) for kind in fields.records("expected", MAX_KINDS)),
         files_total=fields.integer("files_total"),
-        ranges_total=fields.integer("ranges_total") if found >= RANGES_SINCE else 0,
-        bytes_total=fields.integer("bytes_total") if found >= RANGES_SINCE else 0,
+        ranges_total=fields.integer("ranges_total"),
+        bytes_total=fields.integer("bytes_total"),
     )
     fields.done()
     return stats
 
 
-def _expected(fields: Fields, found: int) -> Expected:
-    def measured(name: str) -> float | None:
-        return None if found < RANGES_SINCE else fields.optional(name, lambda: fields.real(name))
-
+def _expected(fields: Fields) -> Expected:
     expected = Expected(
         kind=fields.text("kind", low=1, high=100),
         files=fields.real("files"),
         exact=fields.real("exact"),
         minmax=fields.real("minmax"),
-        bytes=measured("bytes"),
-        exact_bytes=measured("exact_bytes"),
+        bytes=fields.real("bytes"),
+        exact_bytes=fields.real("exact_bytes"),
     )
     fields.done()
     return expected

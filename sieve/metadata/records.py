@@ -158,8 +158,7 @@ class Expected:
         files: with the index.
         exact: locations with a matching row, the lower bound for any index.
         minmax: with min/max statistics of each location.
-        bytes: of the locations that are read with the index; None in a measurement by an earlier
-            format.
+        bytes: of the locations that are read with the index.
         exact_bytes: of the locations with a matching row, likewise.
     """
 
@@ -167,8 +166,8 @@ class Expected:
     files: float
     exact: float
     minmax: float
-    bytes: float | None = None
-    exact_bytes: float | None = None
+    bytes: float
+    exact_bytes: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +183,8 @@ class BuildStats:
         expected: expected reads by kind of query, measured when the whole table was last read;
             empty if there is no key.
         files_total: number of files at that measurement.
-        ranges_total: number of locations at that measurement: files, and ranges of large files; 0
-            in a version of an earlier format, whose locations are whole files.
-        bytes_total: bytes of these locations at that measurement; 0 in a version of an earlier
-            format.
+        ranges_total: number of locations at that measurement: files, and ranges of large files.
+        bytes_total: bytes of these locations at that measurement.
     """
 
     rows: int
@@ -199,11 +196,6 @@ class BuildStats:
     files_total: int
     ranges_total: int
     bytes_total: int
-
-    @property
-    def locations_total(self) -> int:
-        """The number to which `expected` refers: of ranges if files are cut, otherwise of files."""
-        return max(self.files_total, self.ranges_total)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""Text formats: the rows of a corrupt record depend on the columns that a query reads.
-
-A version proves something about text files only if its build read whole records (decision 13).
-"""
+"""Text formats: tables whose rows depend on splits, or on the columns that a query reads."""
 
 from __future__ import annotations
 
@@ -14,22 +11,6 @@ TEXT_FORMATS: Final = ("csv", "json")
 
 _ASCII = ("utf-8", "ascii", "iso8859-1", "cp1252")
 """Encodings whose line feed is one byte that stands for nothing else."""
-
-
-def is_outdated(format_name: str, parts: Mapping[str, str]) -> bool:
-    """Whether an earlier release made a version that proves too little.
-
-    Builds of such releases read only one column of a text format's records. A corrupt record then
-    gave other rows than it gives to a query of more columns. Those releases did not refuse JSON
-    with a VOID column. Some later releases did not refuse text whose rows depend on splits.
-
-    Args:
-        format_name: the table's format in the version.
-        parts: the parts of the version's fingerprint.
-    """
-    return format_name in TEXT_FORMATS and (
-        parts.get("records") != "whole" or has_void(parts) or lines_vary(parts)
-    )
 
 
 def has_void(parts: Mapping[str, str]) -> bool:

@@ -81,7 +81,14 @@ def next_version(base: Manifest, change: Change, version_id: VersionId, by: Crea
     changed = _changed(base, change)
     if changed == base:
         return base
-    return replace(changed, version=base.version + 1, id=version_id, parent=base.id, created_by=by)
+    return replace(
+        changed,
+        version=base.version + 1,
+        id=version_id,
+        parent=base.id,
+        created_by=by,
+        is_outdated=False,
+    )
 
 
 def check_successor(base: Manifest | None, proposed: Manifest) -> None:

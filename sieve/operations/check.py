@@ -41,9 +41,7 @@ table; or a query that asks for one of its rows would skip it."""
 
 CHANGED: Final = "changed since the index was built"
 OTHER_READER: Final = "the index was built for another reader, so this session reads every file"
-OUTDATED: Final = (
-    "an earlier release built the index by one column of each record, so every file is read"
-)
+OUTDATED: Final = "an earlier release built the index, so every file is read; REFRESH builds it"
 _WHY: Final[Mapping[FileStatus, str]] = {
     "same": "",
     "new": "new since the index was built",
@@ -105,9 +103,8 @@ def check_index(
     """
     manifest = index.manifest
     files = table.files()
-    if manifest.changed_parts(table.info.fingerprint_parts):
-        outdated = manifest.is_outdated
-        why = OUTDATED if outdated else OTHER_READER
+    if manifest.is_outdated or manifest.changed_parts(table.info.fingerprint_parts):
+        why = OUTDATED if manifest.is_outdated else OTHER_READER
         return [CheckedFile(manifest.name, file.path, STALE, why) for file in files]
     opened = open_version(index.store, index.directory, manifest, FileCache(sys.maxsize))
     where = opened.locations()

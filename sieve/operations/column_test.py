@@ -22,7 +22,7 @@ def column_test(table: CatalogTable, column: Column, environment: Environment) -
     (estimate,) = estimate_index(table, column, [IndexOptions()], None, environment)
     files, size = estimate.files, estimate.bytes_total
     reads = files_read(estimate.expected, max(1.0, size / max(1, files)))
-    judged = benefit(estimate.expected, files, size, column.type)
+    judged = benefit(estimate.expected, files, size)
     return ColumnTest(
         # An index on a column without a key answers IS NULL alone.
         Benefit.CANNOT if judged is None else judged,

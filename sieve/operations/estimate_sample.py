@@ -77,15 +77,10 @@ class FileSample:
         for kind in expected:
             if kind.kind == "absent":
                 counts = [self.of_all(n) for n in (kind.files, kind.exact, kind.minmax)]
-                sizes = [
-                    None if n is None else self.of_all(n) for n in (kind.bytes, kind.exact_bytes)
-                ]
+                sizes = [self.of_all(n) for n in (kind.bytes, kind.exact_bytes)]
             else:
                 counts = [scaled(n, 1.0) for n in (kind.files, kind.exact, kind.minmax)]
-                sizes = [
-                    None if n is None else scaled(n, location_bytes)
-                    for n in (kind.bytes, kind.exact_bytes)
-                ]
+                sizes = [scaled(n, location_bytes) for n in (kind.bytes, kind.exact_bytes)]
             found.append(Expected(kind.kind, *counts, *sizes))
         return tuple(found)
 

@@ -40,7 +40,6 @@ from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError
 from sieve.tables.column import Column
 from sieve.tables.file_status import file_statuses
-from sieve.tables.formats import UNCHANGING
 from sieve.tables.snapshot import Snapshot, snapshot_of, snapshot_since
 from sieve.tables.table import CatalogTable
 
@@ -113,11 +112,7 @@ def _refreshed(
 ) -> Manifest:
     column = indexed_column(table.info, base)
     refuse_type(table.info, base, column)
-    known = (
-        None
-        if mode is RefreshMode.FULL
-        else _still_valid(table, index, base, column, environment.range_bytes)
-    )
+    known = None if mode is RefreshMode.FULL else _still_valid(table, index, base, column)
     incremental = mode is RefreshMode.INCREMENTAL
     snapshot, held = _seen(table, index, base, known if incremental else None, news=news)
     if known is not None and is_current(known.whole, snapshot):
@@ -274,23 +269,12 @@ def _remove(index: Usable, made: Contents, base: Manifest) -> None:
 
 
 def _still_valid(
-    table: CatalogTable, index: Usable, base: Manifest, column: Column, range_bytes: int
+    table: CatalogTable, index: Usable, base: Manifest, column: Column
 ) -> Stored | None:
     """The version's file list; None if it is no longer valid, and the index must be rebuilt."""
     changed = base.changed_parts(table.info.fingerprint_parts) or base.type != column.type
     if changed or base.next_options is not None:
         return None
-    if _may_gain_ranges(table, base, range_bytes):
-        return None
     with contextlib.suppress(CorruptError, GoneError):
         return read_list(index.store, index.directory, base)
     return None
-
-
-def _may_gain_ranges(table: CatalogTable, base: Manifest, range_bytes: int) -> bool:
-    """Whether a version is of a format without ranges, and the table has files to cut."""
-    if base.stats.ranges_total or base.options.granularity == "file":
-        return False
-    if table.info.format_name in UNCHANGING:
-        return False
-    return any(file.length >= range_bytes for file in table.files())

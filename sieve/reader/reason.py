@@ -43,8 +43,7 @@ class Reason(StrEnum):
     VERSION_TOO_NEW = "version-too-new"
     """a newer Sieve wrote the index. Do: upgrade this one, or DROP and CREATE"""
     VERSION_TOO_OLD = "version-too-old"
-    """an earlier Sieve built this index of a CSV or JSON table in a way that proves too little.
-    Do: REFRESH SIEVE INDEX"""
+    """an earlier Sieve built the index in another format. Do: REFRESH SIEVE INDEX"""
     # Reasons that concern a file.
     NEW_FILE = "new-file"
     """the file was added after the build. Do: REFRESH SIEVE INDEX"""

@@ -58,23 +58,17 @@ def shown_instant(manifest: Manifest) -> str:
 
 
 def advice(
-    expected: Sequence[Expected],
-    files: int,
-    bytes_total: int,
-    type_name: str,
-    *,
-    mapped: bool = False,
+    expected: Sequence[Expected], files: int, bytes_total: int, *, mapped: bool = False
 ) -> str | None:
     """Advice on an index that skips less than half of the bytes; None for any other index.
 
     Args:
-        expected: the expected reads; without bytes, files count instead.
+        expected: the expected reads.
         files: of the table.
-        bytes_total: of these files; 0 if not known.
-        type_name: of the column.
+        bytes_total: of these files.
         mapped: whether the index has a map.
     """
-    found = benefit(expected, files, bytes_total, type_name)
+    found = benefit(expected, files, bytes_total)
     if found is None or found is Benefit.HELPS:
         return None
     least = {kind.kind: kind.exact for kind in expected}
@@ -128,9 +122,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     stats = manifest.stats
     words = advice(
         stats.expected,
-        stats.locations_total,
+        stats.ranges_total,
         stats.bytes_total,
-        manifest.type,
         mapped=any(file.hashes for run in manifest.runs for file in run.files),
     )
     if words is not None:
@@ -217,13 +210,12 @@ def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
         if kind.kind == VALUE:
             continue
         least = of_value if of_value is not None and kind.kind == "present" else kind
-        read = f"{kind.files:.2f} of {stats.locations_total} expected"
+        read = f"{kind.files:.2f} of {stats.ranges_total} expected"
         bounds = f"at least {least.exact:.2f}, by min and max {kind.minmax:.2f}"
         query = _KINDS.get(kind.kind, kind.kind)
         yield f"{what} read for {query}", f"{read}; {bounds}"
-        if kind.bytes is not None and least.exact_bytes is not None:
-            size = f"{kind.bytes:.0f} of {stats.bytes_total} expected"
-            yield f"bytes read for {query}", f"{size}; at least {least.exact_bytes:.0f}"
+        size = f"{kind.bytes:.0f} of {stats.bytes_total} expected"
+        yield f"bytes read for {query}", f"{size}; at least {least.exact_bytes:.0f}"
 
 
 def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
@@ -231,7 +223,7 @@ def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
     asked = estimate.asked
     present = next((kind.files for kind in estimate.expected if kind.kind == "present"), None)
     read = present if asked is None else float(asked.files)
-    words = _advice_on_estimate(table, column, estimate, always=True)
+    words = _advice_on_estimate(table, estimate, always=True)
     if estimate.sampled is not None:
         whole = f"estimated by a sample of {estimate.sampled} files"
         words = whole if words is None else f"{words}. {whole[0].upper()}{whole[1:]}"
@@ -251,8 +243,7 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
     kinds: list[float | int | None] = []
     for name in _KINDS:
         kind = read.get(name)
-        size = None if kind is None or kind.bytes is None else round(kind.bytes)
-        kinds += [None if kind is None else round(kind.files, 2), size]
+        kinds += [None, None] if kind is None else [round(kind.files, 2), round(kind.bytes)]
     asked = estimate.asked
     return (
         str(column),
@@ -265,13 +256,11 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
         *kinds,
         None if asked is None else asked.files,
         None if asked is None else asked.bytes,
-        _advice_on_estimate(table, column, estimate, always=estimate.options.automatic),
+        _advice_on_estimate(table, estimate, always=estimate.options.automatic),
     )
 
 
-def _advice_on_estimate(
-    table: CatalogTable, column: Column, estimate: Estimate, *, always: bool
-) -> str | None:
+def _advice_on_estimate(table: CatalogTable, estimate: Estimate, *, always: bool) -> str | None:
     """Advice on an index that does not exist; if not always, only where it has no effect."""
     info, asked, options = table.info, estimate.asked, estimate.options
     if asked is not None and not asked.understood:
@@ -282,7 +271,6 @@ def _advice_on_estimate(
             estimate.expected,
             estimate.files,
             estimate.bytes_total,
-            column.type,
             mapped="map" in estimate.shapes,
         )
     return words

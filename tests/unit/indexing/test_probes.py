@@ -81,13 +81,6 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
     assert least_read(list(told.values()), of.location_bytes)["present"] == 2 / 25
 
 
-def test_reads_without_bytes_count_locations() -> None:
-    """Versions of earlier formats have no bytes, so all locations weigh the same."""
-    old = [Expected("present", 3.0, 2.0, 4.0)]
-    assert files_read(old, 25 * MB) == {"present": 3.0}
-    assert least_read(old, 25 * MB) == {"present": 2.0}
-
-
 def test_a_stop_knows_the_least_bytes() -> None:
     """The least reads of each kind of query are in locations of mean size, like those of trials."""
     of = profile()
@@ -126,7 +119,10 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
     Intervals find a key in `files` locations, of which `exact` hold the key.
     """
     ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
-    told = [Expected("absent", 9.0, 0.0, 10.0), Expected("present", files, exact, 10.0)]
+    told = [
+        Expected("absent", 9.0, 0.0, 10.0, 9.0 * MB, 0.0),
+        Expected("present", files, exact, 10.0, files * MB, exact * MB),
+    ]
     return map_may_pay(ten, told, KEYS, budget)
 
 

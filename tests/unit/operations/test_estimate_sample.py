@@ -45,8 +45,8 @@ def test_the_share_is_of_bytes() -> None:
 def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: float) -> None:
     """In files and in bytes."""
     some = sample_files([10] * 100, every=False)
-    expected = (Expected(kind, read, read, 20.0, 10 * read, None),)
+    expected = (Expected(kind, read, read, 20.0, 10 * read, 10 * read),)
     (found,) = some.reads_of_all(expected, FILES, 10.0)
-    assert (found.kind, found.minmax, found.exact_bytes) == (kind, pytest.approx(100.0), None)
+    assert (found.kind, found.minmax) == (kind, pytest.approx(100.0))
     assert found.files == found.exact == pytest.approx(of_all)
-    assert found.bytes == pytest.approx(10 * of_all)
+    assert found.bytes == found.exact_bytes == pytest.approx(10 * of_all)

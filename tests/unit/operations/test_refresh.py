@@ -162,29 +162,6 @@ def test_which_of_two_versions_reflects_its_table_later(
     assert refresh._is_as_late(one, other) is later  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("ranges", "granularity", "format_name", "length", "may_gain"),
-    [
-        (0, "auto", "parquet", 100, True),
-        (0, "range", "parquet", 101, True),
-        (0, "auto", "parquet", 99, False),
-        (5, "auto", "parquet", 100, False),
-        (0, "file", "parquet", 100, False),
-        (0, "auto", "hudi", 100, False),
-    ],
-)
-def test_a_version_of_an_earlier_format_may_gain_ranges(
-    tmp_path: Path, ranges: int, granularity: str, format_name: str, length: int, may_gain: bool
-) -> None:
-    """Ranges are added if there are files to cut. Hudi's slices are never cut."""
-    _, base = version(tmp_path, BEFORE, [6])
-    base = replace(base, stats=replace(base.stats, ranges_total=ranges))
-    base = replace(base, options=IndexOptions(granularity=granularity))
-    table: Any = Commits([DataFile("file:/t/a", 7, 0), DataFile("file:/t/b", length, 0)], set())
-    table.info = replace(table.info, format_name=format_name)
-    assert refresh._may_gain_ranges(table, base, 100) is may_gain
-
-
 @pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
 def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: str) -> None:
     """A version is invalid if reader, type or options differ, or its list is unreadable."""
@@ -194,11 +171,11 @@ def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: st
     if change == "fingerprint":
         table.info = replace(table.info, fingerprint_parts={"spark": "9.9"})
     elif change == "options":
-        base = replace(base, next_options=IndexOptions("runs"))
+        base = replace(base, next_options=IndexOptions("sieve"))
     elif change in ("damage", "gone"):
         (path,) = (tmp_path / base.index / "locations").iterdir()
         path.unlink() if change == "gone" else path.write_bytes(b"no list")
-    known = refresh._still_valid(table, found, base, column, 1 << 20)
+    known = refresh._still_valid(table, found, base, column)
     assert (known is not None) is (change == "none")
 
 

@@ -153,12 +153,18 @@ def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
     return Profile(sizes=sizes, sample=sample)
 
 
-def expected(present: float, least: float = 1.0) -> list[Expected]:
+def reads(of: Profile, kind: str, files: float, exact: float) -> Expected:
+    """Expected reads of files of mean size."""
+    each = of.location_bytes
+    return Expected(kind, files, exact, of.n_files, files * each, exact * each)
+
+
+def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
     """The expected reads of intervals over 200 files."""
     return [
-        Expected("present", present, least, 200),
-        Expected("absent", present, 0, 200),
-        Expected("range", 180, 180, 200),
+        reads(of, "present", present, least),
+        reads(of, "absent", present, 0),
+        reads(of, "range", 180, 180),
     ]
 
 
@@ -168,21 +174,22 @@ def test_a_map_is_made_where_it_pays() -> None:
     A map does not pay if intervals do as well, or if it costs more than it saves.
     """
     options, wide = IndexOptions(), profile(5_000_000, 643)
-    planned = auto_budget.plan_map(wide, options, expected(150), 5_000_000, 400_000)
+    planned = auto_budget.plan_map(wide, options, expected(wide, 150), 5_000_000, 400_000)
     assert planned is not None
     assert planned.limit is None
     assert planned.options.shape == "map"
     assert planned.options.budget_bytes(1) <= wide.budget(options) == 25_000_000
-    assert auto_budget.plan_map(wide, options, expected(1.04), 5_000_000, 400_000) is None
+    assert auto_budget.plan_map(wide, options, expected(wide, 1.04), 5_000_000, 400_000) is None
     assert (
-        auto_budget.plan_map(wide, options, expected(2.0, least=1.95), 5_000_000, 400_000) is None
+        auto_budget.plan_map(wide, options, expected(wide, 2.0, least=1.95), 5_000_000, 400_000)
+        is None
     )
     # With rows of ten bytes the map would take more than a tenth of the table.
     narrow = profile(5_000_000, 643, row_bytes=10)
-    assert auto_budget.plan_map(narrow, options, expected(150), 5_000_000, 400_000) is None
+    assert auto_budget.plan_map(narrow, options, expected(narrow, 150), 5_000_000, 400_000) is None
     # Reading tiny files costs less than reading a map.
     cheap = profile(2_000, 1000, row_bytes=20)
-    assert auto_budget.plan_map(cheap, options, expected(1.2), 20_000, 100) is None
+    assert auto_budget.plan_map(cheap, options, expected(cheap, 1.2), 20_000, 100) is None
 
 
 @pytest.mark.parametrize(("files", "mapped"), [(1, False), (2, True), (9, True)])
@@ -193,14 +200,14 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
     of several files.
     """
     delta = profile(20_000 * files, files)
-    reads = [
-        Expected("present", float(files), 1.0, files),
-        Expected("absent", float(files), 0.0, files),
-        Expected("range", float(files), float(files), files),
+    told = [
+        reads(delta, "present", files, 1.0),
+        reads(delta, "absent", files, 0.0),
+        reads(delta, "range", files, files),
     ]
-    planned = auto_budget.plan_map(delta, IndexOptions(), reads, 20_000 * files, 20_000)
+    planned = auto_budget.plan_map(delta, IndexOptions(), told, 20_000 * files, 20_000)
     assert (planned is not None) == mapped
-    assert map_may_pay(delta, reads, 20_000 * files, 1 << 20) == mapped
+    assert map_may_pay(delta, told, 20_000 * files, 1 << 20) == mapped
 
 
 def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
@@ -220,10 +227,12 @@ def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
     """
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
-    assert auto_budget.more_may_pay(of, options, expected(150), 1000, allowed)
-    assert auto_budget.more_may_pay(of, options, expected(150), of.most_cuts(options), 1000)
-    assert not auto_budget.more_may_pay(of, options, expected(150), 1000, 1000)
-    assert not auto_budget.more_may_pay(of, options, expected(1.0), of.most_cuts(options), allowed)
+    assert auto_budget.more_may_pay(of, options, expected(of, 150), 1000, allowed)
+    assert auto_budget.more_may_pay(of, options, expected(of, 150), of.most_cuts(options), 1000)
+    assert not auto_budget.more_may_pay(of, options, expected(of, 150), 1000, 1000)
+    assert not auto_budget.more_may_pay(
+        of, options, expected(of, 1.0), of.most_cuts(options), allowed
+    )
     wider = of.wider(options)
     assert wider is not None
     assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
@@ -252,7 +261,8 @@ def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
 
 def version(options: IndexOptions, present: float, keys: int, **hashes: object) -> Any:
     """The members of a manifest that tell whether a map was left out."""
-    stats = SimpleNamespace(expected=tuple(expected(present)), locations_total=10, rows=1_000_000)
+    kinds = tuple(expected(profile(1_000_000, 10), present))
+    stats = SimpleNamespace(expected=kinds, ranges_total=10, rows=1_000_000)
     file = SimpleNamespace(hashes=hashes.get("hashes", ()))
     return SimpleNamespace(
         options=options, stats=stats, runs=(SimpleNamespace(keys=keys, files=(file,)),)

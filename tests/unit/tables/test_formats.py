@@ -1,4 +1,4 @@
-"""Which tables a build refuses, and which versions of earlier releases a scan ignores."""
+"""Which tables a build refuses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from sieve.metadata.text_formats import is_outdated
 from sieve.tables.formats import refuse_kind, refuse_names, refuse_option
 
 
@@ -27,9 +26,8 @@ NESTED = [
 
 @pytest.mark.parametrize("kind", NESTED, ids=str)
 def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
-    """Spark does not skip an object in the void's place, so no build and no version counts."""
+    """Spark does not skip an object in the void's place, so no build counts."""
     parts = {"format": "json x", "records": "whole", "schema": schema(a="integer", v=kind)}
-    assert is_outdated("json", parts)
     refused = refuse_option("t", parts)
     assert refused is not None
     assert "VOID" in str(refused)
@@ -47,20 +45,7 @@ def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
 def test_other_tables_may_have_a_void(format_name: str, text: str) -> None:
     """A column named void is ordinary, and other formats find columns by position or by name."""
     parts = {"format": f"{format_name} x", "records": "whole", "schema": text}
-    assert not is_outdated(format_name, parts)
     assert refuse_option("t", parts) is None
-
-
-def test_text_that_was_not_read_whole_proves_nothing() -> None:
-    """Versions of earlier releases lack the fingerprint part about text that is read whole."""
-    for format_name, outdated in (
-        ("csv", True),
-        ("json", True),
-        ("parquet", False),
-        ("hudi", False),
-    ):
-        parts = {"format": f"{format_name} x", "schema": schema(a="integer")}
-        assert is_outdated(format_name, parts) is outdated
 
 
 @pytest.mark.parametrize(
@@ -83,12 +68,10 @@ def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary:
     """A query may cut a file at other offsets than the build, and find other values there."""
     for format_name in ("csv", "json"):
         parts = {"format": f"{format_name} x", "records": "whole"} | own
-        assert is_outdated(format_name, parts) is vary
         refused = refuse_option("t", parts)
         assert (refused is not None) is vary
         assert refused is None or "lineSep" in str(refused)
     assert refuse_option("t", {"format": "parquet x"} | own) is None
-    assert not is_outdated("parquet", own)
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     """The title tells the reads of a key, advice, omitted data, and new or changed files."""
-    kinds = [Expected(kind, 1.25, 1.0, 9.5) for kind in ("absent", "present", "range")]
+    kinds = [Expected(kind, 1.25, 1.0, 9.5, 1e6, 1e6) for kind in ("absent", "present", "range")]
     described = DESCRIBED | {
         "bytes as share of column": "0.1%",
         "advice": "sort it",
