@@ -151,8 +151,9 @@ def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
 
 
 def _run_file(segments: list[Segment]) -> bytes:
-    names = ("shape", "first", "last", "keys", "rows", "blocks", "payload")
-    table = pa.table({name: [getattr(segment, name) for segment in segments] for name in names})
+    names = ("first", "last", "keys", "rows", "blocks", "payload")
+    columns = {name: [getattr(segment, name) for segment in segments] for name in names}
+    table = pa.table({"shape": ["intervals"] * len(segments)} | columns)
     sink = io.BytesIO()
     pq.write_table(table, sink, compression="zstd")
     return sink.getvalue()

@@ -24,7 +24,7 @@ from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import KINDS, Payback, Stop
 from sieve.segments.weights import weights_of
 
-SHAPES = ("sieve", "intervals", "runs", "map", "auto")
+SHAPES = ("sieve", "intervals", "map", "auto")
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Segment, fitted, pla
 from sieve.segments.stopping_rule import KINDS, mean_read
 from sieve.segments.weights import weights_at, weights_of
 
-SHAPES = ("intervals", "runs", "map", "auto")
+SHAPES = ("intervals", "map", "auto")
 AUTOMATIC = "budget auto"
 """Name of the structure that a build with the budget `auto` makes."""
 
@@ -226,10 +226,10 @@ def shaped(
         column: the column.
         query_model: the query model of the column's sample.
         intervals: the intervals of `cut` at this budget.
-        shape: `intervals`, `runs`, or `auto` for the cheaper of the two.
+        shape: name of the structure.
         budget: number of bytes.
     """
-    planned = plan(intervals, query_model, shape, weights_of(column.sizes))
+    planned = plan(intervals, query_model, weights_of(column.sizes))
     *_, segments = fitted(planned, prices_for(column.files, budget), budget)
     return _lists(shape, segments, column.files)
 

@@ -20,7 +20,6 @@ _TOLD: Final = 1.0
 _LINES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auto": {"color": "#0d4d94", "lw": 5, "alpha": 0.45, "marker": "o", "ms": 6.5, "mew": 0},
     "intervals": {"color": "#1f9bcf", "lw": 1.3, "marker": "."},
-    "runs": {"color": "#2e8b57", "lw": 1.3, "ls": "--", "marker": "."},
     "map": {"color": "#9333b8", "lw": 1.6, "marker": "."},
 }
 _DOTS: Final = {

@@ -251,7 +251,7 @@ class _Building:
         if self.options.shape != "auto" or not self.with_maps:
             return None
         self.describe_job("weighing")
-        trial = trial_of_least_cost(reading.shared.pieces, seen, asked, self.options, stop)
+        trial = trial_of_least_cost(reading.shared.pieces, seen, asked, stop)
         if trial is None:
             return None
         size, expected = trial[0], expected_of(trial, stop, asked.location_bytes)

@@ -144,7 +144,7 @@ def _priced(
     if options.shape == "map":
         # The map answers queries for single keys, so the intervals are planned for range queries.
         query_model = query_model.of_ranges
-    planner = _planner(query_model, column_profile, options)
+    planner = _planner(query_model, column_profile)
 
     def priced(price: float) -> Make:
         return lambda times: map_batches(
@@ -182,7 +182,7 @@ def _priced(
 
 
 def trial_of_least_cost(
-    pieces: DataFrame, seen: Seen, column_profile: ColumnProfile, options: IndexOptions, stop: Stop
+    pieces: DataFrame, seen: Seen, column_profile: ColumnProfile, stop: Stop
 ) -> Trial | None:
     """Estimates the intervals at the lowest price, at which their bytes just pay back.
 
@@ -192,18 +192,11 @@ def trial_of_least_cost(
     query_model = _query_model(seen, column_profile)
     if _stretches(seen.cuts[0], query_model) <= 1:
         return None
-    return _trial(pieces, _planner(query_model, column_profile, options), stop.price, stop)
+    return _trial(pieces, _planner(query_model, column_profile), stop.price, stop)
 
 
-def _planner(
-    query_model: QueryModel, column_profile: ColumnProfile, options: IndexOptions
-) -> segment_tasks.Planner:
-    return partial(
-        plan,
-        query_model=query_model,
-        shape="auto" if options.shape == "map" else options.shape,
-        weights=column_profile.weights,
-    )
+def _planner(query_model: QueryModel, column_profile: ColumnProfile) -> segment_tasks.Planner:
+    return partial(plan, query_model=query_model, weights=column_profile.weights)
 
 
 def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:

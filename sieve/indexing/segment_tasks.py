@@ -157,7 +157,7 @@ def _writer(
         for pieces in _stretches(batches):
             for made in segments_of(planner(pieces)):
                 numbers = [made.first, made.last, made.keys, made.rows, made.blocks]
-                yield run_row(made.shape, numbers, made.payload)
+                yield run_row("intervals", numbers, made.payload)
 
     return run
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from sieve.errors import InvalidInputError
 
-SHAPES = ("auto", "intervals", "map", "runs", "sieve")
+SHAPES = ("auto", "intervals", "map", "sieve")
 GRANULARITIES = ("auto", "file", "range")
 REFRESHES = ("auto", "manual")
 ERROR_RANGE = (1, 1_000_000)

@@ -28,7 +28,7 @@ from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.shapes.format import (
     LAYOUT_VERSION,
-    SHAPE_NAMES,
+    SHAPES,
     Ends,
     decode,
     decode_cells,
@@ -118,7 +118,7 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
         raise _corrupt(file, "has a segment that is too short")
     shape, first, last = _heads(payloads, begin)
     of_map = shape == SHAPE_MAP
-    known = of_map | (np.isin(shape, list(SHAPE_NAMES)) & (payloads[begin + 1] == LAYOUT_VERSION))
+    known = of_map | (np.isin(shape, SHAPES) & (payloads[begin + 1] == LAYOUT_VERSION))
     for k in np.flatnonzero(~known).tolist():
         # This raises an error that distinguishes the shape or layout of a later release from
         # corruption.

@@ -60,7 +60,7 @@ def _indexed(rng: random.Random, lab: Lab, table: ForeignTable) -> bool:
 
     A build refuses unreadable files.
     """
-    shape = rng.choice(["auto", "auto", "runs", "sieve"])
+    shape = rng.choice(["auto", "auto", "intervals", "sieve"])
     columns = table.drawn.indexed
     for some in (columns, *((column,) for column in columns)):
         try:

@@ -308,7 +308,7 @@ def test_bytes_that_pay_back_lose_no_key(name):
             check_extents(kind, files, built)
 
 
-@pytest.mark.parametrize("shape", ["auto", "intervals", "runs"])
+@pytest.mark.parametrize("shape", ["auto", "intervals"])
 def test_a_full_budget_names_no_file_in_vain(shape):
     """With enough bytes, a present key finds exactly the files that hold it."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
@@ -321,9 +321,8 @@ def test_a_full_budget_names_no_file_in_vain(shape):
         assert found == truth if truth else found >= truth
 
 
-@pytest.mark.parametrize("shape", ["intervals", "runs"])
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_an_entry_in_several_segments_counts_its_keys_once(name, shape):
+def test_an_entry_in_several_segments_counts_its_keys_once(name):
     """In this test, a segment ends after a few entries.
 
     Longer entries continue in the next segment.
@@ -334,6 +333,6 @@ def test_an_entry_in_several_segments_counts_its_keys_once(name, shape):
     arrays = [kind.column(file) for file in files]
     for budget in (1, 300, 64 << 10):
         with mock.patch("sieve.segments.shapes.planner._LEAST_ENTRIES", 2):
-            built = build(arrays, Encoder("bigint"), shape, budget)
+            built = build(arrays, Encoder("bigint"), "intervals", budget)
         check_codes(kind, files, built)
         check_extents(kind, files, built)

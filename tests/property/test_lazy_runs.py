@@ -17,7 +17,7 @@ from sieve.reader.run_reader import Run
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.hash_map.format import decode_map
-from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS, decode, encode
+from sieve.segments.shapes.format import CODINGS, decode, encode
 from sieve.storage.interface import base_name
 from tests.drawn_cells import segments_of_cells
 from tests.made_index import RUN, map_row, run_file_bytes
@@ -58,11 +58,10 @@ def runs(draw):
     made = cut_segments([chunk], error=draw(st.integers(1, 3)), hole=draw(st.integers(1, 1 << 60)))
     rows = [("sieve", s.first, s.last, 1, 1, 1, encode_segment(s)) for s in made] if pairs else []
     if draw(st.booleans()):
-        shapes = {SHAPE_INTERVALS: "intervals", SHAPE_RUNS: "runs"}
         rows = []
         for cells in draw(segments_of_cells()):
-            shape, grid = draw(st.sampled_from(sorted(shapes))), cells.grid
-            rows.append((shapes[shape], grid.first, grid.last, 1, 1, 1, encode(cells, shape)))
+            payload, grid = encode(cells, draw(st.sampled_from(CODINGS))), cells.grid
+            rows.append(("intervals", grid.first, grid.last, 1, 1, 1, payload))
     if draw(st.booleans()) and pairs:
         hashed = sorted((int(hash_codes(np.array([c])).view(np.int64)[0]), at) for c, at in pairs)
         border = draw(st.sampled_from([h for h, _ in hashed]))

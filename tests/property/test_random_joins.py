@@ -60,7 +60,7 @@ def _make_star(lab: Lab, rng: random.Random) -> None:
             f"id % {5 + n} AS c, id % 4 AS p FROM range(0, {rows}, 1, 2)"
         )
     lab.sql("CREATE VIEW seen AS SELECT * FROM fact WHERE v != 7")
-    shape = rng.choice(("auto", "sieve", "intervals", "runs"))
+    shape = rng.choice(("auto", "sieve", "intervals"))
     lab.sql(f"CREATE SIEVE INDEX ON fact (k, i, s, d, m) OPTIONS (shape = '{shape}')")
     lab.sql("CREATE SIEVE INDEX ON shops (k, i)")
     if rng.random() < 0.5:

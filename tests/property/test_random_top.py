@@ -25,7 +25,7 @@ class Table:
             f"p INT) USING {rng.choice(('parquet', 'orc'))} PARTITIONED BY (p)"
         )
         self.write(FILES)
-        shape = rng.choice(("auto", "sieve", "intervals", "runs"))
+        shape = rng.choice(("auto", "sieve", "intervals"))
         budget = "" if shape == "sieve" else ", budget = '8KB'"
         lab.sql(f"CREATE SIEVE INDEX ON t (i, s, d, w.n) OPTIONS (shape = '{shape}'{budget})")
 

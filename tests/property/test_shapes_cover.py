@@ -16,7 +16,7 @@ from sieve.segments.blocks.format import encode_segment
 from sieve.segments.intervals import Intervals, concatenated, cut_location, split_at
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.format import decode
+from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS, decode
 from sieve.segments.shapes.planner import plan
 from sieve.segments.weights import weights_of
 
@@ -31,7 +31,7 @@ KEYS = st.one_of(
 )
 PRICES = st.sampled_from([1e-12, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 100.0])
 CUTS = st.sampled_from([(0.0, None), (1e-3, None), (0.1, 3), (0.0, 1), (2.0, None)])
-SHAPES = st.sampled_from(["auto", "intervals", "runs"])
+SOME_CODINGS = st.sampled_from([CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 SIZES = st.lists(st.sampled_from([0, 1, 1000, 1 << 40]), min_size=40, max_size=40).map(np.array)
 
 
@@ -85,13 +85,13 @@ def check(table, segments):
         assert truth <= answer(entries, low, high)
 
 
-@given(pairs(), PRICES, SHAPES, CUTS, st.sampled_from([1, 3, 1 << 12]), SIZES)
+@given(pairs(), PRICES, SOME_CODINGS, CUTS, st.sampled_from([1, 3, 1 << 12]), SIZES)
 @settings(max_examples=250)
-def test_every_location_of_every_key_is_answered(table, price, shape, cut, entries, sizes):
+def test_every_location_of_every_key_is_answered(table, price, codings, cut, entries, sizes):
     """Points and intervals find a superset of the truth at every price and segment size."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     cuts = intervals_of(table, query_model, *cut)
-    prepared = plan(cuts, query_model, shape, weights_of(sizes))
+    prepared = plan(cuts, query_model, weights_of(sizes), codings)
     with mock.patch("sieve.segments.shapes.planner._LEAST_ENTRIES", entries):
         segments = list(prepared.emit(price))
         sizes = prepared.curve(np.array([price]), 1e6)
@@ -138,13 +138,13 @@ def test_pieces_of_one_location_may_overlap(table, data, price):
     check(table, segments)
 
 
-@given(pairs(), st.data(), PRICES, SHAPES)
+@given(pairs(), st.data(), PRICES, SOME_CODINGS)
 @settings(max_examples=200)
-def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, shape):
+def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, codings):
     """Randomly changed bytes give an error of Sieve, or entries that can be looked up."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     segments = list(
-        plan(intervals_of(table, query_model, 0.0, None), query_model, shape).emit(price)
+        plan(intervals_of(table, query_model, 0.0, None), query_model, codings=codings).emit(price)
     )
     payload = bytearray(data.draw(st.sampled_from(segments)).payload)
     for _ in range(data.draw(st.integers(1, 4))):

@@ -34,7 +34,7 @@ from sieve.segments.shapes.planner import plan
 from sieve.storage.local import LocalStore
 from tests.made_index import Row, write_run
 
-SHAPES = ("intervals", "runs", "map", "sieve")
+SHAPES = ("intervals", "map", "sieve")
 FILES, ROWS = 4, 100
 COLUMNS = """id, concat('https://example.org/', id * 7919 % 100000) AS word,
   CASE id % 10 WHEN 1 THEN NULL WHEN 2 THEN double('NaN') ELSE id / 7 END AS f"""
@@ -88,7 +88,7 @@ def sound(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
 
 def test_every_key_of_every_shape_is_found(t: Lab) -> None:
     """The columns are strings, and doubles with NULL and NaN."""
-    named = {"intervals": "word", "runs": "f", "map": "word, f", "sieve": "word, f"}
+    named = {"intervals": "word, f", "map": "word, f", "sieve": "word, f"}
     for shape, columns in named.items():
         t.sql(f"CREATE SIEVE INDEX ON t ({columns}) OPTIONS (shape = '{shape}')")
         rows = files(t, "ON TABLE t SAMPLE 100 PERCENT")

@@ -1,1 +1,1 @@
-"""The shapes `intervals` and `runs`: planned at a cost per byte, quantised, encoded and decoded."""
+"""The shape `intervals`: planned at a cost per byte, quantised, encoded and decoded."""

@@ -1,10 +1,10 @@
-"""Segment format of the shapes `intervals` and `runs`, and the decoder of every shape to entries.
+"""Segment format of the shape `intervals`, and the decoder of every shape to entries.
 
 Entries begin and end at borders of `Grid` cells: a coarser grid takes fewer bits and names more
 keys. Payload in a run file, little-endian, arrays by `sieve.segments.shapes.integer_coding`:
 
 ===========  ================================================================
-u8           shape: 2, intervals; 3, runs
+u8           coding: 2, entries in cells; 3, entries in blocks
 u8           version of this layout: 1
 i64          first: least key code of the segment
 i64          last: greatest key code
@@ -16,16 +16,16 @@ u8           pieces of the grid less one: p - 1
 u8[p]        shift of each piece, 0..63
 u8[p - 1]    m, at least 1, and
 u8[p - 1]    e, 0..63: the width of each piece but the last is m * 2^e codes
-             runs only: u32 b, number of blocks, then an array of b, each block's cells less one;
+             blocks only: u32 b, number of blocks, then an array of b, each block's cells less one;
              blocks begin at the first cell and are contiguous
 array of n   joint: position less that of the entry before, where position is begin * l +
              (location - base); apart: begin less that of the entry before
 array of n   apart only: location - base where begin differs from that of the entry before, else
              location less that entry's location less one
-array of n   how many cells (runs: blocks) the entry has, less one
+array of n   how many cells (or blocks) the entry has, less one
 ===========  ================================================================
 
-`begin` is the number of the entry's first cell (runs: block). Entries are sorted by begin, then
+`begin` is the number of the entry's first cell (or block). Entries are sorted by begin, then
 location, and differ in at least one of both.
 """
 
@@ -45,9 +45,14 @@ from sieve.segments.blocks.format import SHAPE_SIEVE, decode_segment
 from sieve.segments.shapes import integer_coding
 from sieve.segments.shapes.grid import Grid, join, short_widths
 
-SHAPE_INTERVALS: Final = 2
-SHAPE_RUNS: Final = 3
-SHAPE_NAMES: Final = {SHAPE_SIEVE: "sieve", SHAPE_INTERVALS: "intervals", SHAPE_RUNS: "runs"}
+IN_CELLS: Final = 2
+IN_BLOCKS: Final = 3
+CODINGS: Final = (IN_CELLS, IN_BLOCKS)
+"""Codings of a segment of intervals: each entry has borders of its own, or entries share borders.
+
+Shared borders take fewer bytes where the keys of many locations begin and end alike."""
+SHAPES: Final = (SHAPE_SIEVE, *CODINGS)
+"""First bytes of the payloads that `decode` accepts."""
 LAYOUT_VERSION: Final = 1
 # Limit on what a payload may make a reader allocate: Deflate expands a few bytes to long arrays.
 MAX_ENTRIES: Final = 1 << 24
@@ -124,13 +129,13 @@ class Cells:
         return first[order], last[order], self.location[order]
 
 
-def encode(cells: Cells, shape: int) -> bytes:
-    """Encodes a segment in shape `SHAPE_INTERVALS` or `SHAPE_RUNS` as a payload."""
+def encode(cells: Cells, coding: int) -> bytes:
+    """Encodes a segment in one of `CODINGS` as a payload."""
     grid = cells.grid
-    arrays = _arrays(cells, shape)
+    arrays = _arrays(cells, coding)
     base = int(cells.location.min())
     head = _HEAD.pack(
-        shape,
+        coding,
         LAYOUT_VERSION,
         grid.first,
         grid.last,
@@ -147,18 +152,18 @@ def encode(cells: Cells, shape: int) -> bytes:
     return b"".join([*parts, *(integer_coding.encode(array) for array in arrays.values())])
 
 
-def expected_size(cells: Cells, shape: int) -> float:
+def expected_size(cells: Cells, coding: int) -> float:
     """Estimates the bytes that `encode` takes, without encoding."""
-    arrays = _arrays(cells, shape)
+    arrays = _arrays(cells, coding)
     fixed = _HEAD.size + 3 * len(cells.grid.start)
     return fixed + sum(integer_coding.expected_size(array) for array in arrays.values())
 
 
-def _arrays(cells: Cells, shape: int) -> dict[str, Words]:
+def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
     """The arrays of a payload by name, in order."""
     begin, end = cells.begin, cells.end
     arrays: dict[str, Words] = {}
-    if shape == SHAPE_RUNS:
+    if coding == IN_BLOCKS:
         after = end + _ONE
         # The array consists of two sorted halves, or nearly sorted ones, so a merge sort is
         # fastest.
@@ -246,20 +251,20 @@ def _shape(payload: bytes) -> int:
     if len(payload) < 2:
         raise corrupt_segment("is too short")
     shape, version = payload[0], payload[1]
-    if shape > max(SHAPE_NAMES) or version > LAYOUT_VERSION:
+    if shape > max(SHAPES) or version > LAYOUT_VERSION:
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW",
             f"a segment has shape {shape}, layout {version}; upgrade Sieve or REFRESH the index",
         )
     if shape == SHAPE_SIEVE:
         return shape
-    if shape not in SHAPE_NAMES or version != LAYOUT_VERSION or len(payload) < _HEAD.size:
+    if shape not in SHAPES or version != LAYOUT_VERSION or len(payload) < _HEAD.size:
         raise corrupt_segment(f"claims shape {shape}, layout {version}")
     return shape
 
 
 def _of_cells(payload: bytes) -> Cells:
-    shape, _, first, last, n, base, count, order, pieces = _HEAD.unpack_from(payload)
+    coding, _, first, last, n, base, count, order, pieces = _HEAD.unpack_from(payload)
     if first > last or not 1 <= n <= MAX_ENTRIES or order > _APART:
         raise corrupt_segment("has a head that cannot be")
     if count < 1 or base + count > _LOCATIONS:
@@ -267,7 +272,7 @@ def _of_cells(payload: bytes) -> Cells:
     grid, at = _grid(payload, first, last, pieces + 1)
     blocks: tuple[Words, Words] | None = None
     most = grid.cells - 1
-    if shape == SHAPE_RUNS:
+    if coding == IN_BLOCKS:
         blocks, at = _blocks(payload, at, most)
         most = len(blocks[0]) - 1
     steps, at = integer_coding.decode(payload, at, n)
@@ -311,7 +316,7 @@ def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int
 
 
 def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], int]:
-    """Reads the first and last cell of each block of `runs`.
+    """Reads the first and last cell of each block.
 
     Also returns the offset after the blocks.
     """

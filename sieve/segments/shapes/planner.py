@@ -1,7 +1,7 @@
-"""Plans segments from intervals at one cost per byte: chooses gaps, precision and shape.
+"""Plans segments from intervals at one cost per byte: chooses gaps, precision and coding.
 
 The price of a byte is what it must save, in files read by an expected query. Files count by weight.
-One price makes the choices of gaps, bits and shapes independent, and all of them together optimal.
+One price makes the choices of gaps, bits and codings independent, and all of them together optimal.
 `curve` and `trial` estimate bytes at many prices from samples; `emit` writes segments at one price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
@@ -17,23 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.dtypes import Codes, Numbers, Places, Weights
-from sieve.errors import InvalidInputError
 from sieve.segments.budget import choose_price, within_budget
 from sieve.segments.intervals import Intervals, united
 from sieve.segments.query_model import KINDS, QueryModel
-from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_NAMES, SHAPE_RUNS
+from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS
 from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
 from sieve.segments.weights import weights_at
 
 SEGMENT_OVERHEAD: Final = 40
 """Bytes that a segment takes in its file besides its payload."""
-
-
-_SHAPES: Final = {
-    "auto": (SHAPE_INTERVALS, SHAPE_RUNS),
-    "intervals": (SHAPE_INTERVALS,),
-    "runs": (SHAPE_RUNS,),
-}
 # A segment repeats all entries that reach into it from earlier segments. A segment closes only
 # after as many new entries. Hence there are fewer copies than entries, and no separate list is
 # needed.
@@ -57,7 +49,6 @@ class Segment:
     Attributes:
         first: least key code.
         last: greatest key code; segments are disjoint.
-        shape: `intervals` or `runs`.
         keys: distinct keys of each location, summed over locations; sums over segments are exact.
         rows: rows of the table; sums over segments are exact.
         blocks: stretches between borders, over which the answer does not change.
@@ -70,7 +61,6 @@ class Segment:
 
     first: int
     last: int
-    shape: str
     keys: int
     rows: int
     blocks: int
@@ -82,8 +72,8 @@ class Segment:
 def plan(
     intervals: Intervals,
     query_model: QueryModel,
-    shape: str = "auto",
     weights: Weights | None = None,
+    codings: Sequence[int] = CODINGS,
 ) -> Plan:
     """Prepares a stretch of the domain.
 
@@ -91,17 +81,9 @@ def plan(
         intervals: all intervals of the stretch, in any order; intervals of one location may
             overlap.
         query_model: the expected queries.
-        shape: `intervals`, `runs`, or `auto` for the cheaper of the two in each segment.
         weights: the weights of all locations; None means that each location weighs 1.
-
-    Raises:
-        InvalidInputError: `shape` has another value.
+        codings: the codings of which each segment gets the cheapest.
     """
-    if shape not in _SHAPES:
-        raise InvalidInputError(
-            "SIEVE_INVALID_OPTION",
-            f"shape {shape!r} cannot be made of intervals; name one of: auto, intervals, runs",
-        )
     lists = united(intervals)
     leading = np.append(True, lists.location[1:] != lists.location[:-1])[: len(lists)]
     inner = np.flatnonzero(~leading)
@@ -114,7 +96,7 @@ def plan(
     skip_probability[leading] = np.inf
     gaps = np.cumsum(shares, axis=1, out=shares)
     keys, rows = _cumulated(lists.keys), _cumulated(lists.rows)
-    return Plan(lists, skip_probability, gaps, keys, rows, query_model, shape, weights)
+    return Plan(lists, skip_probability, gaps, keys, rows, query_model, weights, codings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,8 +112,8 @@ class Plan:
         keys: int64[n + 1], distinct keys in the first intervals (cumulative).
         rows: int64[n + 1], rows in the first intervals (cumulative).
         query_model: the expected queries.
-        shape: `intervals`, `runs` or `auto`.
         weights: the weights of all locations; None means that each location weighs 1.
+        codings: the codings of which each segment gets the cheapest.
     """
 
     intervals: Intervals
@@ -140,8 +122,8 @@ class Plan:
     keys: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     query_model: QueryModel
-    shape: str
     weights: Weights | None
+    codings: Sequence[int]
 
     def curve(self, prices: Numbers, aim: float) -> Numbers:
         """Estimates the bytes at each price; each segment adds `SEGMENT_OVERHEAD`.
@@ -222,7 +204,6 @@ class Plan:
             yield Segment(
                 part.first,
                 part.last,
-                coded.shape,
                 part.keys,
                 part.rows,
                 blocks_of(coded.cells),
@@ -232,7 +213,7 @@ class Plan:
             )
 
     def _cheapest(self, part: Part, price: float) -> Coded:
-        return cheapest(part, self.query_model, price, _SHAPES[self.shape])
+        return cheapest(part, self.query_model, price, self.codings)
 
     def _entry_bytes(self, price: float) -> float:
         """Bytes of one more entry, measured on the middle segment."""
@@ -241,7 +222,7 @@ class Plan:
         if not segments:
             return _FIRST_GUESS
         middle = kept.part(*segments[len(segments) // 2])
-        coded = cheapest(middle, self.query_model, price, _SHAPES[self.shape], search=False)
+        coded = cheapest(middle, self.query_model, price, self.codings, search=False)
         return _MARGINAL * len(coded.payload) / len(coded.cells.begin)
 
     def _kept(self, price: float, entry_bytes: float) -> _Kept:
@@ -257,18 +238,18 @@ class Plan:
 def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
     """The segments that use a budget as far as possible, with their plan and price.
 
-    The bytes of `auto` may halve at once where many segments change their shape at one price. If
-    this leaves much of the budget unused, intervals alone may do better. Therefore intervals alone
-    are tried too, unless every price led to intervals.
+    The bytes may halve at once where many segments change their coding at one price. If this
+    leaves much of the budget unused, cells alone may do better. Therefore cells alone are tried
+    too, unless every price led to cells.
 
     Args:
         planned: the plan of everything that shares the budget.
         prices: float64[p], falling.
         budget: bytes, with `SEGMENT_OVERHEAD` for each segment.
     """
-    price, segments, size, runs_made = _sought(planned, prices, budget)
-    if runs_made and planned.shape == "auto" and size < _LEFT * budget and price > prices[-1]:
-        other = replace(planned, shape="intervals")
+    price, segments, size, has_blocks = _sought(planned, prices, budget)
+    if has_blocks and IN_CELLS in planned.codings and size < _LEFT * budget and price > prices[-1]:
+        other = replace(planned, codings=(IN_CELLS,))
         other_price, others, *_ = _sought(other, prices, budget)
         if _expected(others) < _expected(segments):
             return other, other_price, others
@@ -278,21 +259,18 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
 def _sought(
     planned: Plan, prices: Numbers, budget: float
 ) -> tuple[float, list[Segment], float, bool]:
-    """The price, the segments and their bytes.
-
-    And whether a segment had the shape `runs` at any price.
-    """
-    price, runs_made = choose_price(prices, planned.curve(prices, budget), budget), False
+    """The price, the segments, their bytes, and whether a segment had blocks at any price."""
+    price, has_blocks = choose_price(prices, planned.curve(prices, budget), budget), False
 
     def made(times: float) -> tuple[tuple[float, list[Segment], float], float]:
-        nonlocal runs_made
+        nonlocal has_blocks
         segments = list(planned.emit(price * times))
-        runs_made |= any(segment.shape == SHAPE_NAMES[SHAPE_RUNS] for segment in segments)
+        has_blocks |= any(segment.payload[0] == IN_BLOCKS for segment in segments)
         size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
         return (price * times, segments, size), size
 
     found = within_budget(made, budget, lowest=min(1.0, float(prices[-1]) / price))
-    return *found, runs_made
+    return *found, has_blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)

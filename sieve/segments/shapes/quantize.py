@@ -1,4 +1,4 @@
-"""Chooses the grid and the shape of one segment at a cost per byte: precision against bytes.
+"""Chooses the grid and the coding of one segment at a cost per byte: precision against bytes.
 
 A wider cell saves bits but makes entries cover more keys, so queries read more files without a
 match. The search starts from grids whose marginal bit pays for itself by the query model, then
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sieve.arrays.dtypes import Codes, Numbers, Weights, Words
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.format import SHAPE_NAMES, Cells, encode, expected_size
+from sieve.segments.shapes.format import Cells, encode, expected_size
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.weights import weights_at
 
@@ -57,13 +57,11 @@ class Coded:
     """An encoded segment, and the files that it makes queries read without a match.
 
     Attributes:
-        shape: name of the shape.
         payload: encoded bytes.
         cells: the entries as cells of the grid.
         added: float64[6], files without a match that a query of each kind reads, by weight.
     """
 
-    shape: str
     payload: bytes
     cells: Cells
     added: Numbers
@@ -76,15 +74,20 @@ class _Try:
 
 
 def cheapest(
-    part: Part, query_model: QueryModel, price: float, shapes: Sequence[int], *, search: bool = True
+    part: Part,
+    query_model: QueryModel,
+    price: float,
+    codings: Sequence[int],
+    *,
+    search: bool = True,
 ) -> Coded:
-    """The shape and grid with the least sum of (files read without a match) and (price * bytes).
+    """The coding and grid with the least sum of (files read without a match) and (price * bytes).
 
     Args:
         part: has at least one entry.
         query_model: the expected queries.
         price: cost per byte, in files read a query.
-        shapes: numbers of the allowed shapes, at least one.
+        codings: the allowed codings, at least one.
         search: whether to try finer and coarser grids than the initial ones.
     """
     exact = _free(part, query_model, part.low, part.high, part.location)
@@ -101,11 +104,11 @@ def cheapest(
         free = _free(part, query_model, low, high, cells.location)
         made = _Try(_in_order(cells), part.dropped + np.maximum(exact - free, 0))
         costs = []
-        for shape in shapes:
-            cost = float(query_model.mean(made.added)) + price * expected_size(made.cells, shape)
+        for coding in codings:
+            cost = float(query_model.mean(made.added)) + price * expected_size(made.cells, coding)
             costs.append(cost)
-            if shape not in best or cost < best[shape][0]:
-                best[shape] = cost, made
+            if coding not in best or cost < best[coding][0]:
+                best[coding] = cost, made
         return min(costs)
 
     grids = [
@@ -121,10 +124,10 @@ def cheapest(
                 break
             offset, before = offset + step, now
     coded = []
-    for shape, (_, made) in best.items():
-        payload = encode(made.cells, shape)
+    for coding, (_, made) in best.items():
+        payload = encode(made.cells, coding)
         cost = float(query_model.mean(made.added)) + price * len(payload)
-        coded.append((cost, Coded(SHAPE_NAMES[shape], payload, made.cells, made.added)))
+        coded.append((cost, Coded(payload, made.cells, made.added)))
     return min(coded, key=lambda pair: pair[0])[1]
 
 

@@ -133,7 +133,7 @@ ONE_TASK = [
     (AUTO, numbers, f"{WHOLE}weighing writing", (3_643, 1, 1.0)),
     (AUTO, scattered, f"{WHOLE}weighing writing {MAPPED}", (6_009, 2, 1.01)),
     (IndexOptions("intervals", "3000B"), numbers, f"{WHOLE}writing", (2_497, 1, 1.0)),
-    (IndexOptions("runs", "3000B"), doubles, f"{WHOLE}writing", (2_478, 1, 1.0)),
+    (IndexOptions("intervals", "3000B"), doubles, f"{WHOLE}writing", (2_478, 1, 1.0)),
     (IndexOptions("map", "50%"), texts, f"{WHOLE}{MAPPED}", (9_216, 2, 1.0)),
     (IndexOptions("sieve"), numbers, f"{WHOLE}writing", (2_781, 1, 1.18)),
 ]  # fmt: skip

@@ -172,13 +172,13 @@ TOO_SMALL = InvalidInputError("SIEVE_BUDGET_TOO_SMALL", "no")
         (GIVEN, [(FEW, 50.0), (MANY, 1.0)], [PLAIN, MAP], 2),
         (GIVEN, [(FEW, 50.0), (MANY, 60.0)], [PLAIN, MAP], 1),
         (GIVEN, [(FEW, 50.0), TOO_SMALL], [PLAIN, MAP], 1),
-        (replace(GIVEN, shape="runs"), [(FEW, 50.0)], [("runs", *PLAIN[1:])], 1),
+        (replace(GIVEN, shape="intervals"), [(FEW, 50.0)], [("intervals", *PLAIN[1:])], 1),
         (IndexOptions(), [(FEW, 1.0)], [STOPPED], 1),
         (IndexOptions(), [(FEW, 150.0), (MANY, 1.0)], [STOPPED, CHEAP_MAP], 2),
         (IndexOptions(), [(FEW, 1.2), (1 << 40, 1.0)], [STOPPED], 1),
         (IndexOptions(), [(FEW, 150.0), (1 << 40, 1.0)], [STOPPED, CHEAP_MAP], 1),
         (IndexOptions(), [(FEW, 150.0), TOO_SMALL], [STOPPED, CHEAP_MAP], 1),
-        (IndexOptions("runs"), [(FEW, 150.0)], [("runs", *STOPPED[1:])], 1),
+        (IndexOptions("intervals"), [(FEW, 150.0)], [("intervals", *STOPPED[1:])], 1),
     ],
 )  # fmt: skip
 def test_the_better_attempt_is_kept_alone(

@@ -51,7 +51,6 @@ def test_intervals_are_tried_where_several_tasks_share_them(
         None,  # type: ignore[arg-type]
         SimpleNamespace(cuts=(cuts, 0, 99)),  # type: ignore[arg-type]
         profile,
-        IndexOptions("auto"),
         Stop(1e-6, 1 << 20, 0, (), {}),
     )
     assert (found, asked) == (("tried", [1e-6]) if tried else (None, []))

@@ -13,7 +13,7 @@ from sieve.indexing.segment_tasks import RUN, run_row
 from sieve.indexing.shared_storage import named_if_unseen, not_shared, on_this_machine, seen_by_all
 from tests.fake_frames import Cluster, Frame
 
-ROW = run_row("runs", [1, 2, 3, 4, 5], b"x").to_pylist()
+ROW = run_row("intervals", [1, 2, 3, 4, 5], b"x").to_pylist()
 
 
 def rows(master: str) -> Frame:

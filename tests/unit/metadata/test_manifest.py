@@ -293,7 +293,7 @@ def test_an_older_format_has_an_identity_and_options_alone() -> None:
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1
         record["next_options"] = None
-        record["options"] |= {"shape": "stripes", "refresh": "auto"}
+        record["options"] |= {"shape": "runs", "refresh": "auto"}
         record["locations"] = {"file": {}}
         del record["stats"]
 

@@ -23,7 +23,7 @@ def test_what_is_not_given_stays() -> None:
     before = IndexOptions("sieve", error=3)
     assert parse_options({}, before) == before
     assert parse_options({"error": "4"}, before) == IndexOptions("sieve", error=4)
-    assert parse_options({"shape": "runs"}, before) == IndexOptions("runs", error=3)
+    assert parse_options({"shape": "intervals"}, before) == IndexOptions("intervals", error=3)
     before = IndexOptions("map", budget="30%")
     assert parse_options({"refresh": "AUTO"}, before) == replace(before, refresh="auto")
 
@@ -31,8 +31,8 @@ def test_what_is_not_given_stays() -> None:
 def test_error_names_its_shape() -> None:
     """Only the shape sieve has an error bound, so an error bound implies that shape."""
     assert parse_options({"error": "5"}) == IndexOptions("sieve", error=5)
-    with pytest.raises(InvalidInputError, match="'runs' has no option 'error'"):
-        parse_options({"shape": "runs", "error": "5"})
+    with pytest.raises(InvalidInputError, match="'intervals' has no option 'error'"):
+        parse_options({"shape": "intervals", "error": "5"})
     with pytest.raises(InvalidInputError, match="'sieve' has no option 'budget'"):
         parse_options({"shape": "sieve", "budget": "5%"})
 
@@ -107,7 +107,7 @@ def test_the_price_goes_with_its_budget() -> None:
     """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
     priced = IndexOptions(payback=3)
-    assert parse_options({"shape": "runs"}, priced) == IndexOptions("runs", payback=3)
+    assert parse_options({"shape": "intervals"}, priced) == IndexOptions("intervals", payback=3)
     assert parse_options({"budget": "2%"}, priced) == IndexOptions(budget="2%")
     assert parse_options({"budget": "AUTO"}, IndexOptions(budget="2%")) == IndexOptions()
     assert parse_options({"payback": "3"}, IndexOptions(budget="2%")) == priced

@@ -20,7 +20,6 @@ from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import Ready
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
-from sieve.tables.data_file import DataFile
 from tests.fake_spark import without_spark
 from tests.unit.operations.test_operations import AFTER, BEFORE, Commits, refreshed, version
 

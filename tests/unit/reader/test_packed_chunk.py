@@ -15,8 +15,8 @@ from sieve.reader import packed_chunk
 from sieve.reader.entry_table import Chunk, assemble
 from sieve.reader.packed_chunk import PackedChunk
 from sieve.segments.shapes.format import (
-    SHAPE_INTERVALS,
-    SHAPE_RUNS,
+    IN_BLOCKS,
+    IN_CELLS,
     Cells,
     decode,
     decode_cells,
@@ -41,7 +41,7 @@ def test_it_finds_what_the_entries_hold(
 
     The intervals of look-ups are of any kind.
     """
-    shape = data.draw(st.sampled_from([SHAPE_INTERVALS, SHAPE_RUNS]))
+    shape = data.draw(st.sampled_from([IN_CELLS, IN_BLOCKS]))
     payloads = [encode(cells, shape) for cells in drawn]
     plain = assemble(map(decode, payloads))
     with mock.patch.multiple(packed_chunk, BLOCK=block, _AT_ONCE=at_once):

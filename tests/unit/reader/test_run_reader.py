@@ -25,7 +25,7 @@ from sieve.reader.cache import Cache, FileCache
 from sieve.reader.run_file import RunFile, describe_run, parse_run_file
 from sieve.reader.run_reader import Run, read_run
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
-from sieve.segments.shapes.format import SHAPE_INTERVALS, Cells, encode
+from sieve.segments.shapes.format import IN_CELLS, Cells, encode
 from sieve.segments.shapes.grid import Grid
 from sieve.storage.interface import READ_LIMIT, GoneError, Store
 from sieve.storage.local import LocalStore
@@ -144,7 +144,7 @@ def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
         grid = Grid.of(100 * k, 100 * k + 99, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
         assert grid is not None
         begin = np.arange(0, 100, 10, dtype=np.uint64)
-        payload = encode(Cells(grid, begin, begin, np.arange(10, dtype=np.int32)), SHAPE_INTERVALS)
+        payload = encode(Cells(grid, begin, begin, np.arange(10, dtype=np.int32)), IN_CELLS)
         return ("intervals", grid.first, grid.last, 10, 10, 10, payload)
 
     rows = [[one(k) for k in range(each * n, each * (n + 1))] for n in range(files)]

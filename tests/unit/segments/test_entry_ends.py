@@ -8,8 +8,8 @@ import pytest
 from sieve.errors import SieveError
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.shapes.format import (
-    SHAPE_INTERVALS,
-    SHAPE_RUNS,
+    IN_BLOCKS,
+    IN_CELLS,
     Cells,
     decode,
     decode_ends,
@@ -18,7 +18,7 @@ from sieve.segments.shapes.format import (
 from sieve.segments.shapes.grid import Grid
 
 
-@pytest.mark.parametrize("shape", [SHAPE_INTERVALS, SHAPE_RUNS])
+@pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
     """A key lies in each of the two cells, unless the entry reaches that end of its segment."""
     grid = Grid.of(0, 31, np.zeros(1, np.uint64), np.array([2], np.uint8))

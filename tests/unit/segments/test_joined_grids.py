@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.segments.shapes.format import SHAPE_INTERVALS, Cells, decode, decode_cells, encode
+from sieve.segments.shapes.format import IN_CELLS, Cells, decode, decode_cells, encode
 from sieve.segments.shapes.grid import Grid, join
 from tests.drawn_cells import segments_of_cells
 
@@ -57,14 +57,14 @@ def test_a_grid_of_too_many_cells_is_none(second: int, fits: bool) -> None:
         Cells(of, one, one, np.zeros(1, np.int32))
         for of in (first, grid(GREATEST - 4 + second, GREATEST))
     ]
-    payloads = [encode(part, SHAPE_INTERVALS) for part in parts]
+    payloads = [encode(part, IN_CELLS) for part in parts]
     assert (decode_cells(payloads) is not None) == fits
 
 
 @given(segments_of_cells())
 def test_entries_keep_their_codes(drawn: list[Cells]) -> None:
     """The entries are in the order of the segments."""
-    payloads = [encode(cells, SHAPE_INTERVALS) for cells in drawn]
+    payloads = [encode(cells, IN_CELLS) for cells in drawn]
     cells = decode_cells(payloads)
     assert cells is not None
     plain = [decode(payload) for payload in payloads]

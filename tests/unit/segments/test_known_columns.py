@@ -61,7 +61,7 @@ def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryMo
         most = overprovisioned_most(len(keys), n_rows, FILES, budget)
         parts.append(cut_location(codes, rows, location, model, threshold, most))
     weights = None if even else weights_of(np.arange(1, FILES + 1) * 1000)
-    return plan(concatenated(parts), model, "auto", weights), model
+    return plan(concatenated(parts), model, weights), model
 
 
 @pytest.mark.parametrize(

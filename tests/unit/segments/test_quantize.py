@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +15,9 @@ from sieve.segments.intervals import Intervals
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding, planner, quantize
 from sieve.segments.shapes.format import (
-    SHAPE_INTERVALS,
-    SHAPE_RUNS,
+    CODINGS,
+    IN_BLOCKS,
+    IN_CELLS,
     Cells,
     _arrays,
     decode,
@@ -58,7 +60,7 @@ def cells(pieces: int) -> Cells:
     return Cells(grid, begin, begin + np.uint64(1), location[order])
 
 
-@pytest.mark.parametrize("shape", [SHAPE_INTERVALS, SHAPE_RUNS])
+@pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_the_bytes_besides_arrays_are_known(shape: int) -> None:
     """A head of 31 bytes and three bytes for each piece are exact; arrays are estimated."""
     for pieces in (1, 2, 7, 40):
@@ -68,7 +70,7 @@ def test_the_bytes_besides_arrays_are_known(shape: int) -> None:
         assert expected_size(given, shape) - estimated == pytest.approx(32 + 3 * pieces, abs=1e-6)
         written = sum(len(integer_coding.encode(array)) for array in arrays)
         # The first piece needs no width, and a segment of runs has its number of blocks.
-        blocks = 4 if shape == SHAPE_RUNS else 0
+        blocks = 4 if shape == IN_BLOCKS else 0
         assert len(encode(given, shape)) - written == 32 + 3 * pieces - 2 + blocks
 
 
@@ -81,7 +83,7 @@ def long_segments() -> Plan:
     location = random.integers(0, 300, n).astype(np.int32)
     ones = np.ones(n, np.int64)
     intervals = Intervals(first, first, location, ones, ones)
-    return plan(intervals, QueryModel.of_sample(first[::50]), "intervals")
+    return plan(intervals, QueryModel.of_sample(first[::50]), codings=(IN_CELLS,))
 
 
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +116,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_trial_of_a_few_segments_is_exact() -> None:
     """All segments are encoded, so their bytes are those of the build."""
-    planned = plan(*column(random_files(10, 50)), "intervals")
+    planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     segments = list(planned.emit(1e-12))
     assert len(segments) <= 3
     size, named = planned.trial(1e-12, [])
@@ -123,7 +125,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 def test_an_entry_costs_what_the_middle_segment_says() -> None:
     """One more entry costs a little less than the mean entry of the middle segment."""
-    planned = plan(*column(random_files(10, 50)), "intervals")
+    planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings
     assert planned._entry_bytes(1e-9) == pytest.approx(0.8 * mean, rel=0.05)
@@ -142,7 +144,7 @@ def test_an_entry_costs_what_the_middle_segment_says() -> None:
 )
 def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
     """There are at most twice as many blocks as entries, because each entry has two borders."""
-    head = struct.pack("<BBqqIIIBB", SHAPE_RUNS, 1, 10, 19, 2, 7, 2, 0, 0)
+    head = struct.pack("<BBqqIIIBB", IN_BLOCKS, 1, 10, 19, 2, 7, 2, 0, 0)
     with pytest.raises(CorruptError, match=problem):
         decode(head + bytes([0]) + struct.pack("<I", n))
 
@@ -175,12 +177,12 @@ def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.nda
     return found / len(asked)
 
 
-@pytest.mark.parametrize("shape", ["intervals", "runs"])
-def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(shape: str) -> None:
+@pytest.mark.parametrize("coding", CODINGS)
+def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(coding: int) -> None:
     """The files are counted for keys by rows, any code, and ranges of 0.05 % of the domain."""
     files = random_files(10, 200)
     intervals, query_model = column(files)
-    (segment,) = plan(intervals, query_model, shape).emit(3e-4)
+    (segment,) = plan(intervals, query_model, codings=(coding,)).emit(3e-4)
     rows = decode(segment.payload)
     keys = np.sort(np.concatenate(files))
     first, last = int(keys[0]), int(keys[-1])
@@ -202,6 +204,7 @@ def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(shape: st
     assert segment.expected[1:] == pytest.approx(vain[1:], rel=0.1)
 
 
+CELLS = (IN_CELLS,)
 SEGMENTS = {
     "auto": [SimpleNamespace(expected=np.array([1.0, 2.0, 3.0]))],
     "better": [SimpleNamespace(expected=np.array([5.0, 0.0, 0.9]))],
@@ -211,44 +214,44 @@ SEGMENTS = {
 
 
 @pytest.mark.parametrize(
-    ("shape", "size", "price", "runs_made", "intervals", "taken"),
+    ("codings", "size", "price", "has_blocks", "cells", "taken"),
     [
-        ("auto", 799.0, 2.0, True, "better", "intervals"),
-        ("auto", 799.0, 2.0, True, "worse", "auto"),
-        ("auto", 799.0, 2.0, True, "same", "auto"),
-        # Intervals are not tried if much is used, no segment had another shape, or no price is
-        # lower.
-        ("auto", 800.0, 2.0, True, "better", "auto"),
-        ("auto", 799.0, 2.0, False, "better", "auto"),
-        ("auto", 799.0, 1.0, True, "better", "auto"),
-        ("runs", 799.0, 2.0, True, "better", "runs"),
+        (CODINGS, 799.0, 2.0, True, "better", CELLS),
+        (CODINGS, 799.0, 2.0, True, "worse", CODINGS),
+        (CODINGS, 799.0, 2.0, True, "same", CODINGS),
+        # Cells alone are not tried if much is used, no segment had blocks, or no price is lower.
+        (CODINGS, 800.0, 2.0, True, "better", CODINGS),
+        (CODINGS, 799.0, 2.0, False, "better", CODINGS),
+        (CODINGS, 799.0, 1.0, True, "better", CODINGS),
+        ((IN_BLOCKS,), 799.0, 2.0, True, "better", (IN_BLOCKS,)),
     ],
 )
-def test_where_much_of_a_budget_is_left_intervals_alone_may_do_better(
+def test_where_much_of_a_budget_is_left_cells_alone_may_do_better(
     monkeypatch: pytest.MonkeyPatch,
-    shape: str,
+    codings: Sequence[int],
     size: float,
     price: float,
-    runs_made: bool,
-    intervals: str,
-    taken: str,
+    has_blocks: bool,
+    cells: str,
+    taken: Sequence[int],
 ) -> None:
     """The better plan is the one with fewer files that queries read without a match."""
-    tried: list[str] = []
+    tried: list[Sequence[int]] = []
 
     def sought(planned: Plan, prices: np.ndarray, budget: float) -> Any:
         assert (prices.tolist(), budget) == ([4.0, 1.0], 1000.0)
-        tried.append(planned.shape)
-        if planned.shape == "intervals":
-            return 1.5, SEGMENTS[intervals], 900.0, False
-        return price, SEGMENTS["auto"], size, runs_made
+        tried.append(planned.codings)
+        if planned.codings == CELLS:
+            return 1.5, SEGMENTS[cells], 900.0, False
+        return price, SEGMENTS["auto"], size, has_blocks
 
     monkeypatch.setattr(planner, "_sought", sought)
-    found, at, segments = fitted(
-        plan(*column(random_files(2)), shape), np.array([4.0, 1.0]), 1000.0
-    )
-    assert found.shape == taken
+    planned = plan(*column(random_files(2)), codings=codings)
+    found, at, segments = fitted(planned, np.array([4.0, 1.0]), 1000.0)
+    assert found.codings == taken
     assert (at, segments) == (
-        (1.5, SEGMENTS[intervals]) if taken == "intervals" else (price, SEGMENTS["auto"])
+        (1.5, SEGMENTS[cells]) if taken == CELLS else (price, SEGMENTS["auto"])
     )
-    assert len(tried) == (2 if (shape, size, price, runs_made) == ("auto", 799.0, 2.0, True) else 1)
+    assert len(tried) == (
+        2 if (codings, size, price, has_blocks) == (CODINGS, 799.0, 2.0, True) else 1
+    )

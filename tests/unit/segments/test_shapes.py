@@ -11,12 +11,12 @@ import pytest
 
 from sieve.arrays.bit_packing import bit_lengths, pack
 from sieve.encoding.encoder import GREATEST, LEAST
-from sieve.errors import CorruptError, InvalidInputError, SieveError, UnsupportedError
+from sieve.errors import CorruptError, SieveError, UnsupportedError
 from sieve.segments.budget import choose_price, prices_for, within_budget
 from sieve.segments.intervals import Intervals, concatenated, cut_location
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.format import SHAPE_INTERVALS, SHAPE_RUNS, Cells, decode, encode
+from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS, Cells, decode, encode
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, fitted, plan
 
@@ -47,14 +47,14 @@ def found(segments, code):
     }
 
 
-@pytest.mark.parametrize("shape", ["auto", "intervals", "runs"])
-def test_bytes_buy_precision(shape):
+@pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
+def test_bytes_buy_precision(codings):
     """A lower price gives more bytes and fewer files without a match.
 
     Every plan finds all files with a match.
     """
     files = random_files()
-    prepared = plan(*column(files), shape)
+    prepared = plan(*column(files), codings=codings)
     prices = np.geomspace(1e-1, 1e-6, 12)
     emitted = [list(prepared.emit(price)) for price in prices.tolist()]
     sizes = np.array([sum(len(s.payload) for s in segments) for segments in emitted])
@@ -70,23 +70,24 @@ def test_bytes_buy_precision(shape):
                 assert location in found(segments, key)
 
 
-def test_auto_is_no_worse_than_either_shape():
-    """The shape auto costs no more than either shape.
+def test_two_codings_are_no_worse_than_one():
+    """The better coding of each segment costs no more than one coding.
 
     A plan's cost is its files without a match plus price times bytes.
     """
     rng = np.random.default_rng(1)
     tenants = [np.repeat(rng.choice(500, 20, replace=False), 10) << 32 for _ in range(50)]
     for files in (random_files(), tenants):
-        prepared = {shape: plan(*column(files), shape) for shape in ("auto", "intervals", "runs")}
+        prepared = {
+            some: plan(*column(files), codings=some)
+            for some in (CODINGS, (IN_CELLS,), (IN_BLOCKS,))
+        }
         for price in (1e-2, 1e-4):
             cost = {}
-            for shape, one in prepared.items():
+            for some, one in prepared.items():
                 segments = list(one.emit(price))
-                cost[shape] = sum(
-                    price * len(s.payload) + float(s.expected.sum()) for s in segments
-                )
-            assert cost["auto"] <= 1.05 * min(cost["intervals"], cost["runs"])
+                cost[some] = sum(price * len(s.payload) + float(s.expected.sum()) for s in segments)
+            assert cost[CODINGS] <= 1.05 * min(cost[(IN_CELLS,)], cost[(IN_BLOCKS,)])
 
 
 def test_figures_of_segments_add_up():
@@ -155,12 +156,6 @@ def test_a_segment_may_span_all_codes(price):
             assert location in found(segments, key)
 
 
-def test_shapes_that_need_keys_are_refused():
-    """Equal-width blocks cannot be made from intervals."""
-    with pytest.raises(InvalidInputError, match="auto, intervals, runs"):
-        plan(*column([np.arange(3)]), "sieve")
-
-
 # -- the price ------------------------------------------------------------------------------------
 
 
@@ -193,7 +188,7 @@ def test_prices_at_the_ends():
 def payloads():
     """One payload of each shape."""
     prepared = column(random_files(5, 20))
-    return [next(plan(*prepared, shape).emit(1e-4)).payload for shape in ("intervals", "runs")]
+    return [next(plan(*prepared, codings=(one,)).emit(1e-4)).payload for one in CODINGS]
 
 
 @pytest.mark.parametrize("payload", payloads())
@@ -273,11 +268,11 @@ def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
         return Cells(grid, ends, ends, np.array([5, 3], np.int32))
 
     for pieces in (1, 2, 3, 4, 5, MAX_PIECES):
-        entries = decode(encode(cells(pieces), SHAPE_INTERVALS))
+        entries = decode(encode(cells(pieces), IN_CELLS))
         assert (entries.low[0], entries.high[1]) == (-9, 4 * pieces - 11)
         assert entries.location.tolist() == [5, 3]
     with pytest.raises(struct.error):
-        encode(cells(MAX_PIECES + 1), SHAPE_INTERVALS)
+        encode(cells(MAX_PIECES + 1), IN_CELLS)
 
 
 def test_a_stretch_without_intervals_takes_no_bytes():
@@ -321,7 +316,7 @@ def test_entries_have_their_places_where_64_bits_end(locations):
         begin = begin[: 1 + locations]
     location = np.resize(np.arange(locations, dtype=np.int32), len(begin) - 1)
     cells = Cells(grid, begin, begin, np.append(np.int32(0), location))
-    for shape in (SHAPE_INTERVALS, SHAPE_RUNS):
+    for shape in (IN_CELLS, IN_BLOCKS):
         found = decode(encode(cells, shape))
         assert found.low.tolist() == grid.first_codes(begin).tolist()
         assert found.high.tolist() == found.low.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.intervals import concatenated, cut_location
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.format import decode
+from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS, decode
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 from sieve.segments.stopping_rule import NEAR, Payback, Stop, mean_read, near, served
 
@@ -113,8 +114,8 @@ def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryM
     return concatenated(cuts), of_files, query_model
 
 
-@pytest.mark.parametrize("shape", ["intervals", "runs", "auto"])
-def test_a_trial_foretells_what_a_price_leads_to(shape: str) -> None:
+@pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
+def test_a_trial_foretells_what_a_price_leads_to(codings: Sequence[int]) -> None:
     """Bytes are exact if all segments are tried, and so are the files that each probe reads."""
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 1 << 40, 6000)
@@ -122,7 +123,7 @@ def test_a_trial_foretells_what_a_price_leads_to(shape: str) -> None:
     points = np.sort(rng.choice(codes, 50))
     begin = np.sort(rng.integers(0, 1 << 40, 50))
     probes = (np.stack([points, points], axis=1), np.stack([begin, begin + (1 << 33)], axis=1))
-    planned = plan(cuts, query_model, shape)
+    planned = plan(cuts, query_model, codings=codings)
     for price in (1e-2, 1e-4, 1e-6):
         size, reads = planned.trial(price, probes)
         segments = list(planned.emit(price))
@@ -277,7 +278,7 @@ def test_a_version_tells_which_map_was_left_out() -> None:
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, 1_000_000)) is None
     assert auto_budget.map_left_out(version(IndexOptions(), 1.0, many)) is None
     assert auto_budget.map_left_out(version(IndexOptions(budget="1%"), 9.0, many)) is None
-    assert auto_budget.map_left_out(version(IndexOptions("runs"), 9.0, many)) is None
+    assert auto_budget.map_left_out(version(IndexOptions("intervals"), 9.0, many)) is None
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many, hashes=((1, 2),))) is None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from sieve.segments.budget import prices_for
 from sieve.segments.intervals import Intervals, concatenated, cut_location
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import quantize
-from sieve.segments.shapes.format import decode
+from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS, decode
 from sieve.segments.shapes.planner import Plan, Segment, fitted, plan
 from sieve.segments.shapes.quantize import Part
 from sieve.segments.weights import weights_at, weights_of
@@ -76,7 +78,7 @@ def test_what_a_segment_reads_in_vain_counts_by_weight() -> None:
     gap = 2 * 9_900 / 20_201
     for some, read in ((None, [1.0, 1.0]), (weights, weights.tolist())):
         for keep, price in ((2, 1e9), (0, 1e-9)):
-            segments = list(plan(cuts, model, "intervals", some).emit(price))
+            segments = list(plan(cuts, model, some, (IN_CELLS,)).emit(price))
             vain = sum(float(segment.expected[1]) for segment in segments)
             expected = gap * sum(read) if keep else 0.0
             assert vain == pytest.approx(expected, rel=0.02, abs=0.02)
@@ -145,20 +147,20 @@ def bytes_read(segments: list[Segment], probes: Codes, sizes: Counts) -> int:
     return sum(int(sizes[list(locations_in(segments, *probe))].sum()) for probe in probes.tolist())
 
 
-@pytest.mark.parametrize("shape", ["intervals", "runs", "auto"])
-def test_a_trial_counts_bytes(shape: str) -> None:
+@pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
+def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
     """The weighted files that probes read are the bytes of the written segments' locations."""
     files = scattered(40, 300, 10)
     sizes, probes = sizes_of(40), points(files)
-    planned = plan(*column(files), shape, weights_of(sizes))
+    planned = plan(*column(files), weights_of(sizes), codings)
     for price in (1e-4, 1e-5, 1e-6):
         _, (read,) = planned.trial(price, [probes])
         written = bytes_read(list(planned.emit(price)), probes, sizes)
         assert read * sizes.mean() == pytest.approx(written, rel=0.1)
 
 
-@pytest.mark.parametrize("shape", ["intervals", "runs", "auto"])
-def test_a_tight_budget_reads_fewer_bytes_with_weights(shape: str) -> None:
+@pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
+def test_a_tight_budget_reads_fewer_bytes_with_weights(codings: Sequence[int]) -> None:
     """The budget is spent on the few large files.
 
     Under a tight budget, small files are read without a match instead.
@@ -168,7 +170,7 @@ def test_a_tight_budget_reads_fewer_bytes_with_weights(shape: str) -> None:
     cuts, model = column(files)
 
     def read(weights: Weights | None) -> int:
-        planned: Plan = plan(cuts, model, shape, weights)
+        planned: Plan = plan(cuts, model, weights, codings)
         *_, segments = fitted(planned, prices_for(60, 1200), 1200)
         assert sum(len(segment.payload) for segment in segments) <= 1200
         return bytes_read(segments, probes, sizes)
