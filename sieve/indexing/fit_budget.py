@@ -90,8 +90,6 @@ def shared_by_runs(
 
 
 def run_maker(
-    cuts: DataFrame,
-    seen: Seen,
     column_profile: ColumnProfile,
     options: IndexOptions,
     shared: Shared,
@@ -104,11 +102,9 @@ def run_maker(
     Returns None if there is no key. Use the rows before the block of `shared` ends.
 
     Args:
-        cuts: the cuts of the reading step.
-        seen: the counts of the reading step.
-        column_profile: the profile of the column at the reading.
+        column_profile: the profile of the column.
         options: shape and budget.
-        shared: the input from `shared_by_runs` for the same reading.
+        shared: the input from `shared_by_runs`.
         describe_job: sets the description of the next Spark job.
         stop: the stop criterion for intervals, or None to use the whole budget; intervals beside a
             map use only its price.
@@ -118,12 +114,12 @@ def run_maker(
     Raises:
         InvalidInputError: the budget is too small for a map.
     """
-    n, least, greatest = seen.cuts
+    n, least, greatest = shared.seen.cuts
     if not n:
         return None
     if options.shape == "sieve":
-        return lambda _: _sieve_rows(cuts, n, greatest - least, options)
-    make = _priced(shared.pieces, seen, column_profile, options, describe_job, stop)
+        return lambda _: _sieve_rows(shared.cuts, n, greatest - least, options)
+    make = _priced(shared.pieces, shared.seen, column_profile, options, describe_job, stop)
     if options.shape != "map":
         return make
     describe_job("mapping")

@@ -12,13 +12,12 @@ share of each budget. A query to estimate gets windows of its own at the ends of
 from __future__ import annotations
 
 import contextlib
-import math
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +28,7 @@ from sieve.environment import Environment
 from sieve.errors import InvalidInputError
 from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
-from sieve.indexing.auto_budget import more_may_pay, plan_map, stop_for
+from sieve.indexing.choose_run import Choice, MadeRun
 from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.column_sample import zoomed
 from sieve.indexing.fit_budget import (
@@ -38,19 +37,10 @@ from sieve.indexing.fit_budget import (
     Make,
     Shared,
     run_files,
-    run_maker,
     shared_by_runs,
 )
-from sieve.indexing.probes import (
-    Probes,
-    expectations,
-    files_read,
-    make_probes,
-    map_may_pay,
-    with_value,
-)
+from sieve.indexing.probes import Probes, make_probes, with_value
 from sieve.indexing.read_column import read_cuts
-from sieve.indexing.seen import Seen
 from sieve.indexing.tiling import Tiling, locations_of, tile, whole_files
 from sieve.metadata.file_list import render_locations
 from sieve.metadata.options import IndexOptions
@@ -62,7 +52,6 @@ from sieve.reader.run_file import describe_run
 from sieve.reader.run_reader import Run, read_run
 from sieve.segments.budget import within_budget
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
-from sieve.segments.stopping_rule import Stop, mean_read
 from sieve.storage.interface import join
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
@@ -169,12 +158,11 @@ def estimate_index(
         read_cuts(_wide(of, widest), widest, probes) as reading,
         shared_by_runs(reading.cuts, reading.seen, of) as shared,
     ):
-        cuts, seen = reading.cuts, reading.seen
         read = time.monotonic() - started
         own = 0.0 if chosen.is_all else time.monotonic() - begun
         idle = 0.0
         if sample.share < 1 or not chosen.is_all:
-            idle = _seconds_of_a_job(cuts)
+            idle = _seconds_of_a_job(reading.cuts)
         estimating = _Estimating(
             table,
             column,
@@ -186,8 +174,6 @@ def estimate_index(
             tiling,
             of,
             probes,
-            cuts,
-            seen,
             shared,
             idle,
             own,
@@ -207,15 +193,11 @@ def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
     return of.wider(options) or of
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Held:
-    """A run over the sampled windows, in memory: its bytes, its keys, and its expected reads."""
+class _Held(NamedTuple):
+    """A run over the sampled windows, in memory, and the shapes of its segments."""
 
     run: Run
     shapes: tuple[str, ...]
-    bytes: int
-    keys: int
-    expected: tuple[Expected, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,7 +209,7 @@ class _Estimating:
         every: all files of the table.
         chosen: how those that were read stand for all.
         idle: seconds of a job that has nothing to do; 0 if the whole domain was read of all files.
-        reading: seconds of the job that reads the column; 0 if it was read of all files.
+        seconds_read: seconds of the job that reads the column; 0 if it was read of all files.
     """
 
     table: CatalogTable
@@ -240,95 +222,62 @@ class _Estimating:
     tiling: Tiling
     column_profile: ColumnProfile
     probes: Probes
-    cuts: DataFrame
-    seen: Seen
     shared: Shared
     idle: float
-    reading: float
+    seconds_read: float
 
     def of(self, options: IndexOptions, read: float) -> Estimate:
         """The estimate for some options, given the seconds that reading took."""
         started = time.monotonic()
-        made = self._made(options)
+        choice = Choice(self, options, self.probes, self.environment.describe_job)
+        best, seen = choice.best(self.column_profile)
         took = time.monotonic() - started
-        seen, of, share = self.seen, self.column_profile, self.column_profile.sample.share
+        of, share = self.column_profile, self.column_profile.sample.share
+        held = (self._held([], of) if best is None else best.made).run
         stretches = run_files(seen.cuts[0], of)
         # The overhead of a job counts once, and stretches are weighed in parallel.
-        at_once = self.cuts.sparkSession.sparkContext.defaultParallelism
+        at_once = self.shared.cuts.sparkSession.sparkContext.defaultParallelism
         beside = min(max(1, stretches), at_once)
         chosen, locations = self.chosen, of.n_files
         # Jobs take some time whatever they read, and the first ones start Python.
         times = 1 / chosen.share
-        seconds = read + _READINGS * max(0.0, self.reading - self.idle) * (times - 1)
+        seconds = read + _READINGS * max(0.0, self.seconds_read - self.idle) * (times - 1)
         seconds += self.idle + max(0.0, took - self.idle) / share / beside * times
-        size = int(made.bytes / share / chosen.share) + FILE_OVERHEAD * stretches
-        size += self._locations_bytes()
+        size = 0 if best is None else int(best.made.bytes / share / chosen.share)
+        size += FILE_OVERHEAD * stretches + self._locations_bytes()
         column_bytes = int(seen.rows[~seen.partial].sum()) * of.sample.width / chosen.share
-        told = None
+        query = None
         if self.asked is not None:
-            told = reads(self.asked, self.column, self.files, self.tiling, of, seen, made.run)
+            query = reads(self.asked, self.column, self.files, self.tiling, of, seen, held.run)
+        expected = () if best is None else with_value(best.expected, of)
         return Estimate(
             options,
-            made.shapes,
+            held.shapes,
             size,
             size / column_bytes if column_bytes else 0.0,
             round(seconds, 3),
             round(chosen.of_all(locations)),
             None if chosen.is_all else len(self.files),
             sum(file.length for file in self.every),
-            chosen.reads_of_all(with_value(made.expected, of), locations, of.location_bytes),
-            told,
+            chosen.reads_of_all(expected, locations, of.location_bytes),
+            query,
         )
 
-    def _made(self, options: IndexOptions) -> _Held:
-        """The run that a build would choose among its attempts."""
-        if options.automatic:
-            return self._automatic(options)
-        made, of = self._build(options, self.column_profile), self.column_profile
-        if options.shape != "auto":
-            return made
-        if map_may_pay(of, made.expected, made.keys, of.budget(options)):
-            with contextlib.suppress(InvalidInputError):
-                other = self._build(replace(options, shape="map"), of)
-                each = of.location_bytes
-                return min(made, other, key=lambda m: mean_read(files_read(m.expected, each)))
-        return made
+    @contextlib.contextmanager
+    def reading(self, _: ColumnProfile) -> Iterator[Shared]:
+        """The one reading, with the cuts for the largest budget."""
+        yield self.shared
 
-    def _automatic(self, options: IndexOptions) -> _Held:
-        """The same for the budget `auto`, whose second reading is part of the first."""
-        of: ColumnProfile | None = self.column_profile
-        attempts: list[_Held] = []
-        while of is not None:
-            stop = stop_for(of, options, self.probes, self.seen.hits)
-            made = self._build(options, of, stop)
-            attempts.append(made)
-            payback, planned = of.payback(options), None
-            if options.shape == "auto":
-                planned = plan_map(of, options, made.expected, made.keys, made.bytes)
-            if planned is not None and planned.limit is None:
-                with contextlib.suppress(InvalidInputError):
-                    attempts.append(self._build(planned.options, of, stop, payback.absent))
-            each = of.location_bytes
-            best = min(attempts, key=lambda m: payback.cost(m.bytes, files_read(m.expected, each)))
-            left = planned is None or planned.limit is None
-            more = more_may_pay(of, options, made.expected, self.seen.cuts[0], made.bytes)
-            of = of.wider(options) if best is made and left and more else None
-        return best
+    def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[_Held]:
+        """Holds a run in memory."""
+        found, size = _rows(rows, profile, options)
+        return replace(self._held(found, profile), bytes=size)
 
-    def _build(
-        self,
-        options: IndexOptions,
-        of: ColumnProfile,
-        stop: Stop | None = None,
-        worth: float = math.inf,
-    ) -> _Held:
-        describe_job = self.environment.describe_job
-        make = run_maker(self.cuts, self.seen, of, options, self.shared, describe_job, stop, worth)
-        return self._held(make, of, options)
+    def discard(self, run: _Held) -> None:
+        """Does nothing: the run is in memory."""
 
-    def _held(self, make: Make | None, of: ColumnProfile, options: IndexOptions) -> _Held:
+    def _held(self, rows: Sequence[Row], of: ColumnProfile) -> MadeRun[_Held]:
         encoder = of.sample.encoder
-        rows, size = ([], 0) if make is None else _rows(make, of, options)
         sink = pa.BufferOutputStream()
         pq.write_table(
             pa.Table.from_pylist([row.asDict() for row in rows], segment_tasks.RUN), sink
@@ -342,14 +291,11 @@ class _Estimating:
             store.mkdirs(run_dir(directory, ref.id))
             store.create(join(run_dir(directory, ref.id), "run"), data)
             run = read_run(store, directory, ref)
-        seen = self.seen
-        expected = tuple(
-            expectations(self.probes, run, of.sizes, seen.hits, seen.least, seen.greatest)
-        )
-        return _Held(run, tuple(sorted({row["shape"] for row in rows})), size, ref.keys, expected)
+        held = _Held(run, tuple(sorted({row["shape"] for row in rows})))
+        return MadeRun(held, 0, ref.keys, run)
 
     def _locations_bytes(self) -> int:
-        files, seen, tiling = self.files, self.seen, self.tiling
+        files, seen, tiling = self.files, self.shared.seen, self.tiling
         counts = [seen.rows, seen.nulls, seen.nans]
         if not self.chosen.is_all:
             # The other files have as many rows as the chosen ones; few of them are cut into ranges.

@@ -16,7 +16,7 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.errors import InvalidInputError
-from sieve.indexing import build_run
+from sieve.indexing import build_run, choose_run
 from sieve.indexing.auto_budget import MapPlan
 from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.column_profile import ColumnProfile
@@ -64,11 +64,9 @@ class Attempts:
     collects: list[bool] = field(default_factory=list)
     fewest: list[bool] = field(default_factory=list)
 
-    def maker(
-        self, _: object, __: object, asked: Any, options: Any, *others: Any
-    ) -> tuple[int, float] | None:
+    def maker(self, asked: Any, options: Any, *others: Any) -> tuple[int, float] | None:
         """Replaces `run_maker`."""
-        *___, stop, worth = others
+        *_, stop, worth = others
         self.made.append((options.shape, stop is not None, worth < math.inf, asked.wide))
         self.locations.append(asked.n_files)
         what = self.script[len(self.made) - 1]
@@ -130,7 +128,9 @@ class Attempts:
         for name, fake in {
             "column_profile": lambda *_, **__: profile,
             "read_cuts": read_cuts,
-            "shared_by_runs": lambda *_: contextlib.nullcontext(SimpleNamespace(pieces=None)),
+            "shared_by_runs": lambda _, seen, *__: contextlib.nullcontext(
+                SimpleNamespace(pieces=None, seen=seen)
+            ),
             "trial_of_least_cost": lambda *_: (
                 self.trial and (self.trial[0], (self.trial[1] * EACH, 0, 180 * EACH))
             ),
@@ -139,7 +139,8 @@ class Attempts:
             "Run": lambda _, __, run, ___: run.rows / 100,
             "expectations": expectations,
         }.items():
-            monkeypatch.setattr(build_run, name, fake)
+            module = build_run if hasattr(build_run, name) else choose_run
+            monkeypatch.setattr(module, name, fake)
         monkeypatch.setattr(ColumnProfile, "by_file", by_file)
         return build_run.build_run(
             nothing, Column(("id",), "bigint"), self.tiling, options, LocalStore(), self.home,
@@ -235,7 +236,7 @@ def test_a_map_beyond_the_limits_is_not_made(
 ) -> None:
     """The map is not made however much it would save, because the user has not asked for a map."""
     beyond = MapPlan(IndexOptions("map"), "bytes")
-    monkeypatch.setattr(build_run, "plan_map", lambda *_: beyond)
+    monkeypatch.setattr(choose_run, "plan_map", lambda *_: beyond)
     attempts = Attempts([(FEW, 150.0)], trial=(FEW, 150.0))
     attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert attempts.made == [STOPPED]

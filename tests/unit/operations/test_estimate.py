@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sieve.errors import InvalidInputError
-from sieve.indexing import fit_budget
+from sieve.indexing import choose_run, fit_budget
 from sieve.indexing.auto_budget import MapPlan
 from sieve.metadata.options import IndexOptions
 from sieve.operations import estimate
@@ -71,7 +71,7 @@ def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
     [
         (AUTO, ["intervals"]),
         (IndexOptions(budget="100B"), ["intervals"]),
-        (IndexOptions("runs", "20KB"), ["runs"]),
+        (IndexOptions("runs", "20KB"), ["intervals"]),
         (IndexOptions("map", "20KB"), ["intervals", "map"]),
         (IndexOptions("sieve"), ["sieve"]),
     ],
@@ -131,16 +131,16 @@ def test_more_intervals_are_tried_where_they_may_pay(
     No more intervals are tried if only a map's size or time prevents the map.
     """
     made: list[str] = []
-    maker = estimate.run_maker
+    maker = choose_run.run_maker
 
     def counted(*given: Any) -> Any:
-        _, _, profile, options, *_ = given
+        profile, options, *_ = given
         made.append(options.shape + " wide" * (profile.wide and options.shape != "map"))
         return maker(*given)
 
-    monkeypatch.setattr(estimate, "run_maker", counted)
-    monkeypatch.setattr(estimate, "plan_map", lambda *_: planned)
-    monkeypatch.setattr(estimate, "more_may_pay", lambda *_: more)
+    monkeypatch.setattr(choose_run, "run_maker", counted)
+    monkeypatch.setattr(choose_run, "plan_map", lambda *_: planned)
+    monkeypatch.setattr(choose_run, "more_may_pay", lambda *_: more)
     estimated(Table("bigint", scattered(24, 150), 16 * MB), AUTO)
     assert made == tried
 

@@ -1,0 +1,240 @@
+"""Chooses shape, price and granularity of a run; CREATE, REFRESH and ESTIMATE share this choice.
+
+A choice makes up to five runs and returns the one of least cost: a map instead of intervals where
+it saves more than it costs, more cuts where they may pay, and whole files instead of ranges. A
+`Maker` reads the column and makes runs: a build writes them, an estimate holds them in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from sieve.errors import InvalidInputError, SieveError
+from sieve.indexing.auto_budget import expected_of, more_may_pay, plan_map, stop_for
+from sieve.indexing.column_profile import ColumnProfile
+from sieve.indexing.fit_budget import Make, Shared, run_maker, trial_of_least_cost
+from sieve.indexing.probes import Probes, expectations, files_read, least_read, map_may_pay
+from sieve.indexing.seen import Seen
+from sieve.metadata.options import IndexOptions
+from sieve.metadata.records import Expected
+from sieve.reader.run_reader import Run
+from sieve.segments.stopping_rule import NEAR, Stop, mean_read
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeRun(Generic[R]):
+    """A run as its maker has it: what identifies it, its bytes, its keys, and a reader of it."""
+
+    run: R
+    bytes: int
+    keys: int
+    opened: Run
+
+
+class Maker(Protocol[R]):
+    """Makes the runs among which the choice is."""
+
+    def reading(self, profile: ColumnProfile) -> contextlib.AbstractContextManager[Shared]:
+        """The column, read with the cuts of a profile, until the block ends."""
+
+    def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[R]:
+        """A run within the budget, of rows that a multiple of the cost per byte gives."""
+
+    def discard(self, run: R) -> None:
+        """Deletes a run that is not chosen."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt(Generic[R]):
+    """A run that may be chosen.
+
+    Attributes:
+        made: the run.
+        expected: the expected reads of queries.
+        seen: the counts of its reading.
+        cost: the measure that is lower for the better of two runs: bytes that queries read, plus
+            the index's bytes with the budget `auto`.
+        more_may_pay: whether further cuts may pay back.
+    """
+
+    made: MadeRun[R]
+    expected: tuple[Expected, ...]
+    seen: Seen
+    cost: float
+    more_may_pay: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Generic[R]):
+    """The choice of a run.
+
+    Attributes:
+        maker: makes the runs.
+        options: the options of the index.
+        probes: the queries that measure a run.
+        describe_job: sets the description of the next Spark job.
+        with_maps: whether a run with a map may be chosen.
+    """
+
+    maker: Maker[R]
+    options: IndexOptions
+    probes: Probes
+    describe_job: Callable[[str], None]
+    with_maps: bool = True
+
+    def best(self, profile: ColumnProfile) -> tuple[Attempt[R] | None, Seen]:
+        """The best run over the locations of a profile, or None without a key; and the counts.
+
+        The column is read once or twice.
+        """
+        best, seen = self._of_reading(profile)
+        wider = profile.wider(self.options)
+        if best is not None and best.more_may_pay and wider is not None:
+            with self.discarded_on_failure(best.made.run):
+                other, _ = self._of_reading(wider)
+            if other is not None:
+                best = self.better(best, other)
+        return best, seen
+
+    def files_may_pay(self, by_file: ColumnProfile, best: Attempt[R]) -> bool:
+        """Whether a run over whole files could cost clearly less than one over their ranges.
+
+        A run over whole files reads all ranges of each file with a match.
+        """
+        least = least_read(best.expected, by_file.location_bytes)
+        return NEAR * self._cost(by_file, 0, least) < best.cost
+
+    def better(self, one: Attempt[R], other: Attempt[R]) -> Attempt[R]:
+        """The attempt of lower cost, or the first if the costs are equal; discards the other."""
+        better, worse = sorted((one, other), key=lambda each: each.cost)
+        with self.discarded_on_failure(better.made.run):
+            self.maker.discard(worse.made.run)
+        return better
+
+    @contextlib.contextmanager
+    def discarded_on_failure(self, run: R) -> Iterator[None]:
+        """Discards the run on failure, because no version refers to it yet."""
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(SieveError):
+                self.maker.discard(run)
+            raise
+
+    def _cost(self, profile: ColumnProfile, size: int, reads: Mapping[str, float]) -> float:
+        if self.options.automatic:
+            return profile.payback(self.options).cost(size, reads)
+        return mean_read(reads) * profile.location_bytes
+
+    def _of_reading(self, profile: ColumnProfile) -> tuple[Attempt[R] | None, Seen]:
+        """The best run of one reading."""
+        with self.maker.reading(profile) as shared:
+            if self.options.automatic:
+                best = self._automatic(profile, shared)
+            else:
+                best = self._within_budget(profile, shared)
+            return best, shared.seen
+
+    def _within_budget(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
+        """Intervals that use the budget, or a map if the budget suffices and it reads less."""
+        plain = self._attempt(profile, shared, self.options)
+        if plain is None or self.options.shape != "auto" or not self.with_maps:
+            return plain
+        budget = profile.budget(self.options)
+        if not map_may_pay(profile, plain.expected, plain.made.keys, budget):
+            return plain
+        return self._or_mapped(plain, profile, shared, replace(self.options, shape="map"))
+
+    def _automatic(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
+        """Intervals until bytes no longer pay back, or a map that saves more than it costs."""
+        stop = stop_for(profile, self.options, self.probes, shared.seen.hits)
+        if (mapped := self._mapped_at_once(profile, shared, stop)) is not None:
+            return mapped
+        plain = self._attempt(profile, shared, self.options, stop)
+        if plain is None:
+            return None
+        size, planned = plain.made.bytes, None
+        more = more_may_pay(profile, self.options, plain.expected, shared.seen.cuts[0], size)
+        if self.options.shape == "auto" and self.with_maps:
+            planned = plan_map(profile, self.options, plain.expected, plain.made.keys, size)
+        if planned is None:
+            return replace(plain, more_may_pay=more)
+        if planned.limit is not None:
+            # Weighing this many keys would take as long as mapping them.
+            return plain
+        plain = replace(plain, more_may_pay=more)
+        worth = profile.payback(self.options).absent
+        return self._or_mapped(plain, profile, shared, planned.options, stop, worth)
+
+    def _mapped_at_once(
+        self, profile: ColumnProfile, shared: Shared, stop: Stop
+    ) -> Attempt[R] | None:
+        """A run with a map, made without a run of intervals to compare it with.
+
+        None if intervals may cost less than the map: the map must cost clearly less than the trial
+        of the cheapest intervals.
+        """
+        if self.options.shape != "auto" or not self.with_maps:
+            return None
+        self.describe_job("weighing")
+        trial = trial_of_least_cost(shared.pieces, shared.seen, profile, stop)
+        if trial is None:
+            return None
+        size, expected = trial[0], expected_of(trial, stop, profile.location_bytes)
+        planned = plan_map(profile, self.options, expected, shared.seen.keys, int(size))
+        if planned is None or planned.limit is not None:
+            return None
+        worth = profile.payback(self.options).absent
+        try:
+            mapped = self._attempt(profile, shared, planned.options, stop, worth)
+        except InvalidInputError:  # files share more keys than the budget pays for
+            return None
+        bound = self._cost(profile, int(size), files_read(expected, profile.location_bytes))
+        if mapped is None or NEAR * mapped.cost < bound:
+            return mapped
+        self.maker.discard(mapped.made.run)
+        return None
+
+    def _or_mapped(
+        self,
+        plain: Attempt[R],
+        profile: ColumnProfile,
+        shared: Shared,
+        options: IndexOptions,
+        stop: Stop | None = None,
+        worth: float = math.inf,
+    ) -> Attempt[R]:
+        """The given run, or one with a map if it costs less and its budget suffices."""
+        with self.discarded_on_failure(plain.made.run):
+            try:
+                mapped = self._attempt(profile, shared, options, stop, worth)
+            except InvalidInputError:  # files share more keys than the budget pays for
+                return plain
+        return plain if mapped is None else self.better(plain, mapped)
+
+    def _attempt(
+        self,
+        profile: ColumnProfile,
+        shared: Shared,
+        options: IndexOptions,
+        stop: Stop | None = None,
+        worth: float = math.inf,
+    ) -> Attempt[R] | None:
+        """A run with some options and its measure, or None without a key."""
+        rows = run_maker(profile, options, shared, self.describe_job, stop, worth)
+        if rows is None:
+            return None
+        made, seen = self.maker.make(rows, profile, options), shared.seen
+        with self.discarded_on_failure(made.run):
+            found = expectations(
+                self.probes, made.opened, profile.sizes, seen.hits, seen.least, seen.greatest
+            )
+            expected = tuple(found)
+            reads = files_read(expected, profile.location_bytes)
+            return Attempt(made, expected, seen, self._cost(profile, made.bytes, reads))
