@@ -7,7 +7,6 @@ columns.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import Row
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from sieve.encoding.hashing import hash_bytes
 from sieve.indexing import (
@@ -33,10 +34,6 @@ from sieve.indexing import (
 from sieve.indexing.even_partitions import partition_keys
 from sieve.operations import check
 
-_TYPES = {
-    "INT": pa.int32(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "STRING": pa.string(),
-    "BINARY": pa.binary(),
-}  # fmt: skip
 _BATCH_ROWS = 1000
 _MODULES = (
     build_hash_map, check, column_profile, column_sample, find_unreadable_file, fit_budget,
@@ -305,12 +302,14 @@ class Frame:
         return Groups(self, (), {(): self.rows}).agg(*columns)
 
     def mapInArrow(  # noqa: N802 - PySpark's name
-        self, step: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]], schema: str
+        self,
+        step: Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]],
+        schema: StructType,
     ) -> Frame:
         """Applies a step to the batches of each partition; its output must have the schema."""
         self.cluster.calls.append("mapInArrow")
-        types = {n: _TYPES[t] for n, t in re.findall(r"(\w+) ([\w<>]+)", schema)}
-        wanted = pa.schema(list(types.items()))
+        wanted = to_arrow_schema(schema)
+        types = dict(zip(wanted.names, wanted.types, strict=True))
         parts = []
         for part in self.parts:
             made = list(step(self._batches(part)))

@@ -17,7 +17,7 @@ from sieve.indexing.column_sample import Sample
 from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.seen import Seen
 from sieve.indexing.value_columns import encoded_bytes, hash_of_value
-from sieve.reader.run_reader import SPARK_SCHEMA
+from sieve.reader.run_file import SCHEMA
 from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
 
@@ -35,7 +35,7 @@ class CollectedPairs:
     """Pairs of hash and location that the reading step has collected.
 
     Attributes:
-        rows: rows of `PACKED_SCHEMA`, persisted by the reading step.
+        rows: rows of `hash_map_tasks.PACKED`, persisted by the reading step.
         parts: number of ranges of hashes by which the pairs are packed.
     """
 
@@ -73,7 +73,7 @@ class SharedPairs:
         step = hash_map_tasks.pack_hashes(
             encoder.of_bytes, sample.domain_sample, self._parts, proves
         )
-        self._pairs = map_batches(keys, step, hash_map_tasks.PACKED_SCHEMA)
+        self._pairs = map_batches(keys, step, hash_map_tasks.PACKED)
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +106,7 @@ class SharedPairs:
         ranges = pairs.withColumn("part", number).drop("smallest")
         ranges = ranges.repartition(maps, "part") if maps > 1 else ranges.coalesce(1)
         step = hash_map_tasks.write_maps(self._n_files, bits)
-        return map_batches(ranges, step, SPARK_SCHEMA)
+        return map_batches(ranges, step, SCHEMA)
 
 
 def parts_of(rows: int) -> int:
@@ -116,7 +116,7 @@ def parts_of(rows: int) -> int:
 
 def _counts(pairs: DataFrame) -> tuple[int, int]:
     """Number of pairs of key and location, and approximate number of distinct keys."""
-    merge, schema = hash_map_tasks.merge_sketches, hash_map_tasks.SKETCH_SCHEMA
+    merge, schema = hash_map_tasks.merge_sketches, hash_map_tasks.SKETCHES
     of_tasks = pairs.select("pairs", "smallest").repartition(1)
     n, smallest = map_batches(of_tasks, merge, schema).first()
     return n, hash_map_tasks.distinct(n, smallest)

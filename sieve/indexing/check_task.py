@@ -20,11 +20,7 @@ from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run
 from sieve.storage.interface import READ_LIMIT
 
-SEEN_SCHEMA: Final = (
-    "location INT, rows BIGINT, nulls BIGINT, nans BIGINT, missed BIGINT, damaged BIGINT, "
-    "key STRING"
-)
-_SEEN = pa.schema(
+SEEN: Final = pa.schema(
     [("location", pa.int32())]
     + [(name, pa.int64()) for name in ("rows", "nulls", "nans", "missed", "damaged")]
     + [("key", pa.string())]
@@ -116,8 +112,8 @@ def _seen(
 def _line(location: int, counts: Sequence[int], key: str | None) -> pa.RecordBatch:
     line = (location, *counts, key)
     return pa.RecordBatch.from_arrays(
-        [pa.array([value], field.type) for value, field in zip(line, _SEEN, strict=True)],
-        schema=_SEEN,
+        [pa.array([value], field.type) for value, field in zip(line, SEEN, strict=True)],
+        schema=SEEN,
     )
 
 

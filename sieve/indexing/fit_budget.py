@@ -20,7 +20,7 @@ from sieve.indexing.build_hash_map import CollectedPairs, SharedPairs
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.seen import Seen
 from sieve.metadata.options import IndexOptions
-from sieve.reader.run_reader import SPARK_SCHEMA
+from sieve.reader.run_file import SCHEMA
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import plan
@@ -144,7 +144,7 @@ def _priced(
 
     def priced(price: float) -> Make:
         return lambda times: map_batches(
-            pieces, segment_tasks.write_stretches(planner, price * times), SPARK_SCHEMA
+            pieces, segment_tasks.write_stretches(planner, price * times), SCHEMA
         )
 
     if options.shape == "map" and stop is not None:
@@ -165,7 +165,7 @@ def _priced(
                 step = segment_tasks.write_whole(planner, prices, left, times)
             else:
                 step = segment_tasks.write_until(planner, prices, stop, times)
-            return map_batches(pieces, step, SPARK_SCHEMA)
+            return map_batches(pieces, step, SCHEMA)
 
         return whole
     describe_job("weighing")
@@ -214,9 +214,7 @@ def _price_of(
     """The cost per byte that a budget for n cuts allows."""
     curve = np.zeros(len(prices))
     weigh = segment_tasks.weigh_stretches(planner, prices, budget / n)
-    weighed = (
-        map_batches(pieces, weigh, segment_tasks.CURVE_SCHEMA).groupBy("price").agg(sf.sum("bytes"))
-    )
+    weighed = map_batches(pieces, weigh, segment_tasks.CURVE).groupBy("price").agg(sf.sum("bytes"))
     for number, size in weighed.collect():
         curve[number] = size
     return choose_price(prices, curve, budget)
@@ -227,7 +225,7 @@ def _trial(pieces: DataFrame, planner: segment_tasks.Planner, price: float, stop
     tried = map_batches(
         pieces,
         segment_tasks.try_stretches(planner, float(price), stop),
-        segment_tasks.TRIAL_SCHEMA,
+        segment_tasks.TRIAL,
     )
     size, *reads = tried.agg(*map(sf.sum, tried.columns)).collect()[0]
     return size, reads
@@ -242,7 +240,7 @@ def _in_stretches(cuts: DataFrame, query_model: QueryModel, stretches: int) -> D
     """Clips cuts to stretches of the domain; each stretch is contiguous and in one partition."""
     places = np.arange(1, stretches) * len(query_model.codes) // stretches
     borders = query_model.codes[places]
-    pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES_SCHEMA)
+    pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES)
     pieces = pieces.repartition(stretches, "stretch") if stretches > 1 else pieces.coalesce(1)
     return pieces.sortWithinPartitions("stretch")
 
@@ -255,4 +253,4 @@ def _sieve_rows(cuts: DataFrame, n: int, span: int, options: IndexOptions) -> Da
         ordered.repartitionByRange(partitions, "code") if partitions > 1 else ordered.coalesce(1)
     )
     ordered = ordered.sortWithinPartitions("code", "location")
-    return map_batches(ordered, segment_tasks.segment_pairs(options.error, hole), SPARK_SCHEMA)
+    return map_batches(ordered, segment_tasks.segment_pairs(options.error, hole), SCHEMA)

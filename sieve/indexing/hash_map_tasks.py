@@ -22,13 +22,11 @@ from sieve.indexing.domain_sample import DomainSample
 from sieve.indexing.segment_tasks import run_row
 from sieve.segments.hash_map.format import build_map
 
-PACKED_SCHEMA: Final = "part INT, pairs BIGINT, hashes BINARY, locations BINARY, smallest BINARY"
 PACKED: Final = pa.schema(
     [("part", pa.int32()), ("pairs", pa.int64())]
     + [(name, pa.binary()) for name in ("hashes", "locations", "smallest")]
 )
-SKETCH_SCHEMA: Final = "pairs BIGINT, smallest BINARY"
-_SKETCH_SCHEMA = pa.schema([("pairs", pa.int64()), ("smallest", pa.binary())])
+SKETCHES: Final = pa.schema([("pairs", pa.int64()), ("smallest", pa.binary())])
 SKETCH: Final = 4_096
 """Number of smallest hashes in the distinct-count sketch, which is then accurate to 1.6 %."""
 _HELD: Final = 1 << 20
@@ -76,7 +74,7 @@ class PairPacker:
         self._n = 0
 
     def add(self, hashes: Hashes, location: int) -> Batches:
-        """Adds hashes of a location; yields rows of `PACKED_SCHEMA` if the buffer is full."""
+        """Adds hashes of a location; yields rows of `PACKED` if the buffer is full."""
         self._held.append((hashes, np.full(len(hashes), location, np.int32)))
         self._n += len(hashes)
         if self._n >= _HELD:
@@ -118,7 +116,7 @@ def _joined(held: list[tuple[Hashes, Ordinals]]) -> tuple[Hashes, Ordinals]:
 
 
 def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
-    """Rows of `PACKED_SCHEMA`, one for each range that has hashes; requires at least one pair."""
+    """Rows of `PACKED`, one for each range that has hashes; requires at least one pair."""
     order = np.argsort(hashes.view(np.int64))
     hashes, locations = hashes[order], locations[order]
     upper = (hashes ^ _SIGN) >> np.uint64(32)
@@ -169,7 +167,7 @@ def merge_sketches(batches: Batches) -> Batches:
         )
         smallest = _smallest(np.sort(joined.view(np.int64)).view(np.uint64))
     columns = [pa.array([pairs]), pa.array([smallest.tobytes()], pa.binary())]
-    yield pa.RecordBatch.from_arrays(columns, schema=_SKETCH_SCHEMA)
+    yield pa.RecordBatch.from_arrays(columns, schema=SKETCHES)
 
 
 def distinct(pairs: int, smallest: bytes) -> int:

@@ -20,6 +20,7 @@ from sieve.errors import UnavailableError
 from sieve.indexing.batches import Batches
 from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.packed_intervals import pack, unpack
+from sieve.reader.run_file import SCHEMA
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.blocks.key_groups import Chunk
@@ -28,15 +29,9 @@ from sieve.segments.shapes.planner import Plan, Segment, fitted
 from sieve.segments.stopping_rule import KINDS, Stop
 from sieve.storage.local import LocalStore
 
-PIECES_SCHEMA = "stretch INT, pieces BINARY"
-_PIECES = pa.schema([("stretch", pa.int32()), ("pieces", pa.binary())])
-CURVE_SCHEMA = "price INT, bytes DOUBLE"
-TRIAL_SCHEMA = ", ".join(f"{name} DOUBLE" for name in ("bytes", *KINDS))
-RUN = pa.schema(
-    [("shape", pa.string())]
-    + [(name, pa.int64()) for name in ("first", "last", "keys", "rows", "blocks")]
-    + [("payload", pa.binary())]
-)
+PIECES = pa.schema([("stretch", pa.int32()), ("pieces", pa.binary())])
+CURVE = pa.schema([("price", pa.int32()), ("bytes", pa.float64())])
+TRIAL = pa.schema([(name, pa.float64()) for name in ("bytes", *KINDS)])
 
 Planner = Callable[[Intervals], Plan]
 """`plan` with its other arguments; sent with every task."""
@@ -61,7 +56,7 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
             parts = np.split(order, starts[1:])[: len(numbers)]
             packed = [pack(pieces.take(part)) for part in parts]
             yield pa.RecordBatch.from_arrays(
-                [pa.array(keys[numbers]), pa.array(packed, pa.binary())], schema=_PIECES
+                [pa.array(keys[numbers]), pa.array(packed, pa.binary())], schema=PIECES
             )
 
     return run
@@ -83,7 +78,7 @@ def weigh_stretches(
             sizes = planner(pieces).curve(prices, budget_each * len(pieces))
             yield pa.RecordBatch.from_arrays(
                 [pa.array(np.arange(len(prices)), pa.int32()), pa.array(sizes, pa.float64())],
-                names=["price", "bytes"],
+                schema=CURVE,
             )
 
     return run
@@ -102,7 +97,7 @@ def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batch
         for pieces in _stretches(batches):
             size, reads = planner(pieces).trial(price, stop.probes)
             columns = [pa.array([float(each)], pa.float64()) for each in (size, *reads)]
-            yield pa.RecordBatch.from_arrays(columns, names=["bytes", *KINDS])
+            yield pa.RecordBatch.from_arrays(columns, schema=TRIAL)
 
     return run
 
@@ -206,7 +201,7 @@ def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
 def run_row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatch:
     """A row of a run file; the numbers are first key, last key, keys, rows and blocks."""
     columns = [pa.array([shape]), *(pa.array([number], pa.int64()) for number in numbers)]
-    return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=RUN)
+    return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=SCHEMA)
 
 
 class _Counter:

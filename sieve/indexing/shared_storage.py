@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from sieve.errors import UnavailableError
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.segment_tasks import only_if_seen
-from sieve.reader.run_reader import SPARK_SCHEMA
+from sieve.reader.run_file import SCHEMA
 from sieve.storage.interface import split
 from sieve.storage.java_errors import worker_conditions
 
@@ -34,7 +34,7 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
     # All file systems other than local files look the same from every machine.
     if split(witness)[0] != "file" or on_this_machine(rows.sparkSession.sparkContext):
         return rows
-    return map_batches(rows, only_if_seen(witness, _CONDITION), SPARK_SCHEMA)
+    return map_batches(rows, only_if_seen(witness, _CONDITION), SCHEMA)
 
 
 def on_this_machine(context: SparkContext) -> bool:

@@ -201,7 +201,7 @@ def _lines(
     with _sent(values, index, asked) as files:
         step = check_task.look_up_keys(index.encoder, asked, index.directory, ordinals, files)
         counts = [sf.sum(name) for name in ("rows", "nulls", "nans", "missed", "damaged")]
-        lines = map_batches(values, step, check_task.SEEN_SCHEMA)
+        lines = map_batches(values, step, check_task.SEEN)
         return [tuple(r) for r in lines.groupBy("location").agg(*counts, sf.min("key")).collect()]
 
 

@@ -48,7 +48,7 @@ from sieve.metadata.paths import run_dir
 from sieve.metadata.records import Expected, RunId, RunRef
 from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
 from sieve.operations.estimate_sample import FileSample, sample_files
-from sieve.reader.run_file import describe_run
+from sieve.reader.run_file import SCHEMA, describe_run
 from sieve.reader.run_reader import Run, read_run
 from sieve.segments.budget import within_budget
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
@@ -279,9 +279,7 @@ class _Estimating:
     def _held(self, rows: Sequence[Row], of: ColumnProfile) -> MadeRun[_Held]:
         encoder = of.sample.encoder
         sink = pa.BufferOutputStream()
-        pq.write_table(
-            pa.Table.from_pylist([row.asDict() for row in rows], segment_tasks.RUN), sink
-        )
+        pq.write_table(pa.Table.from_pylist([row.asDict() for row in rows], SCHEMA), sink)
         data = sink.getvalue().to_pybytes()
         ref = describe_run(RunId("0" * 32), of.n_files, encoder, [("run", data)])
         if ref is None:
@@ -312,7 +310,7 @@ def _seconds_of_a_job(cuts: DataFrame) -> float:
     started = time.monotonic()
     none = cuts.where("location < 0").coalesce(1)
     map_batches(
-        none, segment_tasks.split_cuts(np.empty(0, np.int64)), segment_tasks.PIECES_SCHEMA
+        none, segment_tasks.split_cuts(np.empty(0, np.int64)), segment_tasks.PIECES
     ).collect()
     return time.monotonic() - started
 

@@ -64,12 +64,10 @@ class Verdict:
     Attributes:
         keep: bool[n_locations]; False only where no row can make the predicate TRUE.
         used: the columns whose indexes contributed.
-        why: the parts that could not be used, as text, without duplicates.
     """
 
     keep: Flags
     used: frozenset[Column]
-    why: tuple[str, ...]
 
 
 def evaluate(
@@ -80,11 +78,8 @@ def evaluate(
     Raises:
         InvalidInputError: a constant is not in the wire form of its column's type.
     """
-    evaluation = _Evaluation(indexes, n_locations)
-    proof = evaluation.of(predicate)
-    if proof is None:
-        return Verdict(np.ones(n_locations, np.bool_), frozenset(), tuple(evaluation.why))
-    return Verdict(proof.keep, proof.used, tuple(evaluation.why))
+    proof = _Evaluation(indexes, n_locations).of(predicate)
+    return Verdict(np.ones(n_locations, np.bool_), frozenset()) if proof is None else proof
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,12 +112,6 @@ class _Any:
 _Plan: TypeAlias = _Bound | _All | _Any | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Proof:
-    keep: Flags
-    used: frozenset[Column]
-
-
 class _Evaluation:
     """Evaluates one predicate over one table.
 
@@ -132,9 +121,8 @@ class _Evaluation:
     def __init__(self, indexes: Mapping[Column, LocationIndex], n_locations: int) -> None:
         self._indexes = indexes
         self._n_locations = n_locations
-        self.why: dict[str, None] = {}
 
-    def of(self, predicate: Predicate) -> _Proof | None:
+    def of(self, predicate: Predicate) -> Verdict | None:
         plan = self._plan(predicate)
         return None if plan is None else self._prove(plan, {})
 
@@ -142,7 +130,6 @@ class _Evaluation:
         if isinstance(node, Constant):
             return None if node.value else _Any(())
         if isinstance(node, Unknown):
-            self.why[node.why] = None
             return None
         if isinstance(node, And):
             return _conjunction([self._plan(arg) for arg in node.args])
@@ -150,13 +137,12 @@ class _Evaluation:
             return _disjunction([self._plan(arg) for arg in node.args])
         index = self._indexes.get(node.column)
         if index is None:
-            self.why[f"no index on {'.'.join(node.column)}"] = None
             return None
         return _Bound(node.column, key_ranges(node, index.encoder))
 
     def _prove(
         self, plan: _Bound | _All | _Any, given: Mapping[Column, KeyRanges]
-    ) -> _Proof | None:
+    ) -> Verdict | None:
         """Locations that may hold a row that satisfies `plan` and also `given`.
 
         The key ranges that an AND demands of a column also narrow the ORs below the AND. In ``x > 1
@@ -175,9 +161,9 @@ class _Evaluation:
         if not proofs:
             return None
         keep = np.logical_and.reduce([proof.keep for proof in proofs])
-        return _Proof(keep, frozenset().union(*(proof.used for proof in proofs)))
+        return Verdict(keep, frozenset().union(*(proof.used for proof in proofs)))
 
-    def _any(self, plan: _Any, given: Mapping[Column, KeyRanges]) -> _Proof | None:
+    def _any(self, plan: _Any, given: Mapping[Column, KeyRanges]) -> Verdict | None:
         keep = np.zeros(self._n_locations, np.bool_)
         used: frozenset[Column] = frozenset()
         for part in plan.parts:
@@ -186,18 +172,17 @@ class _Evaluation:
                 return None
             keep |= proof.keep
             used |= proof.used
-        return _Proof(keep, used)
+        return Verdict(keep, used)
 
     def _look_up(
         self, column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]
-    ) -> _Proof | None:
+    ) -> Verdict | None:
         index = self._indexes[column]
         wanted = _narrow(column, wanted, given)
         if wanted.null and not index.null_proof:
-            name = ".".join(column)
-            self.why[f"which rows have NULL in {name} depends on what else is read"] = None
+            # Which rows have NULL depends on the other columns that a query reads.
             return None
-        return _Proof(index.keep(wanted), frozenset((column,)))
+        return Verdict(index.keep(wanted), frozenset((column,)))
 
 
 def _narrow(column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]) -> KeyRanges:

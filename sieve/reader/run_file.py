@@ -35,6 +35,13 @@ from sieve.segments.shapes.format import (
     decode_ends,
 )
 
+SCHEMA: Final = pa.schema(
+    [("shape", pa.string())]
+    + [(name, pa.int64()) for name in ("first", "last", "keys", "rows", "blocks")]
+    + [("payload", pa.binary())]
+)
+"""Columns of a run file."""
+
 CHUNK_BYTES: Final = 1 << 16
 """Payload bytes of a chunk: about the least that a segment of a large run has."""
 
@@ -154,7 +161,7 @@ def describe_run(
     """
     found: list[FileRef] = []
     tables: list[pa.Table] = []
-    columns = ["shape", "first", "last", "keys", "rows", "blocks"]
+    columns = [name for name in SCHEMA.names if name != "payload"]
     for name, data in files:
         table = pq.read_table(pa.BufferReader(data), columns=columns)
         if table.num_rows:

@@ -34,12 +34,6 @@ _DECODED: Final = 6
 _MANY: Final = 2
 """A file of a large run is decoded as one chunk if a look-up needs more than one in so many."""
 
-SPARK_SCHEMA = (
-    "shape STRING, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT, blocks BIGINT, "
-    "payload BINARY"
-)
-"""Columns of a run file."""
-
 
 class Run:
     """A run of a version; a look-up reads and decodes only the files that may hold its keys.

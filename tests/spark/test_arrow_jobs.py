@@ -16,7 +16,7 @@ from sieve.indexing.arrow_jobs import map_batches
 from sieve.tables.column import Column
 from sieve.tables.table import CatalogTable
 
-SCHEMA = "rereading INT, frozen INT, module STRING"
+SCHEMA = pa.schema([("rereading", pa.int32()), ("frozen", pa.int32()), ("module", pa.string())])
 
 
 def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

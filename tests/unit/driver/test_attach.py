@@ -1,4 +1,4 @@
-"""Attaching to the driver: which values a call converts, and which imports a call needs."""
+"""Attaching to the driver: the converters and names of py4j, and which imports a call needs."""
 
 from __future__ import annotations
 
@@ -6,47 +6,27 @@ import subprocess
 import sys
 from unittest.mock import MagicMock
 
-import numpy as np
+import pyspark.sql.types  # noqa: F401 - registers the converters
 import pytest
 from py4j import protocol
 from py4j.java_gateway import JavaClass, JavaPackage, JVMView
-from pyspark.sql.types import NumpyScalarConverter
 
 from sql_ext.driver import attach
-from sql_ext.driver.attach import NumpyValuesOnly
 
 
-def test_numpy_values_are_converted_and_others_are_not_asked_about() -> None:
-    """The result of a conversion equals PySpark's."""
-    asked: list[object] = []
-
-    class Converter(NumpyScalarConverter):
-        def can_convert(self, obj: object) -> bool:
-            asked.append(obj)
-            return super().can_convert(obj)
-
-    converter = NumpyValuesOnly(Converter())
-    for value in ("a", 1, [1], None, sys):
-        assert not converter.can_convert(value)
-    assert asked == []
-    assert converter.can_convert(np.int64(7))
-    assert not converter.can_convert(np.array([7]))
-    assert converter.convert(np.int64(7), None) == 7
-
-
-def test_each_converter_of_numpy_values_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Converters of other values stay, and the order of all converters stays."""
+def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Converters of other values stay, and so does their order."""
     before = list(protocol.INPUT_CONVERTER)
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", list(before))
     monkeypatch.setattr(attach, "launch_gateway", lambda: "gateway")
     monkeypatch.setattr(attach, "remember_names", lambda: None)
     assert attach.open_gateway() == "gateway"
-    now = protocol.INPUT_CONVERTER
-    assert len(now) == len(before)
-    wrapped = [one for one in now if isinstance(one, NumpyValuesOnly)]
-    assert len(wrapped) == 2
-    pairs = zip(now, before, strict=True)
-    assert all(one is other for one, other in pairs if not isinstance(one, NumpyValuesOnly))
+    gone = [one for one in before if one not in protocol.INPUT_CONVERTER]
+    assert [one for one in before if one not in gone] == protocol.INPUT_CONVERTER
+    assert sorted(type(one).__name__ for one in gone) == [
+        "NumpyArrayConverter",
+        "NumpyScalarConverter",
+    ]
 
 
 def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing import build_hash_map, hash_map_tasks
+from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.build_hash_map import CollectedPairs, SharedPairs, _counts
 from sieve.tables.table import LOCATION
 from tests import fake_frames
@@ -94,7 +95,7 @@ def test_collected_pairs_are_not_read_again(
         [[{"v": k, LOCATION: k % 2} for k in range(part, part + 5)] for part in (0, 3)],
     )
     given: Any = values
-    rows: Any = values.mapInArrow(step, hash_map_tasks.PACKED_SCHEMA)
+    rows: Any = map_batches(values, step, hash_map_tasks.PACKED)
     sample: Any = SimpleNamespace(encoder=Encoder("bigint"), domain_sample=None)
     seen: Any = SimpleNamespace(rows=np.array([5, 5]), partial=np.zeros(2, np.bool_))
     collected = CollectedPairs(rows, 1) if collects else None

@@ -9,8 +9,9 @@ import pytest
 from pyspark.errors import PythonException
 
 from sieve.errors import UnavailableError
-from sieve.indexing.segment_tasks import RUN, run_row
+from sieve.indexing.segment_tasks import run_row
 from sieve.indexing.shared_storage import named_if_unseen, not_shared, on_this_machine, seen_by_all
+from sieve.reader.run_file import SCHEMA
 from tests.fake_frames import Cluster, Frame
 
 ROW = run_row("intervals", [1, 2, 3, 4, 5], b"x").to_pylist()
@@ -18,7 +19,7 @@ ROW = run_row("intervals", [1, 2, 3, 4, 5], b"x").to_pylist()
 
 def rows(master: str) -> Frame:
     """One row of a run file."""
-    types: dict[str, pa.DataType] = dict(zip(RUN.names, RUN.types, strict=True))
+    types: dict[str, pa.DataType] = dict(zip(SCHEMA.names, SCHEMA.types, strict=True))
     return Frame(types, [ROW], Cluster(master))
 
 

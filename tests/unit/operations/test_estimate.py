@@ -71,7 +71,7 @@ def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
     [
         (AUTO, ["intervals"]),
         (IndexOptions(budget="100B"), ["intervals"]),
-        (IndexOptions("runs", "20KB"), ["intervals"]),
+        (IndexOptions("intervals", "20KB"), ["intervals"]),
         (IndexOptions("map", "20KB"), ["intervals", "map"]),
         (IndexOptions("sieve"), ["sieve"]),
     ],

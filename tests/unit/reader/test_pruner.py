@@ -425,7 +425,7 @@ def test_each_group_of_versions_is_a_proof(
 
     def evaluated(_: object, over: Mapping[Any, Any], __: int) -> Verdict:
         keep = np.logical_and.reduce([bits(version) for (version,) in over.values()])
-        return Verdict(keep, frozenset(over), ())
+        return Verdict(keep, frozenset(over))
 
     monkeypatch.setattr(pruner, "NumberedVersions", lambda group, _files, _partial: group)
     monkeypatch.setattr(pruner, "evaluate", evaluated)
