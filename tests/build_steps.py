@@ -13,6 +13,7 @@ import pyarrow as pa
 from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
 from sieve.indexing import cut_tasks, hash_map_tasks, segment_tasks
+from sieve.indexing.packed_intervals import unpack
 from sieve.reader.entry_table import Chunk, assemble
 from sieve.segments.budget import choose_price, prices_for
 from sieve.segments.hash_map.format import decode_map
@@ -97,12 +98,12 @@ def build(
     with mock.patch("sieve.indexing.cut_tasks._HELD", batch):
         step = cut_tasks.read_column(encoder, None, cutting, np.empty((0, 2), np.int64))
         made = [step(iter(rows[number::tasks_a_file])) for number in range(tasks_a_file)]
-        lines = pa.Table.from_batches(itertools.chain(*made), cut_tasks._CUTS)
-    counts = {kind: np.zeros(len(files), np.int64) for kind in range(1, 4)}
-    for kind, location, count in zip(*(lines[n].to_pylist() for n in (0, 1, 5)), strict=True):
-        if kind != cut_tasks.KEY:
-            counts[kind][location] += count
-    cuts = lines.filter(pa.array(lines[0].to_numpy() == cut_tasks.KEY))
+        lines = pa.Table.from_batches(itertools.chain(*made), cut_tasks.LINES)
+    lines = pa.Table.from_struct_array(lines["file"])
+    counts = {kind: np.zeros(len(files), np.int64) for kind in ("rows", "nulls", "nans")}
+    for kind, sums in counts.items():
+        np.add.at(sums, lines["location"].to_numpy(), lines[kind].to_numpy())
+    cuts = lines.filter(lines["cuts"].is_valid()).select(["location", "cuts"])
     stop = (
         None
         if payback is None or query_model is None
@@ -129,17 +130,18 @@ def _stop(query_model, n_files, budget, payback):
 def _payloads(cuts, query_model, shape, budget, sizes, borders, stop):
     """The bytes of the segments."""
     if shape == "sieve":
-        cuts = cuts.sort_by([("first", "ascending"), ("location", "ascending")])
-        pairs = cuts.select(["first", "location", "rows"]).combine_chunks().to_batches()
+        cuts = _table(segment_tasks.unpack_pairs(iter(cuts.to_batches())), segment_tasks.PAIRS)
+        cuts = cuts.sort_by([("code", "ascending"), ("location", "ascending")])
+        pairs = cuts.combine_chunks().to_batches()
         made = segment_tasks.segment_pairs(2, 1 << 40)(iter(pairs))
         return _table(made)["payload"].to_pylist()
     if shape == "map":
-        shape, query_model = "auto", query_model.of_ranges
+        query_model = query_model.of_ranges
     n_files = len(sizes)
-    planner = partial(plan, query_model=query_model, shape=shape, weights=weights_of(sizes))
+    planner = partial(plan, query_model=query_model, weights=weights_of(sizes))
     borders = np.unique(np.array(borders, np.int64))
-    packed = cut_tasks.pack_cuts(iter(cuts.to_batches()))
-    pieces = _table(segment_tasks.split_cuts(borders)(packed))
+    n_cuts = len(unpack(cuts["cuts"].to_pylist()))
+    pieces = _table(segment_tasks.split_cuts(borders)(iter(cuts.to_batches())))
     pieces = pieces.sort_by("stretch").combine_chunks().to_batches()
     if stop is not None:
         return _until(pieces, planner, n_files, borders, stop)
@@ -147,7 +149,7 @@ def _payloads(cuts, query_model, shape, budget, sizes, borders, stop):
     if len(borders) == 0:
         whole = segment_tasks.write_whole(planner, prices, budget, 1.0)
         return _table(whole(iter(pieces)))["payload"].to_pylist()
-    weighed = segment_tasks.weigh_stretches(planner, prices, budget / len(cuts))(iter(pieces))
+    weighed = segment_tasks.weigh_stretches(planner, prices, budget / n_cuts)(iter(pieces))
     curve = _table(weighed)
     sizes = np.bincount(curve["price"].to_numpy(), curve["bytes"].to_numpy(), len(prices))
     price = choose_price(prices, sizes, budget)
@@ -198,5 +200,5 @@ def _batches(files, size):
         yield from (whole.slice(at, size) for at in range(0, len(values), size))
 
 
-def _table(batches):
-    return pa.Table.from_batches(list(batches))
+def _table(batches, schema=None):
+    return pa.Table.from_batches(list(batches), schema)

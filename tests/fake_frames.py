@@ -104,7 +104,14 @@ def _col(what: str | Col) -> Col:
     if isinstance(what, Col):
         return what
     name = what.strip("`")
-    return Col(lambda row: row[name], name, name)
+
+    def of(row: Values) -> Any:
+        value: Any = row
+        for part in name.split("."):
+            value = None if value is None else value[part]
+        return value
+
+    return Col(of, name.split(".")[-1], name)
 
 
 def _bytes(value: Any) -> bytes:
@@ -215,9 +222,14 @@ class Frame:
         added = [w for w in wanted if not isinstance(w, str) or w != "*"]
         columns = [_col(c) for c in (*names, *added)]
 
-        types = {c.name: c.type or self.types.get(c.source, pa.int64()) for c in columns}
+        types = {c.name: c.type or self._type(c.source) for c in columns}
         parts = [[{c.name: c.of(row) for c in columns} for row in part] for part in self.parts]
         return replace(self, types=types, parts=parts)
+
+    def _type(self, source: str) -> pa.DataType:
+        outer, _, inner = source.partition(".")
+        found = self.types.get(outer, pa.int64())
+        return found.field(inner).type if inner else found
 
     def withColumn(self, name: str, column: Col) -> Frame:  # noqa: N802 - PySpark's name
         """Adds a column, or replaces the column of that name."""
@@ -293,8 +305,9 @@ class Frame:
     def groupBy(self, *names: str) -> Groups:  # noqa: N802 - PySpark's name
         """Groups the rows by the values of some columns."""
         groups: dict[tuple[Any, ...], list[Values]] = {}
+        keys = [_col(name).of for name in names]
         for row in self.rows:
-            groups.setdefault(tuple(row[n] for n in names), []).append(row)
+            groups.setdefault(tuple(of(row) for of in keys), []).append(row)
         return Groups(self, names, groups)
 
     def agg(self, *columns: Col) -> Frame:

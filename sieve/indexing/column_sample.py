@@ -30,6 +30,9 @@ _BYTES_PER_ROW = 20
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
 
 
+_PIECES = pa.schema([("sample", pa.binary())])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """A sample of a column.
@@ -130,7 +133,7 @@ def take_sample(
     shown = drawn.select(
         front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"), LOCATION
     )
-    pieces = map_batches(shown, _packed, "sample BINARY")
+    pieces = map_batches(shown, _packed, _PIECES)
     tables = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in pieces.collect()]
     if not tables:
         plain, none = encoder or Encoder.for_type(column.type), np.empty(0, np.int64)
@@ -183,4 +186,4 @@ def _packed(batches: Batches) -> Batches:
         for batch in drawn:
             writer.write_batch(batch)
     data = pa.array([sink.getvalue().to_pybytes()], pa.binary())
-    yield pa.RecordBatch.from_arrays([data], ["sample"])
+    yield pa.RecordBatch.from_arrays([data], schema=_PIECES)

@@ -25,22 +25,17 @@ from sieve.indexing.packed_intervals import pack
 from sieve.segments.intervals import Intervals, cut_location, overprovisioned_most
 from sieve.segments.query_model import QueryModel
 
-KEY, ROWS, NULLS, NANS, PROBE, DAMAGED, PAIRS = range(7)
-"""Kinds of output lines of the first step: a cut; a count of a location's rows of a kind; the
-number of a task's locations that hold a key of a probe, with their bytes in `keys`; a corrupt
-record of a location; or, packed, a task's pairs of hash and location in one range of hashes."""
-
-CUTS_SCHEMA = "kind INT, location INT, first BIGINT, last BIGINT, keys BIGINT, rows BIGINT"
-_CUTS = pa.schema(
-    [("kind", pa.int32()), ("location", pa.int32())]
-    + [(name, pa.int64()) for name in ("first", "last", "keys", "rows")]
+FILE = pa.struct(
+    [("location", pa.int32())]
+    + [(name, pa.int64()) for name in ("rows", "nulls", "nans", "damaged")]
+    + [(name, pa.int64()) for name in ("n_cuts", "keys", "first", "last")]
+    + [("cuts", pa.binary())]
 )
-_PAIRS = ("hashes", "locations", "smallest")
-PACKED_SCHEMA = ", ".join([CUTS_SCHEMA, "cuts BINARY", *(f"{name} BINARY" for name in _PAIRS)])
-"""Of packed lines: those of cuts have these in `cuts`, their number in `rows`, and their ends;
-those of pairs have the columns of `hash_map_tasks`, the range in `location`, the number in `rows`.
-"""
-_PACKED = pa.schema([*_CUTS, *((name, pa.binary()) for name in ("cuts", *_PAIRS))])
+"""Rows of a location and its corrupt records, and its packed cuts with their number and ends."""
+PROBE = pa.struct([("number", pa.int32()), ("locations", pa.int64()), ("bytes", pa.int64())])
+"""A probe, and the locations of a task that hold a key of the probe, with their bytes."""
+LINES = pa.schema([("file", FILE), ("probe", PROBE), ("pairs", pa.struct(hash_map_tasks.PACKED))])
+"""Output of the first step: each line has one of these, and NULL for the others."""
 _HELD = 1 << 22
 """Codes buffered before they are sorted and cut: 32 MB."""
 _ORDERED = 16
@@ -83,7 +78,7 @@ def read_column(
     probes: dtypes.Intervals,
     parts: int | None = None,
 ) -> Callable[[Batches], Batches]:
-    """The first step: from (value, location) rows to cuts and counts of each location.
+    """The first step: from (value, location) rows to `LINES`.
 
     The row of a corrupt record has -1 minus the location's number; see `LOCATION`.
 
@@ -104,7 +99,7 @@ def read_column(
         for batch in batches:
             for location, part in together(batch, 1):
                 if location < 0:
-                    yield _damaged(-1 - location, part.num_rows)
+                    yield _of_file(-1 - location, damaged=part.num_rows)
                     continue
                 if file is None or file.location != location:
                     if file is not None:
@@ -114,53 +109,40 @@ def read_column(
         if file is not None:
             yield from file.finish()
         if packer is not None:
-            yield from packer.finish()
+            yield from map(_of_pairs, packer.finish())
         if hits.size:
-            yield _hits(hits)
+            met = np.flatnonzero(hits[0])
+            yield _lines("probe", [met, hits[0, met], hits[1, met]])
 
     return run
 
 
-def pack_cuts(lines: Batches) -> Batches:
-    """A step that packs the cuts of each batch of `read_column` into one row."""
-    for batch in lines:
-        none = pa.nulls(batch.num_rows, pa.binary())
-        if batch.schema.equals(hash_map_tasks.PACKED):
-            kinds = pa.array(np.full(batch.num_rows, PAIRS, np.int32))
-            zeros = pa.array(np.zeros(batch.num_rows, np.int64))
-            part, pairs, *packed = batch.columns
-            columns = [kinds, part, zeros, zeros, zeros, pairs, none, *packed]
-            yield pa.RecordBatch.from_arrays(columns, schema=_PACKED)
-        elif batch.num_rows == 0 or batch.column(0)[0].as_py() != KEY:
-            columns = [*batch.columns, none, none, none, none]
-            yield pa.RecordBatch.from_arrays(columns, schema=_PACKED)
-        else:
-            location, first, last, keys, rows = (batch.column(k).to_numpy() for k in range(1, 6))
-            cuts = Intervals(first, last, location, keys, rows)
-            line = (KEY, location[0], first[0], last[-1], keys.sum(), len(cuts), pack(cuts))
-            yield _line((*line, None, None, None), _PACKED)
-
-
-def _line(values: Sequence[object], schema: pa.Schema) -> pa.RecordBatch:
-    columns = [pa.array([v], field.type) for v, field in zip(values, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _damaged(location: int, records: int) -> pa.RecordBatch:
-    return _line((DAMAGED, location, 0, 0, 0, records), _CUTS)
-
-
-def _hits(hits: Counts) -> pa.RecordBatch:
-    met = np.flatnonzero(hits[0])
-    none = pa.array(np.zeros(len(met), np.int64))
+def _lines(name: str, columns: Sequence[object]) -> pa.RecordBatch:
+    """Lines of one kind."""
+    kinds = LINES.field(name).type
+    arrays = [pa.array(c, kind.type) for c, kind in zip(columns, kinds, strict=True)]
+    made = pa.StructArray.from_arrays(arrays, fields=list(kinds))
     return pa.RecordBatch.from_arrays(
-        [
-            pa.array(np.full(len(met), PROBE, np.int32)),
-            pa.array(met, pa.int32()),
-            *(none, none, pa.array(hits[1, met]), pa.array(hits[0, met])),
-        ],
-        schema=_CUTS,
+        [made if one.name == name else pa.nulls(len(made), one.type) for one in LINES],
+        schema=LINES,
     )
+
+
+def _of_pairs(packed: pa.RecordBatch) -> pa.RecordBatch:
+    return _lines("pairs", packed.columns)
+
+
+def _of_file(
+    location: int,
+    counts: Sequence[int] = (0, 0, 0),
+    cuts: Intervals | None = None,
+    damaged: int = 0,
+) -> pa.RecordBatch:
+    of_cuts: tuple[object, ...] = (0, 0, None, None, None)
+    if cuts is not None:
+        ends = cuts.first[0], cuts.last[-1]
+        of_cuts = len(cuts), int(cuts.keys.sum()), *ends, pack(cuts)
+    return _lines("file", [[each] for each in (location, *counts, damaged, *of_cuts)])
 
 
 class _File:
@@ -184,51 +166,44 @@ class _File:
         self._probes, self._hits = probes, hits
         self._codes: list[Codes] = []
         self._held = 0
-        self._counts = {ROWS: 0, NULLS: 0, NANS: 0}
+        self._counts = [0, 0, 0]
 
     def add(self, batch: pa.RecordBatch) -> Batches:
+        """Takes rows; yields packed pairs, or lines of cuts if the buffer is full."""
         values = batch.column(0)
         encoded = self._encoder.encode(values)
         keys = encoded.codes[encoded.valid & ~encoded.nan]
-        self._counts[ROWS] += len(values)
-        self._counts[NULLS] += int(np.count_nonzero(~encoded.valid))
-        self._counts[NANS] += int(np.count_nonzero(encoded.nan))
+        found = len(values), np.count_nonzero(~encoded.valid), np.count_nonzero(encoded.nan)
+        self._counts = [a + int(b) for a, b in zip(self._counts, found, strict=True)]
         if self._zoom is not None:
             keys = self._zoom.codes(keys)
         self._codes.append(keys)
         self._held += len(keys)
         if self._packer is not None and not self._encoder.exact:
-            yield from self._packer.add(hash_map_tasks.hashed_once(batch.column(2)), self.location)
+            hashes = hash_map_tasks.hashed_once(batch.column(2))
+            yield from map(_of_pairs, self._packer.add(hashes, self.location))
         if self._held >= _HELD:
-            yield from self._flush()
+            yield from self.finish()
 
     def finish(self) -> Batches:
+        """Yields the lines of the rows since the last call."""
+        if not any(self._counts):
+            return
+        cuts = None
         if self._held:
-            yield from self._flush()
-        kinds = list(self._counts)
-        none, counts = np.zeros(len(kinds), np.int64), np.array(list(self._counts.values()))
-        yield self._batch(kinds, none, none, none, counts)
-
-    def _flush(self) -> Batches:
-        codes, rows = _distinct(np.concatenate(self._codes))
-        self._codes, self._held = [], 0
-        start = np.searchsorted(codes, self._probes[:, 0])
-        stop = np.searchsorted(codes, self._probes[:, 1], side="right")
-        met = np.flatnonzero(start < stop)
-        self._hits[0, met] += 1
-        self._hits[1, met] += self._cutting.sizes[self.location]
-        cuts = self._cutting.of(codes, rows, self.location)
-        kinds = np.full(len(cuts), KEY, np.int32)
-        if self._packer is not None and self._encoder.exact:
-            yield from self._packer.add(hash_codes(codes), self.location)
-        yield self._batch(kinds, cuts.first, cuts.last, cuts.keys, cuts.rows)
-
-    def _batch(self, kinds: object, *columns: npt.NDArray[np.int64]) -> pa.RecordBatch:
-        kind = pa.array(kinds, pa.int32())
-        location = pa.array(np.full(len(kind), self.location, np.int32))
-        return pa.RecordBatch.from_arrays(
-            [kind, location, *(pa.array(column, pa.int64()) for column in columns)], schema=_CUTS
-        )
+            codes, rows = _distinct(np.concatenate(self._codes))
+            self._codes, self._held = [], 0
+            start = np.searchsorted(codes, self._probes[:, 0])
+            stop = np.searchsorted(codes, self._probes[:, 1], side="right")
+            met = np.flatnonzero(start < stop)
+            self._hits[0, met] += 1
+            self._hits[1, met] += self._cutting.sizes[self.location]
+            cuts = self._cutting.of(codes, rows, self.location)
+            if self._packer is not None and self._encoder.exact:
+                pairs = self._packer.add(hash_codes(codes), self.location)
+                yield from map(_of_pairs, pairs)
+        yield _of_file(self.location, self._counts, cuts)
+        self._counts = [0, 0, 0]
 
 
 def _distinct(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:

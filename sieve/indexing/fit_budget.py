@@ -248,7 +248,7 @@ def _in_stretches(cuts: DataFrame, query_model: QueryModel, stretches: int) -> D
 def _sieve_rows(cuts: DataFrame, n: int, span: int, options: IndexOptions) -> DataFrame:
     hole = max(1, span // _HOLES_PER_SPAN)
     partitions = math.ceil(n / _PAIRS_PER_TASK)
-    ordered = cuts.select(sf.col("first").alias("code"), "location", "rows")
+    ordered = map_batches(cuts, segment_tasks.unpack_pairs, segment_tasks.PAIRS)
     ordered = (
         ordered.repartitionByRange(partitions, "code") if partitions > 1 else ordered.coalesce(1)
     )

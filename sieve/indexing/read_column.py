@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.arrays.dtypes import Flags
@@ -17,6 +17,7 @@ from sieve.indexing import cut_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.build_hash_map import CollectedPairs, parts_of
 from sieve.indexing.column_profile import ColumnProfile
+from sieve.indexing.hash_map_tasks import PACKED
 from sieve.indexing.probes import Probes
 from sieve.indexing.seen import Seen
 from sieve.indexing.value_columns import encoded_bytes, hash_of_value
@@ -52,9 +53,6 @@ def read_cuts(
 ) -> Iterator[ReadCuts]:
     """Reads the column once; the results are persisted until the block ends.
 
-    Cuts are packed into few rows per location; for the shape ``sieve``, whose pairs Spark sorts,
-    each cut is a row.
-
     Args:
         column_profile: the profile of the column.
         options: shape and budget.
@@ -74,36 +72,26 @@ def read_cuts(
         probes.intervals,
         parts,
     )
-    packs = options.shape != "sieve"
     hashes = [hash_of_value().alias("hash")] if with_pairs and not encoder.exact else []
     values = column_profile.values.select(encoded_bytes(encoder).alias("v"), LOCATION, *hashes)
-    if packs:
-        lines = map_batches(
-            values,
-            lambda rows: cut_tasks.pack_cuts(step(rows)),
-            cut_tasks.PACKED_SCHEMA,
-        )
-    else:
-        lines = map_batches(values, step, cut_tasks.CUTS_SCHEMA)
+    lines = map_batches(values, step, cut_tasks.LINES)
     lines.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         shown = np.zeros(column_profile.n_files, np.bool_) if may_be_empty is None else may_be_empty
-        n_cuts = sf.col("rows") if packs else sf.lit(1)
-        seen = _seen(lines, n_cuts, column_profile, len(probes.intervals), shown)
-        cuts = lines.where(sf.col("kind") == cut_tasks.KEY)
+        seen = _seen(lines, column_profile, len(probes.intervals), shown)
+        cuts = lines.where(sf.col("file.cuts").isNotNull()).select("file.location", "file.cuts")
         pairs = None if parts is None else CollectedPairs(_pairs(lines), parts)
         if (whole := seen.whole) is not None:
             cuts = cuts.where(sf.col("location").isin(whole)) if whole else cuts.limit(0)
             pairs = None
-        yield ReadCuts(cuts.select("location", "cuts") if packs else cuts.drop("kind"), seen, pairs)
+        yield ReadCuts(cuts, seen, pairs)
     finally:
         lines.unpersist()
 
 
 def _pairs(lines: DataFrame) -> DataFrame:
-    part, pairs = sf.col("location").alias("part"), sf.col("rows").alias("pairs")
-    of_tasks = lines.where(sf.col("kind") == cut_tasks.PAIRS)
-    return of_tasks.select(part, pairs, "hashes", "locations", "smallest")
+    of_tasks = lines.where(sf.col("pairs").isNotNull())
+    return of_tasks.select(*(f"pairs.{name}" for name in PACKED.names))
 
 
 def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.Cutting:
@@ -125,37 +113,28 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
 
 
 def _seen(
-    lines: DataFrame,
-    n_cuts: Column,
-    column_profile: ColumnProfile,
-    n_probes: int,
-    may_be_empty: Flags,
+    lines: DataFrame, column_profile: ColumnProfile, n_probes: int, may_be_empty: Flags
 ) -> Seen:
-    """Sums the reading step's counts over all tasks; `n_cuts` counts the cuts of a row."""
+    """Sums the reading step's counts over all tasks."""
     n = column_profile.n_files
-    kinds = (cut_tasks.ROWS, cut_tasks.NULLS, cut_tasks.NANS, cut_tasks.KEY, cut_tasks.DAMAGED)
-    counts = {kind: np.zeros(n, np.int64) for kind in kinds}
-    counts[cut_tasks.PROBE] = np.zeros(n_probes, np.int64)
-    hit_bytes, distinct = np.zeros(n_probes, np.int64), np.zeros(n, np.int64)
+    names = ("rows", "nulls", "nans", "damaged", "n_cuts", "keys")
+    counts = {name: np.zeros(n, np.int64) for name in names}
     least, greatest = np.full(n, GREATEST, np.int64), np.full(n, LEAST, np.int64)
-    rows = sf.when(sf.col("kind") == cut_tasks.KEY, n_cuts).otherwise(sf.col("rows"))
-    counted = lines.where(sf.col("kind") != cut_tasks.PAIRS)
-    grouped = counted.groupBy("kind", "location").agg(
-        sf.sum(rows), sf.sum("keys"), sf.min("first"), sf.max("last")
+    hits = np.zeros((2, n_probes), np.int64)
+    grouped = lines.groupBy("file.location", "probe.number").agg(
+        *(sf.sum(f"file.{name}") for name in names),
+        *(sf.min("file.first"), sf.max("file.last")),
+        *(sf.sum("probe.locations"), sf.sum("probe.bytes")),
     )
-    for kind, place, total, keys, low, high in grouped.collect():
-        counts[kind][place] = total
-        if kind == cut_tasks.KEY:
-            least[place], greatest[place], distinct[place] = low, high, keys
-        elif kind == cut_tasks.PROBE:
-            hit_bytes[place] = keys
-    read = counts[cut_tasks.ROWS]
-    hits = np.stack(
-        [
-            np.minimum(counts[cut_tasks.PROBE], n),
-            np.minimum(hit_bytes, column_profile.table_bytes),
-        ]
-    )
+    for location, probe, *sums, low, high, locations, size in grouped.collect():
+        if probe is not None:
+            hits[:, probe] = min(locations, n), min(size, column_profile.table_bytes)
+        elif location is not None:
+            for name, total in zip(names, sums, strict=True):
+                counts[name][location] = total
+            if low is not None:
+                least[location], greatest[location] = low, high
+    read = counts["rows"]
     # A file without rows proves nothing, and a file read incompletely too little. A range without
     # rows in a completely read file proves that it has none. The rows of a corrupt record depend on
     # the columns that a query reads.
@@ -163,25 +142,25 @@ def _seen(
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (
         np.add.reduceat(column, firsts) if len(firsts) else column
-        for column in (read, counts[cut_tasks.DAMAGED], may_be_empty.astype(np.int64))
+        for column in (read, counts["damaged"], may_be_empty.astype(np.int64))
     )
     unproven = ((of_files == 0) & (allowed == 0)) | (damaged > 0)
     if column_profile.counted is not None:
         unproven |= of_files != column_profile.counted
     partial = unproven[owners]
     cuts = (
-        int(counts[cut_tasks.KEY][~partial].sum()),
+        int(counts["n_cuts"][~partial].sum()),
         int(least[~partial].min(initial=GREATEST)),
         int(greatest[~partial].max(initial=LEAST)),
     )
     return Seen(
         read,
-        counts[cut_tasks.NULLS],
-        counts[cut_tasks.NANS],
+        counts["nulls"],
+        counts["nans"],
         least,
         greatest,
         hits,
         partial,
         cuts,
-        int(distinct[~partial].sum()),
+        int(counts["keys"][~partial].sum()),
     )

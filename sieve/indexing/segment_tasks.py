@@ -30,6 +30,7 @@ from sieve.segments.stopping_rule import KINDS, Stop
 from sieve.storage.local import LocalStore
 
 PIECES = pa.schema([("stretch", pa.int32()), ("pieces", pa.binary())])
+PAIRS = pa.schema([("code", pa.int64()), ("location", pa.int32()), ("rows", pa.int64())])
 CURVE = pa.schema([("price", pa.int32()), ("bytes", pa.float64())])
 TRIAL = pa.schema([(name, pa.float64()) for name in ("bytes", *KINDS)])
 
@@ -162,6 +163,14 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
     rows = (row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True))
     for _, own in groupby(rows, itemgetter(0)):
         yield unpack(pieces for _, pieces in own)
+
+
+def unpack_pairs(batches: Batches) -> Batches:
+    """A step from packed cuts of one key each to (code, location, rows) pairs."""
+    for batch in batches:
+        cuts = unpack(batch.column("cuts").to_pylist())
+        columns = [pa.array(each) for each in (cuts.first, cuts.location, cuts.rows)]
+        yield pa.RecordBatch.from_arrays(columns, schema=PAIRS)
 
 
 def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:

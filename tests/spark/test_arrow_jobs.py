@@ -64,7 +64,7 @@ def test_batches_of_bounded_values_have_no_limit_of_bytes(
         seen = {}
         for type_name, whole in (("bigint", True), ("string", False), ("string", True)):
             rows = table.frame([0], Column(("id",), type_name), whole_texts=whole)
-            batches = map_batches(rows, sizes, "rows BIGINT").collect()
+            batches = map_batches(rows, sizes, pa.schema([("rows", pa.int64())])).collect()
             seen[type_name, whole] = [row[0] for row in batches]
         assert seen["bigint", True] == seen["string", False] == [2000]
         assert sum(seen["string", True]) == 2000

@@ -16,6 +16,8 @@ from sieve.indexing import arrow_jobs
 from sieve.indexing.arrow_jobs import map_batches, spare_next_task
 from tests.fake_frames import Frame
 
+ROWS = pa.schema([("rows", pa.int64())])
+
 
 class Own(zipimporter):
     """An importer that a user has installed."""
@@ -78,7 +80,7 @@ def test_a_step_runs_by_partition_and_its_worker_is_spared(monkeypatch: pytest.M
         for batch in batches:
             yield pa.RecordBatch.from_arrays([pa.array([batch.num_rows])], names=["rows"])
 
-    assert [row["rows"] for row in map_batches(frame, rows, "rows BIGINT").collect()] == [2, 1]
+    assert [row["rows"] for row in map_batches(frame, rows, ROWS).collect()] == [2, 1]
     assert spared == ["spared"] * 2
 
     def fails(_):
@@ -86,5 +88,5 @@ def test_a_step_runs_by_partition_and_its_worker_is_spared(monkeypatch: pytest.M
         raise OSError("disk")
 
     with pytest.raises(OSError, match="disk"):
-        map_batches(frame, fails, "rows BIGINT")
+        map_batches(frame, fails, ROWS)
     assert spared == ["spared"] * 3

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes
 from sieve.indexing import cut_tasks, hash_map_tasks
+from sieve.indexing.packed_intervals import unpack
 from sieve.indexing.seen import Seen
 from sieve.segments.query_model import QueryModel
 
 NO_PROBES = np.empty((0, 2), np.int64)
 SIZES = np.array([100, 200, 300, 400])
+
+
+def lines_of(kind, batches):
+    """The lines of one kind."""
+    return [row[kind] for batch in batches for row in batch.to_pylist() if row[kind] is not None]
 
 
 def codes_in(order):
@@ -38,11 +43,12 @@ def test_distinct_keys_are_counted_in_any_order(order):
     step = cut_tasks.read_column(
         Encoder.for_type("bigint"), None, cut_tasks.Cutting(SIZES), NO_PROBES
     )
-    lines = pa.Table.from_batches(step(iter([rows])))
-    cuts = lines.filter(pc.equal(lines["kind"], cut_tasks.KEY))
+    (line,) = lines_of("file", step(iter([rows])))
+    cuts = unpack([line["cuts"]])
     distinct, counts = np.unique(codes, return_counts=True)
-    assert np.array_equal(cuts["first"], distinct)
-    assert np.array_equal(cuts["rows"], counts)
+    assert np.array_equal(cuts.first, distinct)
+    assert np.array_equal(cuts.rows, counts)
+    assert (line["n_cuts"], line["first"], line["last"]) == (len(cuts), codes.min(), codes.max())
 
 
 def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
@@ -53,14 +59,11 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
     step = cut_tasks.read_column(
         Encoder.for_type("bigint"), None, cut_tasks.Cutting(SIZES), NO_PROBES
     )
-    lines = pa.Table.from_batches(step(iter([rows]))).to_pylist()
-    damaged = [
-        (line["location"], line["rows"]) for line in lines if line["kind"] == cut_tasks.DAMAGED
+    counted = [
+        tuple(line[name] for name in ("location", "rows", "nulls", "damaged"))
+        for line in lines_of("file", step(iter([rows])))
     ]
-    assert damaged == [(2, 1)]
-    counted = {line["location"]: line["rows"] for line in lines if line["kind"] == cut_tasks.ROWS}
-    assert counted == {0: 2, 1: 1}
-    assert not any(line["rows"] for line in lines if line["kind"] == cut_tasks.NULLS)
+    assert sorted(counted) == [(0, 2, 0, 0), (1, 1, 0, 0), (2, 0, 0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -93,13 +96,8 @@ def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
     )
     probes = np.array([[6, 6], [8, 8], [5, 9]])
     step = cut_tasks.read_column(Encoder.for_type("bigint"), None, cut_tasks.Cutting(SIZES), probes)
-    lines = pa.Table.from_batches(step(iter([rows]))).to_pylist()
-    met = {
-        line["location"]: (line["rows"], line["keys"])
-        for line in lines
-        if line["kind"] == cut_tasks.PROBE
-    }
-    assert met == {0: (2, 500), 2: (3, 800)}
+    met = [tuple(line.values()) for line in lines_of("probe", step(iter([rows])))]
+    assert met == [(0, 2, 500), (2, 3, 800)]
 
 
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
@@ -119,12 +117,9 @@ def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: py
         batches.append(pa.RecordBatch.from_arrays(columns, names))
     cutting, probes = cut_tasks.Cutting(SIZES), np.empty((0, 2), np.int64)
     step = cut_tasks.read_column(encoder, None, cutting, probes, 2)
-    lines = [row for batch in cut_tasks.pack_cuts(step(iter(batches))) for row in batch.to_pylist()]
-    without = cut_tasks.pack_cuts(
-        cut_tasks.read_column(encoder, None, cutting, probes)(iter(batches))
-    )
-    others = [line for line in lines if line["kind"] != cut_tasks.PAIRS]
-    assert others == [row for batch in without for row in batch.to_pylist()]
+    made = list(step(iter(batches)))
+    without = cut_tasks.read_column(encoder, None, cutting, probes)(iter(batches))
+    assert lines_of("file", made) == lines_of("file", without)
     keys = [batch.select(["hash" if text else "v", "location"]) for batch in batches]
     alone = hash_map_tasks.pack_hashes(encoder, None, 2, None)(iter(keys))
     wanted = {
@@ -138,14 +133,14 @@ def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: py
         )
     }
     found = set()
-    for line in (line for line in lines if line["kind"] == cut_tasks.PAIRS):
+    lines = lines_of("pairs", made)
+    for line in lines:
         hashes, locations = (
             np.frombuffer(line[name], kind).tolist()
             for name, kind in (("hashes", np.int64), ("locations", np.int32))
         )
-        assert line["rows"] == len(hashes)
-        assert line["cuts"] is None
-        assert len(line["smallest"]) in (0, 8 * sum(r["rows"] for r in lines if r["kind"] == 6))
-        found |= {(line["location"], *pair) for pair in zip(hashes, locations, strict=True)}
+        assert line["pairs"] == len(hashes)
+        assert len(line["smallest"]) in (0, 8 * sum(r["pairs"] for r in lines))
+        found |= {(line["part"], *pair) for pair in zip(hashes, locations, strict=True)}
     assert found == wanted
     assert len(wanted) == 6

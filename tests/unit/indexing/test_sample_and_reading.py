@@ -218,12 +218,13 @@ def test_what_was_not_read_wholly_has_no_cuts(
     assert np.flatnonzero(seen.partial).tolist() == partial
     left = sorted({0, 1, 3, 5, 6} - set(partial))
     assert sorted({row["location"] for row in found}) == left
-    assert all(list(row) == ["location", "first", "last", "keys", "rows"] for row in found)
-    assert (len(found), seen.cuts[0], seen.keys) == (cuts, cuts, keys)
+    assert all(list(row) == ["location", "cuts"] for row in found)
+    unpacked = unpack(row["cuts"] for row in found)
+    assert (len(unpacked), seen.cuts[0], seen.keys) == (cuts, cuts, keys)
     some = [k for k in left if seen.least[k] <= seen.greatest[k]]
     ends = (min(seen.least[some]), max(seen.greatest[some])) if some else (GREATEST, LEAST)
     assert seen.cuts[1:] == ends
-    assert sum(row["rows"] for row in found) == sum({0: 3, 1: 1, 3: 1, 5: 2, 6: 1}[k] for k in left)
+    assert unpacked.rows.sum() == sum({0: 3, 1: 1, 3: 1, 5: 2, 6: 1}[k] for k in left)
 
 
 @pytest.mark.parametrize("type_name", ["int", "string"])

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sieve.indexing.cut_tasks import DAMAGED, KEY, ROWS, pack_cuts
 from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.packed_intervals import pack, unpack
 from sieve.indexing.segment_tasks import _stretches, segment_pairs, split_cuts, write_whole
@@ -92,28 +91,6 @@ def test_packed_cuts_are_what_was_packed() -> None:
     assert len(pack(some)) == 72
     assert listed(unpack([pack(some), pack(more)])) == [(1, 2, 3, 4, 5), far, (6, 7, 8, 9, 10)]
     assert listed(unpack([])) == []
-
-
-def test_a_line_of_packed_cuts_has_their_number_and_ends() -> None:
-    """Lines other than packed cuts stay the same."""
-    kinds = pa.array([ROWS, DAMAGED], pa.int32())
-    names = ["kind", "location", "first", "last", "keys", "rows"]
-    counts = [kinds, pa.array([4, 4], pa.int32()), *[pa.array([0, 0])] * 3, pa.array([7, 1])]
-    cuts = [
-        *(pa.array([KEY, KEY], pa.int32()), pa.array([4, 4], pa.int32())),
-        *(pa.array(column) for column in ([1, 9], [3, 12], [2, 3], [5, 6])),
-    ]
-    batches = [pa.RecordBatch.from_arrays(columns, names) for columns in (cuts, counts)]
-    empty = batches[1].slice(2)
-    lines = [line for made in pack_cuts(iter([*batches, empty])) for line in made.to_pylist()]
-    packed = lines[0].pop("cuts")
-    assert [lines[0].pop(name) for name in ("hashes", "locations", "smallest")] == [None] * 3
-    assert lines[0] == dict(zip(names, (KEY, 4, 1, 12, 5, 2), strict=True))
-    assert listed(unpack([packed])) == [(1, 3, 4, 2, 5), (9, 12, 4, 3, 6)]
-    assert [tuple(line.values()) for line in lines[1:]] == [
-        (ROWS, 4, 0, 0, 0, 7, *[None] * 4),
-        (DAMAGED, 4, 0, 0, 0, 1, *[None] * 4),
-    ]
 
 
 def test_the_pieces_of_a_stretch_are_one_value_of_a_batch() -> None:
