@@ -7,21 +7,22 @@ clients that read results by name: pairs of a column's name and its Spark SQL ty
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
+
+from sieve.client import records
 
 OptionValue = str | int | float | bool
 ResultColumns = tuple[tuple[str, str], ...]
 
-_BUILT: ResultColumns = (
-    ("index", "STRING"),
-    ("version", "BIGINT"),
-    ("files", "BIGINT"),
-    ("bytes", "BIGINT"),
-    ("seconds", "DOUBLE"),
-    ("change", "STRING"),
-    ("advice", "STRING"),
-)
+_SQL_TYPES = {"str": "STRING", "int": "BIGINT", "float": "DOUBLE"}
+
+
+def _columns(record: type) -> ResultColumns:
+    """The columns of a result, by the record that Python programs get for a row."""
+    # Annotations are text, such as ``int | None``.
+    members = ((one.name, str(one.type).partition(" ")[0]) for one in fields(record))
+    return tuple((name, _SQL_TYPES[kind]) for name, kind in members)
 
 
 def quote(name: str) -> str:
@@ -30,33 +31,23 @@ def quote(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TableName:
+class _Name:
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ".".join(map(quote, self.parts))
+
+
+class TableName(_Name):
     """A table as typed: ``table``, ``database.table`` or ``catalog.database.table``."""
 
-    parts: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return ".".join(map(quote, self.parts))
-
-
-@dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(_Name):
     """A database as typed: ``database`` or ``catalog.database``."""
 
-    parts: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return ".".join(map(quote, self.parts))
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnPath:
+class ColumnPath(_Name):
     """A column or a struct field (``a.b``), in the letter case that the user typed."""
-
-    parts: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return ".".join(map(quote, self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +64,7 @@ class CreateIndex:
         comment: free text, stored with the index.
     """
 
-    result_columns: ClassVar[ResultColumns] = _BUILT
+    result_columns: ClassVar[ResultColumns] = _columns(records.Built)
 
     table: TableName
     columns: tuple[ColumnPath, ...]
@@ -88,7 +79,7 @@ class CreateIndex:
 class RefreshIndex:
     """``REFRESH SIEVE INDEX``: by name, by column, or (neither) all indexes of the table."""
 
-    result_columns: ClassVar[ResultColumns] = _BUILT
+    result_columns: ClassVar[ResultColumns] = _columns(records.Built)
 
     table: TableName
     name: str | None = None
@@ -100,7 +91,7 @@ class RefreshIndex:
 class DropIndex:
     """``DROP SIEVE INDEX``: exactly one of ``name`` and ``column`` is given."""
 
-    result_columns: ClassVar[ResultColumns] = (("index", "STRING"),)
+    result_columns: ClassVar[ResultColumns] = _columns(records.Dropped)
 
     table: TableName
     name: str | None = None
@@ -139,19 +130,7 @@ class SetIndexOptions(_AlterIndex):
 class ShowIndexes:
     """``SHOW SIEVE INDEXES`` of a table, of a database, or (neither) of the current database."""
 
-    result_columns: ClassVar[ResultColumns] = (
-        ("namespace", "STRING"),
-        ("table", "STRING"),
-        ("index", "STRING"),
-        ("column", "STRING"),
-        ("type", "STRING"),
-        ("shape", "STRING"),
-        ("state", "STRING"),
-        ("version", "BIGINT"),
-        ("instant", "STRING"),
-        ("files", "BIGINT"),
-        ("bytes", "BIGINT"),
-    )
+    result_columns: ClassVar[ResultColumns] = _columns(records.IndexState)
 
     table: TableName | None = None
     namespace: Namespace | None = None
@@ -182,7 +161,7 @@ class ShowVersions:
 class OptimizeIndex:
     """``OPTIMIZE SIEVE INDEX``: compacts an index to one run, as after CREATE."""
 
-    result_columns: ClassVar[ResultColumns] = _BUILT
+    result_columns: ClassVar[ResultColumns] = _columns(records.Built)
 
     table: TableName
     name: str | None = None
@@ -234,7 +213,7 @@ class VacuumIndexes:
 class DescribeIndex:
     """``DESCRIBE SIEVE INDEX``: EXTENDED also compares the index with the current table."""
 
-    result_columns: ClassVar[ResultColumns] = (("property", "STRING"), ("value", "STRING"))
+    result_columns: ClassVar[ResultColumns] = _columns(records.Property)
 
     table: TableName
     name: str
@@ -251,19 +230,7 @@ class ExplainSieve:
             Spark's messages count from the start of the statement.
     """
 
-    result_columns: ClassVar[ResultColumns] = (
-        ("scan", "BIGINT"),
-        ("table", "STRING"),
-        ("indexes", "STRING"),
-        ("predicate", "STRING"),
-        ("files_total", "BIGINT"),
-        ("files_read", "BIGINT"),
-        ("ranges_total", "BIGINT"),
-        ("ranges_read", "BIGINT"),
-        ("bytes_total", "BIGINT"),
-        ("bytes_read", "BIGINT"),
-        ("reasons", "STRING"),
-    )
+    result_columns: ClassVar[ResultColumns] = _columns(records.Scan)
 
     query: str
     margin: str = field(default="", compare=False, repr=False)
@@ -284,32 +251,8 @@ class EstimateIndex:
         extended: whether EXTENDED was given.
     """
 
-    result_columns: ClassVar[ResultColumns] = (
-        ("column", "STRING"),
-        ("files", "BIGINT"),
-        ("files_read", "DOUBLE"),
-        ("bytes", "BIGINT"),
-        ("seconds", "DOUBLE"),
-        ("advice", "STRING"),
-    )
-    extended_columns: ClassVar[ResultColumns] = (
-        ("column", "STRING"),
-        ("budget", "STRING"),
-        ("shape", "STRING"),
-        ("bytes", "BIGINT"),
-        ("percent", "DOUBLE"),
-        ("seconds", "DOUBLE"),
-        ("files", "BIGINT"),
-        ("files_present", "DOUBLE"),
-        ("bytes_present", "BIGINT"),
-        ("files_absent", "DOUBLE"),
-        ("bytes_absent", "BIGINT"),
-        ("files_range", "DOUBLE"),
-        ("bytes_range", "BIGINT"),
-        ("files_predicate", "BIGINT"),
-        ("bytes_predicate", "BIGINT"),
-        ("advice", "STRING"),
-    )
+    result_columns: ClassVar[ResultColumns] = _columns(records.Estimated)
+    extended_columns: ClassVar[ResultColumns] = _columns(records.EstimatedBudget)
 
     table: TableName
     columns: tuple[ColumnPath, ...]
@@ -330,12 +273,7 @@ class CheckIndex:
         extended: show every file, also those that are ok.
     """
 
-    result_columns: ClassVar[ResultColumns] = (
-        ("index", "STRING"),
-        ("file", "STRING"),
-        ("status", "STRING"),
-        ("detail", "STRING"),
-    )
+    result_columns: ClassVar[ResultColumns] = _columns(records.CheckedFile)
 
     table: TableName
     name: str | None = None
@@ -347,21 +285,7 @@ class CheckIndex:
 class AdviseIndexes:
     """``ADVISE SIEVE INDEXES`` of a table, of a database, or (neither) of the current database."""
 
-    result_columns: ClassVar[ResultColumns] = (
-        ("action", "STRING"),
-        ("namespace", "STRING"),
-        ("table", "STRING"),
-        ("column", "STRING"),
-        ("index", "STRING"),
-        ("asked", "STRING"),
-        ("scans", "DOUBLE"),
-        ("files_before", "DOUBLE"),
-        ("files_after", "DOUBLE"),
-        ("bytes_read", "BIGINT"),
-        ("bytes_saved", "BIGINT"),
-        ("statement", "STRING"),
-        ("estimate", "STRING"),
-    )
+    result_columns: ClassVar[ResultColumns] = _columns(records.Advised)
 
     table: TableName | None = None
     namespace: Namespace | None = None

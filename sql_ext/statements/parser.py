@@ -41,8 +41,6 @@ from sql_ext.statements.syntax_error import syntax_error, unexpected
 from sql_ext.statements.validate import problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sieve.errors import InvalidInputError
 
 
@@ -129,7 +127,8 @@ class _Reader(Words):
     def read(self, tree: Node) -> Command:
         # Keywords are tokens without further content; every other part is a tree.
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
-        command = _READERS[str(tree.data)](self, tree, parts)
+        # A method for each rule of the grammar that is a statement.
+        command: Command = getattr(self, str(tree.data))(tree, parts)
         if (wrong := problem(command)) is not None:
             member, sentence = wrong
             raise self.error(self._places.get(member, first_token(tree)), sentence)
@@ -279,22 +278,3 @@ class _Reader(Words):
     def _own_name(self, parts: dict[str, Node]) -> str:
         (name,) = self.path(parts["name"], 1)
         return name
-
-
-_READERS: dict[str, Callable[[_Reader, Node, dict[str, Node]], Command]] = {
-    "create": _Reader.create,
-    "refresh": _Reader.refresh,
-    "drop": _Reader.drop,
-    "alter": _Reader.alter,
-    "show": _Reader.show,
-    "describe": _Reader.describe,
-    "explain": _Reader.explain,
-    "estimate": _Reader.estimate,
-    "versions": _Reader.versions,
-    "optimize": _Reader.optimize,
-    "vacuum": _Reader.vacuum,
-    "vacuum_root": _Reader.vacuum_root,
-    "check": _Reader.check,
-    "advise": _Reader.advise,
-    "call": _Reader.call,
-}
