@@ -68,7 +68,6 @@ def create(
 
     Args:
         spark: a session with Sieve.
-        table: the table.
         columns: one or more, ``"id, day"`` or ``["id", "day"]``.
         index: name of the index, for a single column; ``<column>_sieve`` by default.
         if_not_exists: do nothing if an index of that name exists.
@@ -97,7 +96,6 @@ def refresh(
 
     Args:
         spark: a session with Sieve.
-        table: the table.
         index: name of the index; None for all.
         full: read all files again, not only the new and changed files.
     """
@@ -123,7 +121,6 @@ def describe(spark: Session, table: str, index: str, *, extended: bool = False) 
 
     Args:
         spark: a session with Sieve.
-        table: the table.
         index: name of the index.
         extended: compare the index with the table's current files.
     """
@@ -135,7 +132,6 @@ def inspect(spark: Session, table: str, index: str) -> Picture:
 
     Args:
         spark: a session with Sieve; its driver, and only its driver, needs matplotlib.
-        table: the table.
         index: name of the index.
     """
     arguments = f"{_literal(table)}, {_literal(index)}"
@@ -164,7 +160,6 @@ def check(
 
     Args:
         spark: a session with Sieve.
-        table: the table.
         index: name of the index; None for all.
         sample: percentage of the files to read, above 0; None for all.
         extended: also show the files that are ok.
@@ -211,7 +206,6 @@ def estimate(
 
     Args:
         spark: a session with Sieve.
-        table: the table.
         columns: one or more, as in `create`.
         predicate: condition of a query, as after WHERE; the query's files and bytes are estimated,
             too.

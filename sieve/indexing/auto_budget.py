@@ -43,7 +43,6 @@ def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Coun
     """The stop criterion for the intervals of a column.
 
     Args:
-        profile: the profile of the column.
         options: the options, with the budget ``auto``.
         probes: k probe queries.
         hits: int64[2, k], number of locations that hold a key of each probe, and their bytes.
@@ -71,7 +70,6 @@ def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expect
     """The expected reads of a trial.
 
     Args:
-        trial: a trial of intervals.
         stop: the stop criterion, whose probes the trial counted.
         location_bytes: mean bytes of a location.
     """
@@ -107,11 +105,9 @@ def plan_map(
     """The map that saves more bytes read than it costs, beside fewer intervals, or None.
 
     Args:
-        profile: the profile of the column.
         options: the options, with the budget ``auto``.
         expected: the expected reads of the intervals.
         keys: sum over locations of their numbers of distinct keys.
-        index_bytes: bytes of the intervals.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)
@@ -159,9 +155,7 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
     """The limit that prevents a map that the user has not requested, or None.
 
     Args:
-        size: bytes of the map.
         keys: sum over locations of their numbers of distinct keys.
-        rows: number of rows of the table.
         n_files: number of locations.
     """
     if size > MOST_MAP_BYTES:
@@ -194,11 +188,9 @@ def more_may_pay(
     """Whether a second reading with more intervals may save much.
 
     Args:
-        profile: the profile of the column.
         options: the options, with the budget ``auto``.
         expected: the expected reads of the version.
         cuts: number of intervals that the reading step sent on.
-        size: bytes of the version.
     """
     each = profile.location_bytes
     if near(files_read(expected, each), least_read(expected, each)):

@@ -44,7 +44,6 @@ class BuiltRun:
         tiling: the locations of the run.
         rows, nulls, nans: int64[n], counts for each location; rows is -1 for a location of a file
             that proves nothing.
-        expected: the expected reads of queries.
         width: mean bytes of a value.
     """
 
@@ -75,16 +74,10 @@ def build_run(
 
     Args:
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.
-        column: the column to index.
-        tiling: the locations.
-        options: shape and budget.
-        store: the store of the index.
-        index_dir: the folder of the index.
         whole: the same rows with their files as `LOCATION`.
         counted: whether to compare the rows read from each file with a count that reads no column,
             for formats with row counts in their metadata. A file whose counts differ proves
             nothing.
-        describe_job: sets the description of the next Spark job.
         encoder: the encoder of the version's reused runs, if any.
         added: bool[n], files of which only a part is read, and which may have no rows: other runs
             have their other rows. If there are such files, no map is chosen.

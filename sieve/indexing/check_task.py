@@ -55,9 +55,7 @@ def look_up_keys(
     no run holds it. Hashes are needed only if codes are inexact and rounds have hashes.
 
     Args:
-        encoder: the encoder of the index.
         asked: the rounds, one for each run of the locations; may be empty.
-        index_dir: the folder of the index.
         ordinals: by run, the ordinal of each location, or -1 if the run does not have the location.
         files: the run files of the rounds by URI.
     """

@@ -36,7 +36,6 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
         type_name: Spark's simple name of the column's type.
         values: a sample of the column; strings and binary may be cut to `FRONT` bytes.
         rows: number of rows of the column.
-        size: bytes of the column.
     """
     values = values.drop_null()
     plain = Encoder.for_type(type_name)

@@ -55,9 +55,6 @@ class Attempt(Generic[R]):
     """A run that may be chosen.
 
     Attributes:
-        made: the run.
-        expected: the expected reads of queries.
-        seen: the counts of its reading.
         cost: the measure that is lower for the better of two runs: bytes that queries read, plus
             the index's bytes with the budget `auto`.
         more_may_pay: whether further cuts may pay back.
@@ -76,9 +73,7 @@ class Choice(Generic[R]):
 
     Attributes:
         maker: makes the runs.
-        options: the options of the index.
         probes: the queries that measure a run.
-        describe_job: sets the description of the next Spark job.
         with_maps: whether a run with a map may be chosen.
     """
 

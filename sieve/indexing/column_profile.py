@@ -178,11 +178,8 @@ def column_profile(
 
     Args:
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.
-        column: the column.
-        tiling: the locations.
         counting: the same rows with their files as `LOCATION`, or None if the format's metadata has
             no row counts.
-        describe_job: sets the description of the next Spark job.
         encoder: the encoder of the values, or None to choose one by the sample.
     """
     values = frame.select(sf.col(column.expression).alias("v"), LOCATION)

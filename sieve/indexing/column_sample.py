@@ -116,9 +116,7 @@ def take_sample(
 
     Args:
         values: the column of all files as ``v``, and their `LOCATION`.
-        column: the column.
         counted: number of rows of the column, if the format's metadata has row counts.
-        size: bytes of the files.
         encoder: the encoder of the values, or None to choose one by the sample.
     """
     expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)

@@ -52,7 +52,6 @@ class Cutting:
         threshold: minimum bytes that a gap must save an expected query: the gap's skip probability
             times the bytes of its location.
         budget: maximum bytes of the run.
-        rows: number of rows of the table.
     """
 
     sizes: Counts
@@ -83,7 +82,6 @@ def read_column(
     The row of a corrupt record has -1 minus the location's number; see `LOCATION`.
 
     Args:
-        encoder: the encoder of the column.
         domain_sample: the windows of the domain to index, or None for the whole domain.
         cutting: the granularity of cuts.
         probes: int64[k, 2], intervals of key codes whose true locations are counted.

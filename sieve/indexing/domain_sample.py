@@ -109,7 +109,6 @@ def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSa
     """Windows over a share of about `share` of all queried keys, one at random in each stratum.
 
     Args:
-        query_model: the distribution of keys.
         share: the share of queried keys, above 0 and below 1.
         asked: int64[k, 2], a query whose ends must lie in windows: each end gets a window around
             it.

@@ -35,11 +35,8 @@ def named_if_unreadable(
     Bisects the files by reading them again, which takes one to two times as long as reading all.
 
     Args:
-        table: the table.
-        column: the column to read.
         files: the files that the block reads.
         numbers: the files' numbers in the table's last listing.
-        environment: the environment of the build.
 
     Raises:
         UnavailableError: a file cannot be read; the cause is Spark's error.

@@ -42,9 +42,6 @@ class Shared:
     """The input of all runs made from one reading, computed at first use.
 
     Attributes:
-        cuts: the cuts of the reading step.
-        seen: the counts of the reading step.
-        column_profile: the profile of the column at the reading.
         pairs: the pairs for maps.
     """
 
@@ -76,9 +73,6 @@ def shared_by_runs(
     """Yields the input of several runs, which is persisted until the block ends.
 
     Args:
-        cuts: the cuts of the reading step.
-        seen: the counts of the reading step.
-        column_profile: the profile of the column at the reading.
         collected: the pairs that the reading step has collected.
     """
     with SharedPairs(column_profile.values, column_profile.sample, seen, collected) as pairs:
@@ -102,10 +96,7 @@ def run_maker(
     Returns None if there is no key. Use the rows before the block of `shared` ends.
 
     Args:
-        column_profile: the profile of the column.
-        options: shape and budget.
         shared: the input from `shared_by_runs`.
-        describe_job: sets the description of the next Spark job.
         stop: the stop criterion for intervals, or None to use the whole budget; intervals beside a
             map use only its price.
         worth: bytes that a map's fingerprints may take for each location that an absent key then

@@ -43,7 +43,6 @@ def pack_hashes(
     NULL. With a domain sample, rows with a hash have the value in a third column.
 
     Args:
-        encoder: the encoder of the column.
         domain_sample: the windows of the domain to index, or None for the whole domain.
         parts: number of ranges of hashes of equal length, in signed order.
         proves: bool[n], the locations to take, or None for all.

@@ -124,7 +124,6 @@ def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
     """Bytes read by kind of query, in locations of mean size.
 
     Args:
-        expected: the expected reads.
         location_bytes: mean bytes of a location.
     """
     return {kind.kind: kind.bytes / location_bytes for kind in expected}
@@ -140,10 +139,6 @@ def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected
 
     Where key codes stand for several values each, the least of the kind ``present`` counts the
     locations that hold the code.
-
-    Args:
-        expected: of an index.
-        profile: of the column.
     """
     found = list(expected)
     present = next((one for one in expected if one.kind == "present"), None)
@@ -159,10 +154,8 @@ def map_may_pay(profile: Profile, expected: Sequence[Expected], keys: int, budge
     """Whether a map could read fewer bytes than intervals do, within the budget.
 
     Args:
-        profile: the profile of the column.
         expected: the expected reads of the intervals.
         keys: a lower bound of the sum over locations of their numbers of distinct keys.
-        budget: maximum bytes.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)

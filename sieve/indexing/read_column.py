@@ -54,8 +54,6 @@ def read_cuts(
     """Reads the column once; the results are persisted until the block ends.
 
     Args:
-        column_profile: the profile of the column.
-        options: shape and budget.
         probes: the probes to count.
         may_be_empty: bool[n], locations that prove something even without rows, or None for none.
         with_pairs: whether to collect pairs for hash maps, too; not for the shape ``sieve``.

@@ -97,9 +97,6 @@ def plan_reuse(
     """The runs that a refresh reuses, or `NOTHING` if a new base is due.
 
     Args:
-        base: the manifest of the version.
-        known: the locations of the version.
-        snapshot: the current listing of the table.
         appended: paths of changed locations that only had log files appended, so that their known
             rows remain valid.
     """

@@ -69,7 +69,6 @@ def weigh_stretches(
     """A step from pieces sorted by stretch to the bytes that each cost per byte leads to.
 
     Args:
-        planner: plans the pieces of a stretch.
         prices: float64[p], costs per byte, descending.
         budget_each: bytes for each of the pieces.
     """
@@ -89,7 +88,6 @@ def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batch
     """A step from pieces sorted by stretch to bytes and files read at a cost per byte.
 
     Args:
-        planner: plans the pieces of a stretch.
         price: files read per query, per byte.
         stop: the stop criterion, which has the probes.
     """
@@ -109,9 +107,7 @@ def write_until(
     """A step from the pieces of a single stretch to run rows, at the stop criterion's cost.
 
     Args:
-        planner: plans the pieces of a stretch.
         prices: float64[p], costs per byte, descending.
-        stop: the stop criterion.
         times: factor of the cost per byte.
     """
 
@@ -133,7 +129,6 @@ def write_whole(
     """A step from the pieces of a single stretch to run rows, at a cost that fits the budget.
 
     Args:
-        planner: plans the pieces of a stretch.
         prices: float64[p], costs per byte, descending.
         budget: maximum bytes of the whole run.
         times: factor of the cost per byte.

@@ -112,7 +112,6 @@ def tile(
     """The locations of the files that a build reads.
 
     Args:
-        table: the table.
         numbers: the files' numbers in the table's last listing.
         files: the files that the build reads.
         options: the options, whose granularity is the finest that the build may choose.
@@ -147,8 +146,6 @@ def locations_of(
     """The file list of files that were read.
 
     Args:
-        files: the files.
-        tiling: the ranges of the files.
         counts: rows, NULLs and NaNs of each range.
         proven: bool[n], files that were read completely and did not change during the read.
         first_slot: slot of the first range, or None if the files are in no run.

@@ -56,13 +56,6 @@ def build_contents(
     A failed build deletes the files it has written.
 
     Args:
-        table: the table.
-        column: the column to index.
-        options: shape and budget.
-        store: the store of the index.
-        index_dir: the folder of the index.
-        environment: the environment of the build.
-        snapshot: the table's last listing.
         kept: the reused part of an earlier version; the build reads none of its files, except for
             appended log files.
         before: the file list of the earlier version; the new list is merged onto this list.

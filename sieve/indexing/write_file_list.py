@@ -72,10 +72,6 @@ def store_list(
     """Writes the file list of a version.
 
     Args:
-        store: the store of the index.
-        index_dir: the folder of the index.
-        locations: the locations to list.
-        roots: folders that contain the locations.
         before: a list whose parts may be reused.
 
     Returns:

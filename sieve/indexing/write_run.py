@@ -31,10 +31,6 @@ def write_within(
 
     Args:
         make: makes rows of a run file at a multiple of the estimated cost per byte.
-        column_profile: the profile of the column.
-        options: shape and budget.
-        store: the store of the index.
-        index_dir: the folder of the index.
     """
 
     def write(times: float) -> tuple[RunRef, float]:

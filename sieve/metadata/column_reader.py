@@ -180,7 +180,6 @@ def _of_records(parts: Parts, *own: str) -> Parts:
     Whether a record of a text format can be parsed does; and which record of a key Hudi shows.
 
     Args:
-        parts: the parts of a fingerprint.
         own: the formats of the files.
     """
     foreign = _foreign(*own)

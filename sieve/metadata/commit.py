@@ -31,7 +31,6 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
     """The newest version of an index, or None if there is none.
 
     Args:
-        store: the store of the index.
         index_dir: the folder of the index, ``<root>/<index uuid>``.
         hint: a version number known to exist, or 0. A wrong hint costs time only.
 
@@ -101,7 +100,6 @@ def publish(
     """Publishes the next version; on a conflict, plans again on top of other writers' versions.
 
     Args:
-        store: the store of the index.
         index_dir: the folder of the index, which contains ``versions/``.
         base: the newest version that the caller knows, or None before version 1.
         make: plans the version after its argument, with a fresh id. The function may be called

@@ -84,7 +84,6 @@ def next_step(step: Step, answer: Answer) -> Step | End:
 
     Args:
         step: the previous step.
-        answer: the answer to the previous step.
     """
     return (
         _after_create(step, answer) if isinstance(step, Create) else _after_read_back(step, answer)

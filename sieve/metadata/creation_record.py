@@ -26,8 +26,6 @@ class CreationRecord:
 
     Attributes:
         folder: URI of the index's folder.
-        name: the name of the index.
-        table: the table to index.
         written_ms: time of the record, ms since the epoch.
         registered: whether the CREATE completed.
     """
@@ -49,7 +47,6 @@ def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[
     """The creation records below a root; folders without a readable record are left out.
 
     Args:
-        store: the store of the root.
         root: the folder that holds indexes.
         but: UUIDs of folders to leave out.
 
@@ -71,7 +68,6 @@ def remove_abandoned(
     """Deletes the folders of a table's indexes whose CREATE died before it registered them.
 
     Args:
-        store: the store of the root.
         root: the folder that holds indexes.
         table: the table; folders of other tables are not touched.
         known: UUIDs of the indexes that the table has registered.
@@ -124,11 +120,6 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 
     After a drop, the files that the statement has since written to the index's folder are deleted,
     even if the statement succeeded.
-
-    Args:
-        name: the name of the index.
-        store: the store of the index.
-        index_dir: the folder of the index.
 
     Raises:
         ConflictError: the index was dropped, or is being dropped.

@@ -44,7 +44,6 @@ class Past:
     """One version in the history.
 
     Attributes:
-        manifest: the manifest of the version.
         change: the kind of change, in a word or two.
         published_ms: publication time, ms since the epoch.
         retained: whether the version's files are retained.

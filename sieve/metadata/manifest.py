@@ -108,9 +108,6 @@ class Manifest(Contents):
     def changed_parts(self, parts: Mapping[str, str]) -> tuple[str, ...]:
         """What a reader does otherwise with the column than this version's build did.
 
-        Args:
-            parts: the parts of the reader's fingerprint.
-
         Returns:
             Names of parts; empty if the version serves such a reader.
         """

@@ -50,7 +50,6 @@ def save_record(store: Store, root: str, record: ScanRecord, now_ms: int) -> Non
     """Replaces the file of a driver, and deletes files that are too old or too many.
 
     Args:
-        store: the store of the root.
         root: the folder that holds indexes, which is created if it is missing.
         record: the record of this driver, whose id is a UUID in hexadecimal digits.
         now_ms: the current time, in milliseconds since the epoch.
@@ -77,7 +76,6 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
     """The records of other drivers.
 
     Args:
-        store: the store of the root.
         root: the folder that holds indexes.
         but: the driver whose own record is left out.
         now_ms: the current time, in milliseconds since the epoch.

@@ -45,9 +45,6 @@ def lines_vary(parts: Mapping[str, str]) -> bool:
     two lines. A reader takes the first separator after its start: from ``a   b`` it reads ``a`` and
     `` b``, or ``b`` if a split starts at the second blank. A build and a query split files by their
     own settings, and by the bytes that they read.
-
-    Args:
-        parts: the parts of the reader's fingerprint.
     """
     # Spark cuts a line above this length where a split ends.
     if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
@@ -66,9 +63,6 @@ def splits_keep_lines(parts: Mapping[str, str]) -> bool:
 
     Spark's reader finds the next line by its separator. With a separator of several bytes, or an
     encoding that writes a line feed as several bytes, the rows depend on the splits.
-
-    Args:
-        parts: the parts of the reader's fingerprint.
     """
     if lines_vary(parts):
         return False

@@ -66,8 +66,6 @@ def next_version(base: Manifest, change: Change, version_id: VersionId, by: Crea
     """The version after ``base`` with ``change`` applied.
 
     Args:
-        base: the newest version.
-        change: the change.
         version_id: a fresh random identity for the version.
         by: the software that makes the version.
 

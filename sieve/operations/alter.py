@@ -45,10 +45,7 @@ def follow_table(
     """Updates an index after its table was renamed or moved.
 
     Args:
-        table: the current table.
-        name: of the index.
         exists: whether a table with an identity exists.
-        environment: the environment.
 
     Returns:
         The folder of the index; None if it belongs to another table, or nothing has changed.

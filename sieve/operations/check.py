@@ -87,10 +87,7 @@ def check_index(
     """Looks up every key of the files that an index may skip.
 
     Args:
-        table: the current table.
-        index: the index.
         percent: percentage of these files to read, above 0; at least one file.
-        environment: the environment.
         draw: chooses some of them.
 
     Returns:

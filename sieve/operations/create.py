@@ -67,11 +67,8 @@ def create_indexes(
     """Creates indexes on a table.
 
     Args:
-        table: the table.
-        wanted: the indexes.
         options: of all of them.
         comment: of all of them.
-        environment: the environment.
         built: called after each build.
         replaced: existing indexes of the same names, which end once all are registered.
 
@@ -260,9 +257,7 @@ def refuse_taken(
     """Raises InvalidInputError if a name is in use or is given twice.
 
     Args:
-        wanted: the indexes to create.
         taken: the key of the indexed column of each name in use.
-        info: of the table.
     """
     for one in wanted:
         key = taken.get(one.name.lower())

@@ -12,10 +12,6 @@ from sieve.storage.interface import Store
 def owner_of_damaged(store: Store, folder: str) -> TableIdentity | None:
     """The table that an index with a damaged newest version was created for, or last followed.
 
-    Args:
-        store: the store of the index.
-        folder: its folder.
-
     Returns:
         The table in the newest readable version, or else in the creation record; None if neither
         can be read, or there is no version.

@@ -75,7 +75,6 @@ class Estimate:
     """The expected result of CREATE with some options.
 
     Attributes:
-        options: the options.
         shapes: of its segments; empty if there is no key.
         bytes: of the index, its file list included.
         share: of the column's bytes; 0 if the column has none.
@@ -109,11 +108,8 @@ def estimate_index(
     """Estimates indexes of the current table.
 
     Args:
-        table: the table.
-        column: the column to index.
         wanted: options of each index; of one shape.
         asked: a query to estimate, too.
-        environment: the environment.
 
     Returns:
         One estimate for each of the options; if there are several, those whose budget cannot pay

@@ -27,7 +27,6 @@ class Asked:
     """A query on the table.
 
     Attributes:
-        predicate: its predicate.
         files: paths of the files that partition pruning leaves.
     """
 
@@ -120,12 +119,8 @@ def reads(
 
     Args:
         asked: the query.
-        column: the indexed one.
-        files: of the table.
-        tiling: the locations.
         of: the column's profile from before it was read.
         seen: counts from reading it.
-        run: of the index.
     """
     left = np.array([file.path in asked.files for file in files], np.bool_)
     index: LocationIndex = _Shown(of.sample, of.counted is not None, seen, run)

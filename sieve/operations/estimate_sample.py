@@ -23,7 +23,6 @@ class FileSample:
 
     Attributes:
         numbers: of the chosen files, ascending.
-        files: of the table.
         share: of the table's bytes, the part in the chosen files.
     """
 

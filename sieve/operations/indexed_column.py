@@ -11,10 +11,6 @@ from sieve.tables.table_info import TableInfo
 def indexed_column(info: TableInfo, manifest: Manifest) -> Column:
     """The column that an index is on.
 
-    Args:
-        info: the current table.
-        manifest: a version of the index.
-
     Raises:
         InvalidInputError: the table no longer has the column.
     """

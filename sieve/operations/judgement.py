@@ -11,13 +11,7 @@ from sieve.workload.benefit import Benefit, benefit_of
 
 
 def benefit(expected: Sequence[Expected], locations: int, bytes_total: int) -> Benefit | None:
-    """The benefit of an index; None if the column has no key.
-
-    Args:
-        expected: the expected reads.
-        locations: of the table.
-        bytes_total: of these.
-    """
+    """The benefit of an index; None if the column has no key."""
     each = max(1.0, bytes_total / max(1, locations))
     reads, least = files_read(expected, each), least_read(expected, each)
     if "present" not in reads:

@@ -22,7 +22,6 @@ class Orphan:
 
     Attributes:
         folder: its URI.
-        name: of the index.
         table: the table that it was created for, or last followed.
         why: the evidence that it is an orphan.
     """
@@ -47,9 +46,7 @@ def orphans(
     version is damaged. An index that a newer release has written is no orphan, either.
 
     Args:
-        store: the store of the root.
         root: the folder that holds indexes, possibly of other databases too.
-        database: the database.
         tables: all its current tables, with the registered indexes of each.
         floor_ms: minimum age of an orphan in ms; a day at least for a CREATE that has not
             registered.

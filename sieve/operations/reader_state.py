@@ -19,7 +19,6 @@ def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
 
     Args:
         info: the table as the session resolves it; it has the version's column.
-        manifest: the version.
     """
     reason = why_unusable(manifest, info.identity, [info.fingerprint_parts])
     if reason not in {Reason.READER_CHANGED, Reason.VERSION_TOO_OLD}:

@@ -75,10 +75,7 @@ def refresh_index(
     """Indexes new and changed files, and removes deleted ones.
 
     Args:
-        table: the current table.
-        index: the index.
         mode: the files to read.
-        environment: the environment.
 
     Returns:
         The new version, or the current one if there is nothing to do.

@@ -38,7 +38,6 @@ class _Registered:
 
     Attributes:
         name: as registered, lower case.
-        registration: the table's registration.
     """
 
     name: str
@@ -58,7 +57,6 @@ class _Usable(_Registered):
     """An index with a version in force.
 
     Attributes:
-        store: the store of the index.
         manifest: the version in force.
     """
 
@@ -217,9 +215,6 @@ def open_index(
 
     Args:
         name: as registered.
-        registration: the table's registration.
-        identity: of the table.
-        environment: the environment.
     """
     store: Store | None = None
     try:
@@ -290,7 +285,6 @@ def select(
     """The indexes that a statement selects: one by name or column, or all.
 
     Args:
-        indexes: of the table, by name.
         table: its name for messages.
         name: of one index, case-insensitive; None: not by name.
         column: path of an indexed column, case-insensitive; None: not by column.

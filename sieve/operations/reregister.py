@@ -25,9 +25,7 @@ def reregister(
     """Registers the indexes that were created for a table and that it has no registration of.
 
     Args:
-        table: the table.
         indexes: its registered indexes; the name of a missing one counts as free.
-        environment: the environment.
         names: of the indexes to register; None: all.
 
     Returns:

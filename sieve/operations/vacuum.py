@@ -43,10 +43,6 @@ def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
     Candidates are the files that manifests or old pending writes name. Manifests remain: their
     numbers have no gaps. The next VACUUM finishes an interrupted one.
 
-    Args:
-        index: the index.
-        retention: the versions to retain.
-
     Raises:
         UnavailableError: the store does not answer, or lists fewer versions than there are.
         CorruptError: a version cannot be read, so its files are unknown.

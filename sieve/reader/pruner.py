@@ -323,7 +323,6 @@ def might_match(
     itself.
 
     Args:
-        predicate: the filter of the scan.
         groups: the versions of each asked column, grouped by encoder.
         files: the numbering of the files.
         partial: whether the scan may see rows that are hidden from other queries.

@@ -23,11 +23,9 @@ class PruneRequest:
     """One scan of one table.
 
     Attributes:
-        table: the table.
         registrations: its indexes by its properties; None for an unreadable registration.
         fingerprints: parts of the reader's fingerprint under the settings of the relation's session
             and of the executing session. Both must read an index's column as its build did.
-        predicate: the filter of the scan.
         instant: the earlier instant at which the scan reads, ISO 8601, or None for the present.
         vain: the number of successive similar scans whose request skipped nothing.
         partially_visible: whether the reader ignores records that were logged to a file slice

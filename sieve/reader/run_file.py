@@ -155,8 +155,6 @@ def describe_run(
 
     Args:
         run: the identity of the run.
-        locations: the number of locations in the run.
-        encoder: the encoder of the run's keys.
         files: names and bytes, sorted by name; files without rows are left out.
     """
     found: list[FileRef] = []

@@ -42,8 +42,6 @@ class Run:
     get the same error without another read, until `retry`.
 
     Args:
-        store: the store of the index.
-        index_dir: the folder of the index.
         run: the manifest's entry for the run.
         cache: holds run files and decoded chunks.
     """

@@ -36,7 +36,6 @@ class Order:
     """An order of a column, and the number of first rows that a scan needs.
 
     Attributes:
-        column: the column.
         descending: whether greater values come first; NaN is the greatest.
         nulls: the position of rows with NULL: ``first``, ``last`` or ``never`` (the query drops
             them).

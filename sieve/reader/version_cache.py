@@ -188,8 +188,6 @@ def why_unusable(
     """The reason why a scan may not use a version; None if it may.
 
     Args:
-        manifest: the version.
-        table: the table that is scanned.
         fingerprints: the parts of the reader's fingerprint in each session that reads.
     """
     # A copied property, or another table of the same name, does not belong to this index.

@@ -193,9 +193,6 @@ def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCa
     """Opens a version and reads its file list; look-ups read the version's run files lazily.
 
     Args:
-        store: the store of the index.
-        index_dir: the folder of the index.
-        manifest: the manifest of the version.
         cache: holds the version's files; versions and indexes may share a cache.
 
     Raises:

@@ -47,7 +47,6 @@ def prices_for(locations: int, budget_bytes: float) -> Numbers:
     budget gets the least price.
 
     Args:
-        locations: number of locations of the table.
         budget_bytes: bytes of the version at most.
 
     Returns:

@@ -84,7 +84,6 @@ def cut_location(
         codes: int64[k], k >= 1, the location's distinct key codes, ascending.
         rows: int64[k], number of rows with each code.
         location: ordinal.
-        query_model: the expected queries.
         threshold: least skip probability of a gap, a share of all queries.
         most: intervals to make at most, at least 1; the gaps of highest skip probability are kept.
     """

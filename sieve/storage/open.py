@@ -18,7 +18,6 @@ def store_for(uri: str, jvm: Any, conf: Any, *, single_writer: bool = False) -> 
     """The store of a URI by its scheme: local files, or S3 or HDFS through the driver's JVM.
 
     Args:
-        uri: any URI of the file system.
         jvm: py4j view of the driver's JVM.
         conf: the session's ``org.apache.hadoop.conf.Configuration``, a py4j object.
         single_writer: the user's assurance that no other driver writes indexes on S3.

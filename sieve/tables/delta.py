@@ -20,11 +20,7 @@ _MOST_COMMITS: Final = 200
 
 
 def listed_commit(access: Any) -> tuple[Commit, int]:
-    """The last listed commit, or else the newest commit, with its time in ms since the epoch.
-
-    Args:
-        access: the shim's access to the table.
-    """
+    """The last listed commit, or else the newest commit, with its time in ms since the epoch."""
     told = json.loads(access.history().commit())
     return Commit(told["table"], told["version"]), told["time_ms"]
 
@@ -35,7 +31,6 @@ def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | Non
     Every commit counts, even one that says that it changes no data, such as OPTIMIZE.
 
     Args:
-        access: the shim's access to the table.
         since: a commit.
 
     Returns:

@@ -39,12 +39,7 @@ _HUDI = {
 
 
 def reads_whole_files(format_name: str, parts: Mapping[str, str]) -> bool:
-    """Whether scans never read ranges of a table's files, however large the files are.
-
-    Args:
-        format_name: the file format.
-        parts: the parts of the reader's fingerprint.
-    """
+    """Whether scans never read ranges of a table's files, however large the files are."""
     if format_name in UNCHANGING:
         return True
     return format_name in TEXT_FORMATS and (
@@ -69,7 +64,6 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
     """The error for a table with a column name that builds reserve.
 
     Args:
-        name: the table.
         columns: its top-level columns, partition columns included.
     """
     taken = [column for column in columns if column.lower().startswith(RESERVED)]
@@ -83,12 +77,7 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
 
 
 def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
-    """The error for options and types that make a value depend on the other columns of a query.
-
-    Args:
-        name: the table.
-        parts: the parts of the reader's fingerprint.
-    """
+    """The error for options and types that make a value depend on the other columns of a query."""
     if has_void(parts):
         return UnsupportedError(
             "SIEVE_UNSUPPORTED_TABLE",

@@ -106,7 +106,6 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
     """The partitions written to since the commit that completed at a given time.
 
     Args:
-        access: the shim's access to the table.
         instant_ms: ms since the epoch.
 
     Returns:
@@ -176,10 +175,8 @@ def find_appended(
     """Slices whose log files since an earlier state have only whole records.
 
     Args:
-        access: the shim's access to the table.
         files: for each number in the last listing, an earlier length and time of the slice, and
             whether all rows that the slice ever had are known, hidden rows included.
-        parts: the parts of the reader's fingerprint.
 
     Returns:
         Numbers of the slices of which `frame` from now on reads only the appended log files.

@@ -22,7 +22,6 @@ def reading_conf(session: Any, parts: Mapping[str, str], *, whole_texts: bool) -
 
     Args:
         session: the user's session, a py4j object.
-        parts: the parts of the reader's fingerprint.
         whole_texts: whether Python gets whole strings or binary values, not their leading bytes.
     """
     conf: Conf = ((_FIELDS_OF_STRUCTS, "false"),) if parts.get("structs") == "whole" else ()

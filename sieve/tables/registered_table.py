@@ -52,7 +52,6 @@ class RegisteredTable:
         """Writes an index's property and refreshes the registry in all sessions of this driver.
 
         Args:
-            name: of the index.
             registration: the property's value.
             in_place_of: expected value (compare and set); None: the value in `info`.
 

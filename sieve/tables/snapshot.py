@@ -53,8 +53,6 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
     """Lists a table; waits for a short time if waiting makes all files stable.
 
     Args:
-        table: the table.
-        store: the store of the index.
         index_dir: a folder in which a probe file can be made.
     """
     if table.info.format_name not in UNCHANGING:
@@ -68,7 +66,6 @@ def snapshot_since(
     """Incremental listing: lists only what may have changed in a table since a version.
 
     Args:
-        table: the table.
         instant: instant of the version, ISO 8601.
         known: the version's file list.
         commit: the commit of the version; None if the table is not of Delta.

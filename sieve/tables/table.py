@@ -52,7 +52,6 @@ class CatalogTable(RegisteredTable):
 
         Args:
             instant: instant of an index version, ISO 8601.
-            commit: the Delta commit that the version reflects.
 
         Returns:
             None if the commits are incomplete, or the table has no commits.
@@ -127,7 +126,6 @@ class CatalogTable(RegisteredTable):
 
         Args:
             numbers: numbers of the files.
-            column: the column to read.
             news: files of which only appended log files are read.
             cuts: for each file the offsets at which it is cut; an empty sequence cuts no file.
             whole_texts: whether Python gets whole strings or binary values, not their leading

@@ -27,7 +27,6 @@ def benefit_of(reads: float, least: float, locations: float) -> Benefit:
     Args:
         reads: locations that a query for a value reads with the index, in the mean.
         least: locations that hold the value, in the mean, which every index must read.
-        locations: of the table.
     """
     most = MOST_SHARE * locations
     if least > most:

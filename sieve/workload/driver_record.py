@@ -47,7 +47,6 @@ class ScanSums:
 
     Attributes:
         asked: what they asked, as JSON.
-        table: the table.
         used: the indexes that they asked, by name.
         uses: what they ask of columns.
         scans: how many, at least one.
@@ -132,7 +131,6 @@ def encode_record(record: ScanRecord, limit: int) -> bytes:
     """The JSON of a record, without the sums of the fewest bytes where it is longer than ``limit``.
 
     Args:
-        record: the record.
         limit: bytes of the JSON, at most.
     """
     head = {"driver": record.driver, "since": record.since_ms}

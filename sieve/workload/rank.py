@@ -27,8 +27,6 @@ class Suggestion:
     """An index worth having.
 
     Attributes:
-        table: the table.
-        column: the column.
         kinds: scans by what they ask of the column, the most first.
         scans: scans that ask anything of the column.
         bytes_read: bytes that these read.
@@ -54,7 +52,6 @@ class ColumnTest:
 
     Attributes:
         benefit: the judgement of the index.
-        files: of the table.
         value: files that a query for a value reads, in the mean.
         span: files that a query for a short range reads, in the mean.
     """

@@ -20,7 +20,6 @@ class ScanGroup:
     """Scans of one table that ask the same of the same columns.
 
     Attributes:
-        table: the table.
         kinds: what they ask of each column.
         scans: how many.
         bytes: bytes that they read, in sum.
@@ -46,7 +45,6 @@ class Workload:
         """Adds scans.
 
         Args:
-            table: the table.
             uses: what they ask.
             read: bytes that they read, in sum.
             files: files that they read, in sum.

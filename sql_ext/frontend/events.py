@@ -118,7 +118,6 @@ class Followers:
         Args:
             body: ``event``, ``table`` (its identity at the time), ``registrations`` and further
                 members that depend on the event.
-            at: the context of a statement.
 
         Returns:
             ``again``: whether the table was written meanwhile; ``anew`` and ``every`` of these
@@ -224,10 +223,8 @@ def _catch_up(key: Table, ended: list[_Definition], write: _Write, at: Statement
     """Refreshes the indexes of a table that writes are to be followed by, and builds missing ones.
 
     Args:
-        key: the table.
         ended: definitions of indexes to create again; unprocessed ones remain in the list.
         write: the writes.
-        at: the context of a statement.
     """
     name = commands.TableName(key)
     table = at.table(name)

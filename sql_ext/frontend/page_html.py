@@ -32,7 +32,6 @@ class ShownIndex:
 
     Attributes:
         table: database and name.
-        name: of the index.
         uuid: its identity.
         state: as SHOW names it, as far as the version tells.
         manifest: the version in force; None if it cannot be read, or was not in time.

@@ -55,7 +55,6 @@ class CreateIndex:
     """``CREATE SIEVE INDEX``: one index per column; creates all or none.
 
     Attributes:
-        table: the table to index.
         columns: at least one; exactly one if ``name`` is given.
         name: the index's name; ``None`` for the default, ``<column>_sieve``.
         if_not_exists: leave an existing index of that name unchanged.
@@ -172,7 +171,6 @@ class VacuumIndex:
     """``VACUUM SIEVE INDEX``: deletes files that only past versions need.
 
     Attributes:
-        table: the table.
         name: the index; None for all.
         hours: retention of past versions; None for the configured retention.
     """
@@ -243,7 +241,6 @@ class EstimateIndex:
     ``EXTENDED`` has its own columns, and a row for each of several budgets.
 
     Attributes:
-        table: the table.
         columns: the columns to index, at least one.
         options: as in ``CREATE``.
         predicate: the text after WHERE, verbatim; Spark parses it.
@@ -267,7 +264,6 @@ class CheckIndex:
     """``CHECK SIEVE INDEX``: by name, or all indexes of the table.
 
     Attributes:
-        table: the table.
         name: the index's name; ``None`` for all.
         sample: percentage of files to read, above 0 and at most 100.
         extended: show every file, also those that are ok.

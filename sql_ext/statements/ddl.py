@@ -212,10 +212,6 @@ def bring_up(
     """Refreshes indexes of a table; returns rows as REFRESH does.
 
     Args:
-        table: the table.
-        chosen: the indexes.
-        mode: the refresh mode.
-        at: the context of the statement.
         followed: indexes that this statement has reregistered already, in a new version.
     """
     refreshable = [

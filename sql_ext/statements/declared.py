@@ -118,7 +118,6 @@ def build_lacking(
         lacking: the indexes to build.
         name: of the table.
         indexes: the indexes that the table had when ``lacking`` was computed.
-        at: the context of a statement.
 
     Returns:
         The outcomes of built indexes, and the indexes that could not be built.

@@ -63,9 +63,6 @@ def advice(
     """Advice on an index that skips less than half of the bytes; None for any other index.
 
     Args:
-        expected: the expected reads.
-        files: of the table.
-        bytes_total: of these files.
         mapped: whether the index has a map.
     """
     found = benefit(expected, files, bytes_total)
@@ -153,8 +150,6 @@ def describe_rows(
     """Pairs of a property and its value, all text.
 
     Args:
-        table: the table.
-        index: the index.
         extended: compare it with the current table.
         doing: state of the table's automatic refresh; usually empty.
         unreadable: the problem of a table that Spark cannot read.

@@ -38,7 +38,6 @@ def call(body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
 
     Args:
         body: ``name`` and ``arguments``.
-        at: the context of a statement.
     """
     function = FUNCTIONS[body["name"]]
     return {"columns": function.columns, "rows": function.rows(body["arguments"], at)}

@@ -29,7 +29,6 @@ def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[s
     """Returns the row, with the PNG in base64, the wire form of BINARY.
 
     Args:
-        index: the index.
         described: the index's properties as DESCRIBE SIEVE INDEX EXTENDED names them.
 
     Raises:

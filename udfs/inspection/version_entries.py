@@ -20,7 +20,6 @@ class VersionEntries:
     """All entries of an index's current version.
 
     Attributes:
-        manifest: the manifest of the version.
         encoder: the encoder of the version's keys.
         entries: the entries of all runs; their locations are positions in `names`.
         names: the paths of the locations, each with the offset of its range in the file.

@@ -104,7 +104,6 @@ def solve(
     Args:
         hashes: uint64[n], distinct, at most MAX_KEYS.
         values: uint64[n] below 2^value_bits.
-        fingerprint_bits: bits of the fingerprints.
         value_bits: bits of the values.
 
     Returns:

@@ -27,7 +27,6 @@ def estimate_bytes(
     Args:
         n_keys: distinct hashes.
         n_locations: locations of the run.
-        fingerprint_bits: bits of a fingerprint.
         n_lists: distinct sets of two locations or more. The number of keys in several locations is
             a safe upper bound, but may give each cell bits that it does not need.
         postings: locations in all these sets.

@@ -110,7 +110,6 @@ class Cells:
     """The entries of a segment as cells of its grid.
 
     Attributes:
-        grid: the grid of the segment.
         begin: uint64[n], first cell of each entry; entries are sorted by first cell, then by
             location.
         end: uint64[n], last cell of each entry.

@@ -80,7 +80,6 @@ def plan(
     Args:
         intervals: all intervals of the stretch, in any order; intervals of one location may
             overlap.
-        query_model: the expected queries.
         weights: the weights of all locations; None means that each location weighs 1.
         codings: the codings of which each segment gets the cheapest.
     """
@@ -111,7 +110,6 @@ class Plan:
             first intervals, times the weights (cumulative).
         keys: int64[n + 1], distinct keys in the first intervals (cumulative).
         rows: int64[n + 1], rows in the first intervals (cumulative).
-        query_model: the expected queries.
         weights: the weights of all locations; None means that each location weighs 1.
         codings: the codings of which each segment gets the cheapest.
     """

@@ -85,7 +85,6 @@ def cheapest(
 
     Args:
         part: has at least one entry.
-        query_model: the expected queries.
         price: cost per byte, in files read a query.
         codings: the allowed codings, at least one.
         search: whether to try finer and coarser grids than the initial ones.
