@@ -101,8 +101,6 @@ def _measure(made: Made, rounds: int) -> tuple[Opened, list[Measured]]:
     rng = np.random.default_rng(1)
     cold = {kind: _cold(made, kind, rng) for kind in KINDS}
     index, opened = _open(made)
-    for run in index.runs:
-        run.read_all()
     found = []
     for kind in KINDS:
         asked = [predicate_of(kind, rng) for _ in range(rounds)]

@@ -37,11 +37,12 @@ class Fields:
         """Names of all members."""
         return set(self._members)
 
-    def done(self) -> None:
-        """Raises CorruptError unless every member was read."""
+    def done(self, made: T) -> T:
+        """The record made of the members; raises CorruptError unless every member was read."""
         unknown = self._members.keys() - self._taken
         if unknown:
             raise self._wrong(f"has an unknown member {min(unknown)[:100]!r}")
+        return made
 
     def optional(self, name: str, read: Callable[[], T]) -> T | None:
         """None for a JSON null, otherwise the result of ``read``."""

@@ -198,9 +198,7 @@ def parse_manifest(data: bytes) -> Manifest:
         created_by=_created_by(fields.record("created_by")),
         is_outdated=outdated,
     )
-    if not outdated:
-        fields.done()
-    return manifest
+    return manifest if outdated else fields.done(manifest)
 
 
 def _verified(data: bytes) -> bytes:
@@ -243,15 +241,15 @@ def _state(fields: Fields) -> State:
 
 
 def _table(fields: Fields) -> TableIdentity:
-    table = TableIdentity(
-        catalog=fields.text("catalog"),
-        database=fields.text("database"),
-        table=fields.text("table", low=1),
-        create_time_ms=fields.integer("create_time_ms", low=-(1 << 63)),
-        location=fields.text("location", pattern=_ROOT),
+    return fields.done(
+        TableIdentity(
+            catalog=fields.text("catalog"),
+            database=fields.text("database"),
+            table=fields.text("table", low=1),
+            create_time_ms=fields.integer("create_time_ms", low=-(1 << 63)),
+            location=fields.text("location", pattern=_ROOT),
+        )
     )
-    fields.done()
-    return table
 
 
 def _options(fields: Fields, outdated: bool) -> IndexOptions:
@@ -277,19 +275,19 @@ def _options(fields: Fields, outdated: bool) -> IndexOptions:
 
 
 def _run(fields: Fields) -> RunRef:
-    run = RunRef(
-        id=RunId(fields.text("id", pattern=HEX_ID)),
-        locations=fields.integer("locations", high=MAX_LOCATIONS),
-        encoder=fields.small_object("encoder", ENCODER_TEXT),
-        files=tuple(_run_file(file) for file in fields.records("files", MAX_FILES)),
-        segments=fields.integer("segments"),
-        blocks=fields.integer("blocks"),
-        keys=fields.integer("keys"),
-        rows=fields.integer("rows"),
-        bytes=fields.integer("bytes"),
+    return fields.done(
+        RunRef(
+            id=RunId(fields.text("id", pattern=HEX_ID)),
+            locations=fields.integer("locations", high=MAX_LOCATIONS),
+            encoder=fields.small_object("encoder", ENCODER_TEXT),
+            files=tuple(_run_file(file) for file in fields.records("files", MAX_FILES)),
+            segments=fields.integer("segments"),
+            blocks=fields.integer("blocks"),
+            keys=fields.integer("keys"),
+            rows=fields.integer("rows"),
+            bytes=fields.integer("bytes"),
+        )
     )
-    fields.done()
-    return run
 
 
 def _run_file(fields: Fields) -> RunFileRef:
@@ -300,7 +298,7 @@ def _run_file(fields: Fields) -> RunFileRef:
         codes=fields.ranges("codes", MAX_RANGES),
         hashes=fields.ranges("hashes", MAX_RANGES),
     )
-    fields.done()
+    fields.done(file)
     if not file.codes and not file.hashes:
         # A look-up would never read such a file, whatever its content.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
@@ -310,57 +308,52 @@ def _run_file(fields: Fields) -> RunFileRef:
 def _locations(fields: Fields) -> LocationsRef:
     count = fields.integer("count", high=MAX_LOCATIONS)
     parts = tuple(_part(part) for part in fields.records("parts", MAX_PARTS))
-    fields.done()
-    return LocationsRef(parts, count)
+    return fields.done(LocationsRef(parts, count))
 
 
 def _part(fields: Fields) -> PartRef:
-    part = PartRef(
-        name=fields.text("name", pattern=LOCATIONS_FILE),
-        length=fields.integer("length"),
-        sha256=fields.text("sha256", pattern=_SHA256),
-        rows=fields.integer("rows", high=MAX_LOCATIONS),
+    return fields.done(
+        PartRef(
+            name=fields.text("name", pattern=LOCATIONS_FILE),
+            length=fields.integer("length"),
+            sha256=fields.text("sha256", pattern=_SHA256),
+            rows=fields.integer("rows", high=MAX_LOCATIONS),
+        )
     )
-    fields.done()
-    return part
 
 
 def _stats(fields: Fields) -> BuildStats:
-    stats = BuildStats(
-        rows=fields.integer("rows"),
-        nulls=fields.integer("nulls"),
-        nans=fields.integer("nans"),
-        column_bytes=fields.integer("column_bytes"),
-        seconds=fields.real("seconds"),
-        expected=tuple(_expected(kind) for kind in fields.records("expected", MAX_KINDS)),
-        files_total=fields.integer("files_total"),
-        ranges_total=fields.integer("ranges_total"),
-        bytes_total=fields.integer("bytes_total"),
+    return fields.done(
+        BuildStats(
+            rows=fields.integer("rows"),
+            nulls=fields.integer("nulls"),
+            nans=fields.integer("nans"),
+            column_bytes=fields.integer("column_bytes"),
+            seconds=fields.real("seconds"),
+            expected=tuple(_expected(kind) for kind in fields.records("expected", MAX_KINDS)),
+            files_total=fields.integer("files_total"),
+            ranges_total=fields.integer("ranges_total"),
+            bytes_total=fields.integer("bytes_total"),
+        )
     )
-    fields.done()
-    return stats
 
 
 def _expected(fields: Fields) -> Expected:
-    expected = Expected(
-        kind=fields.text("kind", low=1, high=100),
-        files=fields.real("files"),
-        exact=fields.real("exact"),
-        minmax=fields.real("minmax"),
-        bytes=fields.real("bytes"),
-        exact_bytes=fields.real("exact_bytes"),
+    return fields.done(
+        Expected(
+            kind=fields.text("kind", low=1, high=100),
+            files=fields.real("files"),
+            exact=fields.real("exact"),
+            minmax=fields.real("minmax"),
+            bytes=fields.real("bytes"),
+            exact_bytes=fields.real("exact_bytes"),
+        )
     )
-    fields.done()
-    return expected
 
 
 def _commit(fields: Fields) -> Commit:
-    commit = Commit(table=fields.text("table", low=1), version=fields.integer("version"))
-    fields.done()
-    return commit
+    return fields.done(Commit(table=fields.text("table", low=1), version=fields.integer("version")))
 
 
 def _created_by(fields: Fields) -> CreatedBy:
-    created_by = CreatedBy(sieve=fields.text("sieve"), spark=fields.text("spark"))
-    fields.done()
-    return created_by
+    return fields.done(CreatedBy(sieve=fields.text("sieve"), spark=fields.text("spark")))

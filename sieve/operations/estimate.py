@@ -12,11 +12,10 @@ share of each budget. A query to estimate gets windows of its own at the ends of
 from __future__ import annotations
 
 import contextlib
-import tempfile
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from sieve.environment import Environment
 from sieve.errors import InvalidInputError
 from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.check_task import HeldFiles
 from sieve.indexing.choose_run import Choice, MadeRun
 from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.column_sample import zoomed
@@ -44,16 +44,15 @@ from sieve.indexing.read_column import read_cuts
 from sieve.indexing.tiling import Tiling, locations_of, tile, whole_files
 from sieve.metadata.file_list import render_locations
 from sieve.metadata.options import IndexOptions
-from sieve.metadata.paths import run_dir
+from sieve.metadata.paths import run_file
 from sieve.metadata.records import Expected, RunId, RunRef
 from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
 from sieve.operations.estimate_sample import FileSample, sample_files
+from sieve.reader.cache import FileCache
 from sieve.reader.run_file import SCHEMA, describe_run
-from sieve.reader.run_reader import Run, read_run
+from sieve.reader.run_reader import Run
 from sieve.segments.budget import within_budget
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
-from sieve.storage.interface import join
-from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
 from sieve.tables.formats import COUNTED
@@ -280,11 +279,8 @@ class _Estimating:
         ref = describe_run(RunId("0" * 32), of.n_files, encoder, [("run", data)])
         if ref is None:
             ref = RunRef(RunId("0" * 32), of.n_files, encoder.to_json(), (), 0, 0, 0, 0, 0)
-        with tempfile.TemporaryDirectory() as folder:
-            store, directory = LocalStore(), Path(folder).as_uri()
-            store.mkdirs(run_dir(directory, ref.id))
-            store.create(join(run_dir(directory, ref.id), "run"), data)
-            run = read_run(store, directory, ref)
+        files = HeldFiles({run_file("", ref.id, file): data for file in ref.files})
+        run = Run(files, "", ref, FileCache(sys.maxsize))
         held = _Held(run, tuple(sorted({row["shape"] for row in rows})))
         return MadeRun(held, 0, ref.keys, run)
 

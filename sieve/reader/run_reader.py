@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -26,7 +25,7 @@ from sieve.reader.entry_table import Chunk
 from sieve.reader.packed_chunk import PackedChunk
 from sieve.reader.run_file import RunFile, parse_run_file
 from sieve.segments.shapes.format import Ends
-from sieve.storage.interface import Reader, Store
+from sieve.storage.interface import Reader
 
 _DECODED: Final = 6
 """Bytes of decoded entries for each that is stored, at the least where segments are long."""
@@ -206,15 +205,6 @@ class Run:
                         self._check(number, int(segment.location.max()) + 1)
                         yield segment
 
-    def read_all(self) -> None:
-        """Verifies and decodes the whole run; raises the errors of `locations_in`."""
-        for number in range(len(self._files)):
-            file = self._file(number)
-            for k in range(len(file.first)):
-                self._chunk(number, file, k)
-            for one in file.maps:
-                self._check(number, one.n_locations)
-
     def retry(self) -> None:
         """Tries to read the unreadable files again, and does not touch other files."""
         for number in tuple(self._failed):
@@ -306,16 +296,6 @@ class _Ranges:
         start, stop = meeting(asked, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers
-
-
-def read_run(store: Store, index_dir: str, run: RunRef) -> Run:
-    """Reads a run and verifies and decodes all its files.
-
-    Raises the errors of `Run.locations_in`.
-    """
-    opened = Run(store, index_dir, run, FileCache(sys.maxsize))
-    opened.read_all()
-    return opened
 
 
 def verified(store: Reader, uri: str, file: FileRef) -> bytes:

@@ -73,7 +73,6 @@ class Payback:
 
     Attributes:
         table_bytes: bytes of all locations on disk.
-        table_bytes: bytes of all of them on disk.
         payback: number of queries within which a byte of the index must save a byte read from the
             table.
         share: share of all expected queries that ask for the part of the domain under
@@ -114,8 +113,6 @@ class Stop:
 
     Attributes:
         price: cost per byte: the number of files that a byte must save in each query.
-        little: a small number of bytes. A version of fewer bytes stops only at `CLOSE`, and queries
-            for absent keys count in full.
         little: a small number of bytes. Below it, a version stops only at `CLOSE`, and queries for
             absent keys count in full.
         probes: for each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.

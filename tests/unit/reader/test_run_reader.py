@@ -23,7 +23,7 @@ from sieve.metadata.records import RunFileRef, RunRef
 from sieve.reader import run_file
 from sieve.reader.cache import Cache, FileCache
 from sieve.reader.run_file import RunFile, describe_run, parse_run_file
-from sieve.reader.run_reader import Run, read_run
+from sieve.reader.run_reader import Run
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sieve.segments.shapes.format import IN_CELLS, Cells, encode
 from sieve.segments.shapes.grid import Grid
@@ -461,17 +461,3 @@ def test_other_files_are_corrupt() -> None:
     for wrong in (b"", b"PAR1", data[:-9], run_file_bytes([]), numbers):
         with pytest.raises(CorruptError):
             parse_run_file(wrong, file)
-
-
-def test_reading_a_run_whole_finds_what_a_look_up_would_meet(tmp_path: Path) -> None:
-    """Before a run is published, every file is verified and every segment is decoded."""
-    run = write_run(tmp_path, many_files(), BIGINT, FILES * EACH)
-    store = CountingStore()
-    index = read_run(store, f"file:{tmp_path}", run)
-    assert found(index, (LEAST, GREATEST)) == list(range(FILES * EACH))
-    assert store.read_names == [name(k) for k in range(FILES)]
-    with pytest.raises(CorruptError, match="location 23 of 23"):
-        read_run(store, f"file:{tmp_path}", dataclasses.replace(run, locations=23))
-    spoil(tmp_path, 5)
-    with pytest.raises(CorruptError):
-        read_run(store, f"file:{tmp_path}", run)
