@@ -171,8 +171,8 @@ class _File:
         values = batch.column(0)
         encoded = self._encoder.encode(values)
         keys = encoded.codes[encoded.valid & ~encoded.nan]
-        found = len(values), np.count_nonzero(~encoded.valid), np.count_nonzero(encoded.nan)
-        self._counts = [a + int(b) for a, b in zip(self._counts, found, strict=True)]
+        found = len(values), int((~encoded.valid).sum()), int(encoded.nan.sum())
+        self._counts = [a + b for a, b in zip(self._counts, found, strict=True)]
         if self._zoom is not None:
             keys = self._zoom.codes(keys)
         self._codes.append(keys)
