@@ -12,15 +12,16 @@ import pyarrow as pa
 
 from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
-from sieve.indexing import cut_tasks, hash_map_tasks, segment_tasks
+from sieve.indexing import block_tasks, cut_tasks, hash_map_tasks, segment_tasks
 from sieve.indexing.packed_intervals import unpack
 from sieve.reader.entry_table import Chunk, assemble
 from sieve.segments.budget import choose_price, prices_for
+from sieve.segments.entries import Ends
 from sieve.segments.hash_map.format import decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.intervals import overprovisioned_threshold
+from sieve.segments.payload import decode, decode_ends
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.format import Ends, decode, decode_ends
 from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import KINDS, Payback, Stop
 from sieve.segments.weights import weights_of
@@ -130,10 +131,10 @@ def _stop(query_model, n_files, budget, payback):
 def _payloads(cuts, query_model, shape, budget, sizes, borders, stop):
     """The bytes of the segments."""
     if shape == "sieve":
-        cuts = _table(segment_tasks.unpack_pairs(iter(cuts.to_batches())), segment_tasks.PAIRS)
+        cuts = _table(block_tasks.unpack_pairs(iter(cuts.to_batches())), block_tasks.PAIRS)
         cuts = cuts.sort_by([("code", "ascending"), ("location", "ascending")])
         pairs = cuts.combine_chunks().to_batches()
-        made = segment_tasks.segment_pairs(2, 1 << 40)(iter(pairs))
+        made = block_tasks.segment_pairs(2, 1 << 40)(iter(pairs))
         return _table(made)["payload"].to_pylist()
     if shape == "map":
         query_model = query_model.of_ranges

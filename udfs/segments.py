@@ -21,7 +21,7 @@ from sieve.operations.registered_index import Usable
 from sieve.reader.run_reader import verified
 from sieve.segments.coverage import Coverage
 from sieve.segments.hash_map.format import SHAPE_MAP
-from sieve.segments.shapes.format import decode
+from sieve.segments.payload import decode
 from sieve.storage.interface import Store
 
 COLUMNS: Final = (

@@ -11,7 +11,8 @@ from bench.rivals.columns import Codes, Column
 from sieve.arrays.bit_packing import pack
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
-from sieve.segments.shapes.format import Entries, decode
+from sieve.segments.entries import Entries
+from sieve.segments.payload import decode
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD
 
 Answer = npt.NDArray[np.bool_]

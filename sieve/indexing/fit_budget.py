@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.arrays.dtypes import Numbers
-from sieve.indexing import segment_tasks
+from sieve.indexing import block_tasks, segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.build_hash_map import CollectedPairs, SharedPairs
 from sieve.indexing.column_profile import ColumnProfile
@@ -239,9 +239,9 @@ def _in_stretches(cuts: DataFrame, query_model: QueryModel, stretches: int) -> D
 def _sieve_rows(cuts: DataFrame, n: int, span: int, options: IndexOptions) -> DataFrame:
     hole = max(1, span // _HOLES_PER_SPAN)
     partitions = math.ceil(n / _PAIRS_PER_TASK)
-    ordered = map_batches(cuts, segment_tasks.unpack_pairs, segment_tasks.PAIRS)
+    ordered = map_batches(cuts, block_tasks.unpack_pairs, block_tasks.PAIRS)
     ordered = (
         ordered.repartitionByRange(partitions, "code") if partitions > 1 else ordered.coalesce(1)
     )
     ordered = ordered.sortWithinPartitions("code", "location")
-    return map_batches(ordered, segment_tasks.segment_pairs(options.error, hole), SCHEMA)
+    return map_batches(ordered, block_tasks.segment_pairs(options.error, hole), SCHEMA)

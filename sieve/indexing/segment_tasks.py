@@ -21,16 +21,12 @@ from sieve.indexing.batches import Batches
 from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.packed_intervals import pack, unpack
 from sieve.reader.run_file import SCHEMA
-from sieve.segments.blocks.cone import cut_segments
-from sieve.segments.blocks.format import encode_segment
-from sieve.segments.blocks.key_groups import Chunk
 from sieve.segments.intervals import Intervals, split_at
 from sieve.segments.shapes.planner import Plan, Segment, fitted
 from sieve.segments.stopping_rule import KINDS, Stop
 from sieve.storage.local import LocalStore
 
 PIECES = pa.schema([("stretch", pa.int32()), ("pieces", pa.binary())])
-PAIRS = pa.schema([("code", pa.int64()), ("location", pa.int32()), ("rows", pa.int64())])
 CURVE = pa.schema([("price", pa.int32()), ("bytes", pa.float64())])
 TRIAL = pa.schema([(name, pa.float64()) for name in ("bytes", *KINDS)])
 
@@ -160,32 +156,6 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
         yield unpack(pieces for _, pieces in own)
 
 
-def unpack_pairs(batches: Batches) -> Batches:
-    """A step from packed cuts of one key each to (code, location, rows) pairs."""
-    for batch in batches:
-        cuts = unpack(batch.column("cuts").to_pylist())
-        columns = [pa.array(each) for each in (cuts.first, cuts.location, cuts.rows)]
-        yield pa.RecordBatch.from_arrays(columns, schema=PAIRS)
-
-
-def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
-    """A step from sorted (code, location, rows) pairs to rows of a run file of the shape `sieve`.
-
-    Args:
-        error: error bound of the shrinking cone.
-        hole: gap between keys above which a segment ends.
-    """
-
-    def run(batches: Batches) -> Batches:
-        counter = _Counter(batches)
-        for segment in cut_segments(counter.chunks(), error=error, hole=hole):
-            blocks = segment.blocks
-            numbers = [segment.first, segment.last, counter.take(), int(blocks.rows.sum())]
-            yield run_row("sieve", [*numbers, len(blocks.offsets) - 1], encode_segment(segment))
-
-    return run
-
-
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
     """A step that passes run rows on if it sees a file of the driver; otherwise the task fails.
 
@@ -206,22 +176,3 @@ def run_row(shape: str, numbers: Sequence[int], payload: bytes) -> pa.RecordBatc
     """A row of a run file; the numbers are first key, last key, keys, rows and blocks."""
     columns = [pa.array([shape]), *(pa.array([number], pa.int64()) for number in numbers)]
     return pa.RecordBatch.from_arrays([*columns, pa.array([payload], pa.binary())], schema=SCHEMA)
-
-
-class _Counter:
-    """Passes pairs on and counts them."""
-
-    def __init__(self, batches: Batches) -> None:
-        self._batches = batches
-        self._seen = 0
-
-    def chunks(self) -> Iterator[Chunk]:
-        for batch in self._batches:
-            codes, locations, rows = (batch.column(k).to_numpy() for k in range(3))
-            self._seen += len(codes)
-            yield codes, locations, rows
-
-    def take(self) -> int:
-        """The number of pairs since the last call; only the sum over a task's segments is exact."""
-        seen, self._seen = self._seen, 0
-        return seen

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sieve.arrays.dtypes import Flags, Intervals
 from sieve.errors import CorruptError
-from sieve.segments.shapes.format import Entries
+from sieve.segments.entries import Entries
 
 # A linear pass over this many entries takes as long as a binary search for one interval.
 _PASS: Final = 8192

@@ -6,7 +6,7 @@ show how many rows a location surely has up to a code:
 - If all entries of the location end there, all its rows with a key lie there: the file list counts
   these rows.
 - Otherwise, each entry of the location that ends there has one row in its first cell and one row in
-  its last cell, unless the entry was cut at that end (`sieve.segments.shapes.format.Ends`).
+  its last cell, unless the entry was cut at that end (`sieve.segments.entries.Ends`).
 
 A list of *steps* combines both facts: one row at the end of an entry's first cell, one row at the
 end of its last cell, and all other rows of the location at the end of its last entry.
@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from sieve.arrays.dtypes import Codes, Counts, Flags
 from sieve.encoding.encoder import GREATEST
-from sieve.segments.shapes.format import Ends
+from sieve.segments.entries import Ends
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +69,7 @@ class Extents:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocationEnds:
-    """The ends of a version's entries; see `sieve.segments.shapes.format.Ends`.
+    """The ends of a version's entries; see `sieve.segments.entries.Ends`.
 
     Attributes:
         codes: int64[4, e], for each entry the first and last code of its first cell, and of its

@@ -23,7 +23,8 @@ from sieve.arrays.bit_packing import byte_words
 from sieve.arrays.dtypes import Codes, Flags, Intervals, Places, Words
 from sieve.arrays.interval_set import spelled_out
 from sieve.reader.entry_table import assemble
-from sieve.segments.shapes.format import Cells, Entries
+from sieve.segments.entries import Entries
+from sieve.segments.shapes.format import Cells
 from sieve.segments.shapes.grid import Grid
 
 BLOCK: Final = 64

@@ -24,16 +24,11 @@ from sieve.metadata.records import FileRef, Range, RunFileRef, RunId, RunRef
 from sieve.reader.entry_table import Chunk, assemble
 from sieve.reader.packed_chunk import PackedChunk
 from sieve.segments.blocks.format import SHAPE_SIEVE
+from sieve.segments.entries import Ends
 from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
-from sieve.segments.shapes.format import (
-    LAYOUT_VERSION,
-    SHAPES,
-    Ends,
-    decode,
-    decode_cells,
-    decode_ends,
-)
+from sieve.segments.payload import LAYOUT_VERSION, SHAPES, decode, decode_ends
+from sieve.segments.shapes.format import decode_cells
 
 SCHEMA: Final = pa.schema(
     [("shape", pa.string())]

@@ -24,7 +24,7 @@ from sieve.reader.cache import FileCache
 from sieve.reader.entry_table import Chunk
 from sieve.reader.packed_chunk import PackedChunk
 from sieve.reader.run_file import RunFile, parse_run_file
-from sieve.segments.shapes.format import Ends
+from sieve.segments.entries import Ends
 from sieve.storage.interface import Reader
 
 _DECODED: Final = 6

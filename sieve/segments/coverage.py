@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sieve.arrays.dtypes import Codes, Counts
 from sieve.arrays.interval_set import starts
-from sieve.segments.shapes.format import Entries
+from sieve.segments.entries import Entries
 
 
 @dataclass(frozen=True, slots=True, eq=False)

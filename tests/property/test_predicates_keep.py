@@ -20,7 +20,7 @@ from sieve.predicate.tree import parse
 from sieve.reader.entry_table import assemble
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
-from sieve.segments.shapes.format import decode
+from sieve.segments.payload import decode
 from tests.generated_encoders import encoders_for
 from tests.generated_values import KINDS, image, ordered
 

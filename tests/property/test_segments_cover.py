@@ -17,7 +17,7 @@ from sieve.errors import SieveError
 from sieve.reader.entry_table import assemble
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import decode_segment, encode_segment
-from sieve.segments.shapes.format import decode
+from sieve.segments.payload import decode
 
 CODES = st.integers(LEAST, GREATEST)
 
@@ -236,8 +236,8 @@ def test_damaged_payloads_are_refused_or_in_bounds(rows, options, data):
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
     try:
+        run = assemble([decode(bytes(payload))])
         segment = decode_segment(bytes(payload))
     except SieveError:
         return
-    run = assemble([decode(bytes(payload))])
     assert look_up(run, [(segment.first, segment.last)], run.n_locations).any()

@@ -14,9 +14,10 @@ from sieve.errors import SieveError
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.segments.intervals import Intervals, concatenated, cut_location, split_at
+from sieve.segments.payload import decode
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding
-from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS, decode
+from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS
 from sieve.segments.shapes.planner import plan
 from sieve.segments.weights import weights_of
 

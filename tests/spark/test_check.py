@@ -21,7 +21,7 @@ from spark_session import Lab
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.indexing import hash_map_tasks, segment_tasks
+from sieve.indexing import block_tasks, hash_map_tasks, segment_tasks
 from sieve.indexing.packed_intervals import pack
 from sieve.metadata.commit import newest, publish, read_version
 from sieve.metadata.file_list import FileState, Locations, render_locations
@@ -290,11 +290,11 @@ def _rows(shape: str, pairs: list[tuple[int, int]]) -> list[Row]:
         return _made(hash_map_tasks.write_maps(FILES, 8), batch)
     if shape == "sieve":
         columns = [pa.array(codes), pa.array(places, pa.int32()), pa.array(ones)]
-        step = segment_tasks.segment_pairs(4, 1 << 40)
+        step = block_tasks.segment_pairs(4, 1 << 40)
     else:
         pieces = pack(Intervals(codes, codes, places.astype(np.int32), ones, ones))
         columns = [pa.array([0], pa.int32()), pa.array([pieces], pa.binary())]
-        planner = partial(plan, query_model=QueryModel.of_sample(codes), shape=shape)
+        planner = partial(plan, query_model=QueryModel.of_sample(codes))
         step = segment_tasks.write_stretches(planner, 1e-6)
     batch = pa.RecordBatch.from_arrays(columns, names=[str(k) for k in range(len(columns))])
     return _made(step, batch)

@@ -14,7 +14,7 @@ import numpy as np
 
 from sieve.arrays.dtypes import Numbers, Offsets
 from sieve.segments.coverage import Coverage, disjoint
-from sieve.segments.shapes.format import Entries
+from sieve.segments.entries import Entries
 from udfs.inspection.axis import KeyAxis
 
 _VISIBLE: Final = 0.3

@@ -11,7 +11,8 @@ from sieve.metadata.file_list import Locations
 from sieve.metadata.manifest import Manifest
 from sieve.operations.registered_index import Usable
 from sieve.reader.version_reader import read_locations
-from sieve.segments.shapes.format import Entries, decode
+from sieve.segments.entries import Entries
+from sieve.segments.payload import decode
 from udfs.segments import stored_segments
 
 

@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.bit_packing import pack, unpack
-from sieve.errors import UnsupportedError, corrupt_segment
+from sieve.errors import corrupt_segment
+from sieve.segments.entries import Ends, Entries
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
@@ -100,19 +101,11 @@ def decode_segment(payload: bytes) -> Segment:
     """Decodes a payload and validates every field of the layout.
 
     Raises:
-        UnsupportedError: a later version of Sieve wrote it.
         CorruptError: `encode_segment` cannot have made this payload.
     """
     if len(payload) < _HEAD.size:
         raise corrupt_segment("is too short")
-    shape, version, first, last, width, n_blocks, n_postings, base = _HEAD.unpack_from(payload)
-    if shape > SHAPE_SIEVE or version > LAYOUT_VERSION:
-        raise UnsupportedError(
-            "SIEVE_VERSION_TOO_NEW",
-            f"a segment has shape {shape}, layout {version}; upgrade Sieve or REFRESH the index",
-        )
-    if shape != SHAPE_SIEVE or version != LAYOUT_VERSION:
-        raise corrupt_segment(f"claims shape {shape}, layout {version}")
+    _, _, first, last, width, n_blocks, n_postings, base = _HEAD.unpack_from(payload)
     if not 1 <= n_blocks <= MAX_BLOCKS or not 1 <= n_postings <= MAX_POSTINGS:
         raise corrupt_segment(f"claims {n_blocks} blocks and {n_postings} postings")
     if first > last or width < 1 or (last - first) // width + 1 != n_blocks:
@@ -150,3 +143,25 @@ def _rows(less_one: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     if np.any(less_one >= (1 << 63) - 1):
         raise corrupt_segment("counts rows out of range")
     return less_one.astype(np.int64) + 1
+
+
+def entries(payload: bytes) -> Entries:
+    """Decodes a segment: one entry for each posting of each block."""
+    segment = decode_segment(payload)
+    counts = np.diff(segment.blocks.offsets)
+    number = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
+    origin = np.array([segment.first], np.int64).view(np.uint64)
+    span = np.uint64(segment.last - segment.first)
+    begin = number * np.uint64(segment.width)
+    high = begin + np.minimum(np.uint64(segment.width - 1), span - begin)
+    return Entries(
+        (origin + begin).view(np.int64), (origin + high).view(np.int64), segment.blocks.locations
+    )
+
+
+def ends(payload: bytes) -> Ends:
+    """The same with the ends of the entries: each posting of a block has a key in it."""
+    block = entries(payload)
+    there = np.ones(len(block.low), np.bool_)
+    codes = block.low, block.high, block.low, block.high
+    return Ends(*codes, block.location, there, there, ~there)

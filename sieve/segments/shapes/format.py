@@ -1,4 +1,4 @@
-"""Segment format of the shape `intervals`, and the decoder of every shape to entries.
+"""Segment format of the shape `intervals`.
 
 Entries begin and end at borders of `Grid` cells: a coarser grid takes fewer bits and names more
 keys. Payload in a run file, little-endian, arrays by `sieve.segments.shapes.integer_coding`:
@@ -39,9 +39,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.dtypes import Codes, Flags, Words
-from sieve.errors import UnsupportedError, corrupt_segment
-from sieve.segments.blocks.format import SHAPE_SIEVE, decode_segment
+from sieve.arrays.dtypes import Codes, Words
+from sieve.errors import corrupt_segment
+from sieve.segments.entries import Ends, Entries
 from sieve.segments.shapes import integer_coding
 from sieve.segments.shapes.grid import Grid, join, short_widths
 
@@ -51,8 +51,6 @@ CODINGS: Final = (IN_CELLS, IN_BLOCKS)
 """Codings of a segment of intervals: each entry has borders of its own, or entries share borders.
 
 Shared borders take fewer bytes where the keys of many locations begin and end alike."""
-SHAPES: Final = (SHAPE_SIEVE, *CODINGS)
-"""First bytes of the payloads that `decode` accepts."""
 LAYOUT_VERSION: Final = 1
 # Limit on what a payload may make a reader allocate: Deflate expands a few bytes to long arrays.
 MAX_ENTRIES: Final = 1 << 24
@@ -62,47 +60,6 @@ _BLOCKS: Final = struct.Struct("<I")
 _LOCATIONS: Final = 1 << 31
 _JOINT, _APART = 0, 1
 _ONE: Final = np.uint64(1)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Entries:
-    """The decoded form of every shape: ``location[i]`` may hold keys in ``[low[i], high[i]]``.
-
-    Attributes:
-        low: int64[n].
-        high: int64[n], not below `low`.
-        location: int32[n]; the entries of one location may touch or overlap.
-    """
-
-    low: Codes
-    high: Codes
-    location: npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ends:
-    """The entries of a segment, with the first and last cell of each entry as ranges of codes.
-
-    A location has a key in the first and in the last cell of an entry, unless the segment's end cut
-    the entry. No two entries of a location have a key in common.
-
-    Attributes:
-        low, first_by: int64[n], codes of the first cell.
-        last_from, high: int64[n], codes of the last cell.
-        location: int32[n].
-        begins: bool[n], whether the first cell certainly has a key.
-        finishes: bool[n], whether the last cell certainly has a key.
-        apart: bool[n], whether the first and the last cell differ.
-    """
-
-    low: Codes
-    first_by: Codes
-    last_from: Codes
-    high: Codes
-    location: npt.NDArray[np.int32]
-    begins: Flags
-    finishes: Flags
-    apart: Flags
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,24 +142,28 @@ def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
     return arrays | {"steps": steps, "apart": apart, "lengths": end - begin}
 
 
-def decode(payload: bytes) -> Entries:
-    """Decodes the entries of a segment of any shape and validates every field of the layout.
-
-    Raises:
-        UnsupportedError: a later version of Sieve wrote it.
-        CorruptError: Sieve cannot have made this payload.
-    """
-    if _shape(payload) == SHAPE_SIEVE:
-        return _of_blocks(payload)
+def entries(payload: bytes) -> Entries:
+    """Decodes a segment of this shape; `sieve.segments.payload.decode` has checked its head."""
     cells = _of_cells(payload)
     low, high = cells.grid.first_codes(cells.begin), cells.grid.last_codes(cells.end)
     return Entries(low, high, cells.location)
 
 
+def ends(payload: bytes) -> Ends:
+    """The same with the ends of the entries."""
+    cells = _of_cells(payload)
+    begin, end, grid = cells.begin, cells.end, cells.grid
+    low, high = grid.first_codes(begin), grid.last_codes(end)
+    codes = low, grid.last_codes(begin), grid.first_codes(end), high
+    # An entry that was cut reaches the first or the last code of its segment.
+    cut = low == low.min(), high == high.max()
+    return Ends(*codes, cells.location, ~cut[0], ~cut[1], begin != end)
+
+
 def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
     """Decodes segments of shapes with cells to the cells of one grid.
 
-    Raises the errors of `decode`.
+    Raises the errors of `sieve.segments.payload.decode`.
 
     Args:
         payloads: one or more disjoint segments, in ascending order.
@@ -222,47 +183,9 @@ def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
     return Cells(grid, begin, end, np.concatenate([one.location for one in segments]))
 
 
-def decode_ends(payload: bytes) -> Ends:
-    """Decodes a segment of any shape with the ends of its entries.
-
-    Raises the errors of `decode`.
-    """
-    if _shape(payload) == SHAPE_SIEVE:
-        # Each posting of a block has a key in it.
-        block = _of_blocks(payload)
-        there = np.ones(len(block.low), np.bool_)
-        ends = block.low, block.high, block.low, block.high
-        return Ends(*ends, block.location, there, there, ~there)
-    cells = _of_cells(payload)
-    begin, end, grid = cells.begin, cells.end, cells.grid
-    low, high = grid.first_codes(begin), grid.last_codes(end)
-    ends = low, grid.last_codes(begin), grid.first_codes(end), high
-    # An entry that was cut reaches the first or the last code of its segment.
-    cut = low == low.min(), high == high.max()
-    return Ends(*ends, cells.location, ~cut[0], ~cut[1], begin != end)
-
-
-def _shape(payload: bytes) -> int:
-    """Reads the shape of a payload, which this release must support.
-
-    Raises the errors of `decode`.
-    """
-    if len(payload) < 2:
-        raise corrupt_segment("is too short")
-    shape, version = payload[0], payload[1]
-    if shape > max(SHAPES) or version > LAYOUT_VERSION:
-        raise UnsupportedError(
-            "SIEVE_VERSION_TOO_NEW",
-            f"a segment has shape {shape}, layout {version}; upgrade Sieve or REFRESH the index",
-        )
-    if shape == SHAPE_SIEVE:
-        return shape
-    if shape not in SHAPES or version != LAYOUT_VERSION or len(payload) < _HEAD.size:
-        raise corrupt_segment(f"claims shape {shape}, layout {version}")
-    return shape
-
-
 def _of_cells(payload: bytes) -> Cells:
+    if len(payload) < _HEAD.size:
+        raise corrupt_segment("is too short")
     coding, _, first, last, n, base, count, order, pieces = _HEAD.unpack_from(payload)
     if first > last or not 1 <= n <= MAX_ENTRIES or order > _APART:
         raise corrupt_segment("has a head that cannot be")
@@ -344,20 +267,6 @@ def _located(steps: Words, apart: Words, count: int) -> Words:
     if np.any(located >= count):
         raise corrupt_segment("names a location out of range")
     return located
-
-
-def _of_blocks(payload: bytes) -> Entries:
-    """Decodes a segment of shape `sieve`: one entry for each posting of each block."""
-    segment = decode_segment(payload)
-    counts = np.diff(segment.blocks.offsets)
-    number = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
-    origin = np.array([segment.first], np.int64).view(np.uint64)
-    span = np.uint64(segment.last - segment.first)
-    begin = number * np.uint64(segment.width)
-    high = begin + np.minimum(np.uint64(segment.width - 1), span - begin)
-    return Entries(
-        (origin + begin).view(np.int64), (origin + high).view(np.int64), segment.blocks.locations
-    )
 
 
 def _steps(ascending: Words) -> Words:

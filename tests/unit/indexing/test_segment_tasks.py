@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sieve.indexing.block_tasks import segment_pairs
 from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.packed_intervals import pack, unpack
-from sieve.indexing.segment_tasks import _stretches, segment_pairs, split_cuts, write_whole
+from sieve.indexing.segment_tasks import _stretches, split_cuts, write_whole
 from sieve.segments.blocks.format import decode_segment
 from sieve.segments.budget import prices_for
 from sieve.segments.intervals import Intervals

@@ -12,7 +12,7 @@ from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError
 from sieve.reader.entry_table import assemble
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
-from sieve.segments.shapes.format import decode
+from sieve.segments.payload import decode
 
 
 def segment(first, last, width, *blocks):

@@ -9,7 +9,7 @@ import pytest
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.reader.extents import Extents, LocationEnds, Steps, bounds, concat_ends, extents
-from sieve.segments.shapes.format import Ends
+from sieve.segments.entries import Ends
 
 Entry = tuple[int, int, int, int, int, str]
 """First and last code of the first cell, and of the last, the location, and what is known of it:

@@ -14,14 +14,8 @@ from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.reader import packed_chunk
 from sieve.reader.entry_table import Chunk, assemble
 from sieve.reader.packed_chunk import PackedChunk
-from sieve.segments.shapes.format import (
-    IN_BLOCKS,
-    IN_CELLS,
-    Cells,
-    decode,
-    decode_cells,
-    encode,
-)
+from sieve.segments.payload import decode
+from sieve.segments.shapes.format import IN_BLOCKS, IN_CELLS, Cells, decode_cells, encode
 from sieve.segments.shapes.grid import Grid
 from tests.drawn_cells import segments_of_cells
 

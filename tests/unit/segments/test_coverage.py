@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.segments.coverage import Coverage, disjoint
-from sieve.segments.shapes.format import Entries
+from sieve.segments.entries import Entries
 
 SPANS = st.lists(
     st.tuples(st.integers(0, 12), st.integers(0, 5), st.integers(0, 3)), min_size=0, max_size=12

@@ -7,14 +7,8 @@ import pytest
 
 from sieve.errors import SieveError
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
-from sieve.segments.shapes.format import (
-    IN_BLOCKS,
-    IN_CELLS,
-    Cells,
-    decode,
-    decode_ends,
-    encode,
-)
+from sieve.segments.payload import decode, decode_ends
+from sieve.segments.shapes.format import IN_BLOCKS, IN_CELLS, Cells, encode
 from sieve.segments.shapes.grid import Grid
 
 

@@ -18,8 +18,8 @@ from sieve.segments.intervals import (
     overprovisioned_most,
     overprovisioned_threshold,
 )
+from sieve.segments.payload import decode
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.format import decode
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, Plan, fitted, plan
 from sieve.segments.weights import weights_of
 

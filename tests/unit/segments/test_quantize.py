@@ -12,6 +12,7 @@ import pytest
 
 from sieve.errors import CorruptError
 from sieve.segments.intervals import Intervals
+from sieve.segments.payload import decode
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes import integer_coding, planner, quantize
 from sieve.segments.shapes.format import (
@@ -20,7 +21,6 @@ from sieve.segments.shapes.format import (
     IN_CELLS,
     Cells,
     _arrays,
-    decode,
     encode,
     expected_size,
 )

@@ -20,8 +20,9 @@ from sieve.indexing.probes import EACH, make_probes, map_may_pay
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 from sieve.segments.intervals import concatenated, cut_location
+from sieve.segments.payload import decode
 from sieve.segments.query_model import QueryModel
-from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS, decode
+from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS
 from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 from sieve.segments.stopping_rule import NEAR, Payback, Stop, mean_read, near, served
 

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.metadata.records import Expected
-from sieve.segments.shapes.format import Entries
+from sieve.segments.entries import Entries
 from udfs.inspection import rows
 from udfs.inspection.layout import FileLayout, lay_out, raster, reads
 from udfs.inspection.picture import draw, shortened
