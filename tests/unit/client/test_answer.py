@@ -130,7 +130,6 @@ def test_bars_of_describe_compare_with_min_and_max() -> None:
         bytes_total=9_000_000,
         files_total=100,
         ranges_total=100,
-        locations_total=100,
     )
     rows = [records.Property(*row) for row in describe._expected(stats)]
     page = Answer(records.Property, [records.Property("index", "id_sieve"), *rows])._repr_html_()
