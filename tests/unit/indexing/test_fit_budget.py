@@ -26,11 +26,10 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
     )
     seen: Any = SimpleNamespace(cuts=(10, 0, 99))
     pairs = SimpleNamespace(map_rows=lambda *_: None)
-    shared: Any = SimpleNamespace(pieces=None, pairs=pairs)
+    shared: Any = SimpleNamespace(pieces=None, pairs=pairs, seen=seen)
     stop = Stop(1e-6, 1 << 20, 0, (), {})
     options = IndexOptions(shape)
-    nothing: Any = None
-    fit_budget.run_maker(nothing, seen, profile, options, shared, lambda _: None, stop)
+    fit_budget.run_maker(profile, options, shared, lambda _: None, stop)
     assert [sum(one.kinds) for one in asked] == [pytest.approx(weight)]
 
 
