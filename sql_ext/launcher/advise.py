@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ from rich.table import Table
 
 from sieve.client.answer import on_a_line
 from sieve.errors import InvalidInputError
+from sieve.workload.column_use import Column
 from sieve.workload.rank import Suggestion, described, suggest
+from sieve.workload.record import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, spelled
 from sql_ext.launcher.event_log.open_logs import find_logs
 from sql_ext.launcher.event_log.replay import Replay
@@ -42,7 +44,7 @@ def replay_folder(folder: Path) -> Replay:
 
 
 def print_report(replay: Replay) -> None:
-    """Prints the columns to index, the statements to paste, and the parts not readable."""
+    """Prints the columns to index, the statements that test and create, and what was not read."""
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console = Console(highlight=False, markup=False, width=_PIPED_WIDTH)
@@ -54,12 +56,15 @@ def print_report(replay: Replay) -> None:
     if found:
         console.print(_table(found, replay.days))
         # Statements are not wrapped, so that a user can paste them.
-        statements = [on_a_line(f"{_create(one)};") for one in found]
-        console.print("\n".join(statements), soft_wrap=True)
         console.print(
-            "\nThese are bounds: what an index saves depends on how its keys lie in the files, and "
-            "one on a column\nwhose values are in every file saves nothing. Before a build:\n"
-            + on_a_line(f"{estimate_statement(found[0].table, found[0].column)};"),
+            "No file of a table was read, so these indexes are not tested. The savings are upper "
+            "bounds: an index on\na column whose values are in every file saves nothing. Test each "
+            "one in a Spark with Sieve:\n" + _pasted(estimate_statement, found),
+            soft_wrap=True,
+        )
+        console.print(
+            "\nThen create those whose query for a value (=) reads few files:\n"
+            + _pasted(create_statement, found),
             soft_wrap=True,
         )
     else:
@@ -113,9 +118,12 @@ def _record(one: Suggestion, days: float) -> Mapping[str, Any]:
         "scans_a_day": one.scans / days,
         "bytes_read_a_day": round(one.bytes_read / days),
         "bytes_saved_a_day": round(one.bytes_saved / days),
-        "statement": _create(one),
+        "tested": False,
+        "test": estimate_statement(one.table, one.column),
+        "statement": create_statement(one.table, one.column),
     }
 
 
-def _create(one: Suggestion) -> str:
-    return create_statement(one.table, one.column)
+def _pasted(statement: Callable[[TableName, Column], str], found: Sequence[Suggestion]) -> str:
+    """The statement for each of the indexes, a line each."""
+    return "\n".join(on_a_line(f"{statement(one.table, one.column)};") for one in found)

@@ -115,8 +115,10 @@ def beeline(args: tuple[str, ...]) -> NoReturn:
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
     help="Where the picture goes, a .png; by default INDEX.png here.",
 )
+@with_hudi
+@with_delta
 @rest
-def inspect(output: Path | None, args: tuple[str, ...]) -> NoReturn:
+def inspect(output: Path | None, hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     """Draws an index: sieve inspect [OPTIONS] TABLE INDEX.
 
     Which files it reads for which keys, against their min and max, and how many for one key.
@@ -134,14 +136,23 @@ def inspect(output: Path | None, args: tuple[str, ...]) -> NoReturn:
     spark = find_spark(os.environ)
     metastore.refuse_held(spark, os.environ, tuple(options))
     program = [str(Path(__file__).parent / "inspection" / "__main__.py"), table, index, str(output)]
-    _become(spark, launch.submit_command(spark, os.environ, [*options, *program]))
+    command = [*options, *program]
+    _become(spark, launch.submit_command(spark, os.environ, command, hudi=hudi, delta=delta))
 
 
 @main.command(context_settings=PASS_ON)
 @click.option("--database", help="Whose folder to clean; by default the database named default.")
 @click.option("--retain-hours", type=click.FloatRange(min=0), help="Age of what may go; 24.")
+@with_hudi
+@with_delta
 @rest
-def gc(database: str | None, retain_hours: float | None, args: tuple[str, ...]) -> NoReturn:
+def gc(
+    database: str | None,
+    retain_hours: float | None,
+    hudi: bool,
+    delta: bool,
+    args: tuple[str, ...],
+) -> NoReturn:
     """Deletes indexes that no table has, as VACUUM SIEVE INDEXES does."""
     words = [
         "VACUUM SIEVE INDEXES",
@@ -150,8 +161,15 @@ def gc(database: str | None, retain_hours: float | None, args: tuple[str, ...]) 
     ]
     spark = find_spark(os.environ)
     metastore.refuse_held(spark, os.environ, args)
-    command = [*args, "-e", " ".join(filter(None, words))]
-    _become(spark, launch.submit_command(spark, os.environ, command, launch.SPARK_SQL_CLASS))
+    command = launch.submit_command(
+        spark,
+        os.environ,
+        [*args, "-e", " ".join(filter(None, words))],
+        launch.SPARK_SQL_CLASS,
+        hudi=hudi,
+        delta=delta,
+    )
+    _become(spark, command)
 
 
 @main.command()

@@ -51,7 +51,10 @@ _ALIASES = {
     "--driver-java-options": "spark.driver.extraJavaOptions",
 }
 _OWN_OPTIONS = {"--hudi", "--delta"}
-_SWITCHES = {"--verbose", "-v", "--supervise", "--version", "--usage-error", "--help", "-h"}
+_SWITCHES = {
+    *("--verbose", "-v", "--version", "--help", "-h", "--usage-error", "--supervise"),
+    "--load-spark-defaults",
+}
 
 
 def hudi_settings(spark: SparkHome, user: Settings) -> Settings:

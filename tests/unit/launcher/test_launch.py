@@ -6,8 +6,10 @@ import stat
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -136,9 +138,31 @@ def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
     assert _conf(command[:-8])["spark.jars"] == str(JAR)
     theirs = launch.submit_command(inspect(spark_home), {}, ["job.py", "--delta"])
     assert theirs[-2:] == ["job.py", "--delta"]
-    for given in (["-v", "--delta", "job.py"], ["--conf", "a=b", "--hudi", "job.py"]):
+    for given in (
+        ["-v", "--delta", "job.py"],
+        ["--load-spark-defaults", "--delta", "job.py"],
+        ["--conf", "a=b", "--hudi", "job.py"],
+        ["--master", "local", "--delta=true", "job.py"],
+    ):
         with pytest.raises(InvalidInputError, match="stands before all other options: sieve sub"):
             launch.submit_command(inspect(spark_home), {}, given)
+
+
+def _passing_on(group: click.Group) -> Iterator[click.Command]:
+    """The commands of a group that pass options on to Spark."""
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            yield from _passing_on(command)
+        elif command.context_settings.get("ignore_unknown_options"):
+            yield command
+
+
+def test_who_passes_options_on_knows_hudi_and_delta() -> None:
+    """Else spark-submit would get them, which does not know them. Beeline is a client."""
+    commands = {command.name: command for command in _passing_on(cli.main)}
+    assert {"sql", "submit", "inspect", "gc", "start"} <= set(commands)
+    for name in set(commands) - {"beeline"}:
+        assert {"hudi", "delta"} <= {option.name for option in commands[name].params}, name
 
 
 @pytest.mark.usefixtures("shim")
