@@ -221,13 +221,12 @@ bench-hudi-moves: setup build/hudi/.fetched-$(HUDI) ## Hudi tables whose rows mo
 bench-hudi-refresh: setup build/hudi/.fetched-$(HUDI) ## REFRESH of a Hudi table after small commits, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m bench hudi-refresh $(ARGS)
 
-# A jar that was compiled before goes into the wheel, too, so it is brought up to date.
-wheel: $(VENV_DONE) sql_ext/jars/grammar.tables $(sort $(foreach line,$(LINES),$(call JAR,$(line))) $(wildcard sql_ext/jars/*.jar)) ## dist/sieve_index-*.whl for Spark 4.1 and 3.5; LINES="4.1" for that alone, LINES="$(ALL)" for all
+wheel: $(VENV_DONE) sql_ext/jars/grammar.tables $(foreach line,$(LINES),$(call JAR,$(line))) ## dist/sieve_index-*.whl for Spark 4.1 and 3.5; LINES="4.1" for that alone, LINES="$(ALL)" for all
 	@rm -rf dist
-	@$(BIN)/python -m build --wheel --outdir dist . >/dev/null && ls dist/*.whl
+	@SIEVE_LINES="$(LINES)" $(BIN)/python -m build --wheel --outdir dist . >/dev/null && ls dist/*.whl
 
 test-wheel: wheel ## the wheel in empty environments beside PySpark 4.1 and 3.5
-	@$(BIN)/python -m pytest -m wheel $(ARGS)
+	@SIEVE_LINES="$(LINES)" $(BIN)/python -m pytest -m wheel $(ARGS)
 
 $(SERVICES_DONE): Makefile | $(VENV_DONE)
 	@command -v mvn >/dev/null || { \

@@ -1,0 +1,26 @@
+"""Puts the compiled jars into a wheel: those of the lines of Spark that ``make wheel`` names.
+
+Jars of other lines were compiled earlier, for tests, and may be older than the source.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class WheelJars(BuildHookInterface):
+    """Reads the lines from ``SIEVE_LINES``; without it, all jars go into the wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
+        """Adds the jars, which git ignores."""
+        lines = os.environ.get("SIEVE_LINES", "").split()
+        jars = (Path(self.root) / "sql_ext" / "jars").glob("sieve-spark-*.jar")
+        build_data["artifacts"] += [
+            f"/sql_ext/jars/{jar.name}"
+            for jar in jars
+            if not lines or any(f"-{line}_" in jar.name for line in lines)
+        ]
