@@ -79,6 +79,18 @@ _ZONELESS: Final = frozenset(
 _REMARKS: Final = frozenset({"comment", "CURRENT_DEFAULT"})
 """Metadata of a column for which no reader asks; the default is that of rows written later."""
 
+_WHOLE_RECORDS: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
+"""Ways in which Hudi merges the records of a key: it shows one of them as a whole."""
+
+_COMPARED: Final = tuple(
+    f"hudi.hoodie.table.{name}"
+    for name in ("recordkey.fields", "ordering.fields", "precombine.field", "partition.fields")
+)
+"""Properties that name the columns by which Hudi finds and orders these records."""
+
+_MERGERS: Final = ("payload", "merge", "partial", "delete")
+"""Settings with such names may set other ways to merge."""
+
 _MAX_SCHEMAS: Final = 1024
 
 
@@ -123,8 +135,7 @@ def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
     if format_name not in _BASE or "schema" not in parts:
         return parts
     if format_name == "hudi" and parts.get("hudi.hoodie.table.type") != "COPY_ON_WRITE":
-        # Which record of a key is shown depends on other columns.
-        return _of_records(parts, "parquet", "avro")
+        return _of_merged(column, parts)
     orc = _BASE[format_name] == "orc"
     positions = orc and any("positional" in name for name in parts)
     place = _find(column, parts["schema"], orc=orc, positions=positions)
@@ -172,6 +183,37 @@ def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> b
         decides = not is_option or format_name != base or key in _OPTIONS[base]
         decides = decides or key.startswith(_KEYS)
     return decides
+
+
+def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
+    """The same where Hudi merges the records of a key.
+
+    If it shows one of them as a whole, its choice depends on key and order alone, and on Hudi's own
+    columns, as the one that marks a deleted record. Else it may depend on every column.
+    """
+    kept = dict(_of_records(parts, "parquet", "avro"))
+    if not _takes_whole_records(parts):
+        return kept
+    names = {column[0].lower()}
+    names |= {name.strip().lower() for key in _COMPARED for name in parts.get(key, "").split(",")}
+    fields = [
+        field
+        for field in json.loads(kept["schema"])["fields"]
+        if field["name"].lower() in names or field["name"].lower().startswith("_hoodie")
+    ]
+    kept["schema"] = json.dumps(fields)
+    by_zone = any(_kind_of(f["type"]) == "instant" or f["metadata"] for f in fields)
+    return {k: v for k, v in kept.items() if by_zone or not k.startswith("zone.")}
+
+
+def _takes_whole_records(parts: Parts) -> bool:
+    return parts.get("hudi.hoodie.record.merge.mode") in _WHOLE_RECORDS and not any(
+        word in name
+        for name in parts
+        if name.startswith(("conf.hoodie.", "option.", "hudi.hoodie.record.merge.property."))
+        or name == "hudi.hoodie.table.partial.update.mode"
+        for word in _MERGERS
+    )
 
 
 def _of_records(parts: Parts, *own: str) -> Parts:

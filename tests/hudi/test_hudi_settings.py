@@ -71,6 +71,26 @@ def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
                 assert lab.explain(query)[0]["reasons"] == "reader-changed: 4"
 
 
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_new_column_leaves_indexes_of_others_in_use(lab: Lab, kind: str) -> None:
+    """Also where logged records are merged: which of a key's is shown depends on other columns."""
+    with lab.database("hudi_added"):
+        tables.create(lab, kind, parts=True)
+        tables.fill(lab, 0, 400)
+        lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 150")
+        lab.sql("CREATE SIEVE INDEX ON t (amount)")
+        lab.sql("ALTER TABLE t ADD COLUMNS (n TIMESTAMP)")
+        query = "SELECT id, n FROM t WHERE amount ="
+        assert lab.check(f"{query} 5000", exactly=1).rows == {repr((150, None)): 1}
+        assert not lab.check(f"{query} {150 * 7919 % 1000}", exactly=0).rows
+        assert lab.facts("amount_sieve")["reader"] == "unchanged"
+        lab.sql("UPDATE t SET amount = 6000, ts = 3, n = TIMESTAMP '2026-01-01' WHERE id = 250")
+        assert lab.check(f"{query} 6000", exactly=1).rows
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert lab.check(f"{query} 6000", exactly=1).rows
+        assert lab.check(f"{query} 5000", exactly=1).rows
+
+
 @contextmanager
 def evolving(lab: Lab) -> Iterator[None]:
     """Allows columns to appear and vanish, identified by ids."""

@@ -99,7 +99,7 @@ def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
         assert changed_parts(("a",), then, then | {name: "jceks://x"}) == (name,)
 
 
-def test_every_column_decides_where_hudi_merges() -> None:
+def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
     """Which record of a key is shown depends on its other columns; not in a copy-on-write table."""
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
     avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"
@@ -109,6 +109,56 @@ def test_every_column_decides_where_hudi_merges() -> None:
     copied = parts("hudi", A, B)
     assert changed_parts(("a",), copied, parts("hudi", A, field("b", "long"))) == ()
     assert changed_parts(("a",), parts("parquet", A), parts("parquet", A) | {avro: "LEGACY"}) == ()
+
+
+def merge_on_read(*columns: dict[str, Any], **more: str) -> dict[str, str]:
+    """A fingerprint of a table whose records Hudi orders by `o`, and finds by `k`."""
+    own = {"type": "MERGE_ON_READ", "recordkey.fields": "k", "ordering.fields": "o, O2"}
+    properties = {f"hudi.hoodie.table.{name}": value for name, value in own.items()}
+    mode = {"hudi.hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}
+    return parts("hudi", *columns, **more) | properties | mode
+
+
+K, O, O2 = field("k", "long"), field("o", "long"), field("o2", "long")
+
+
+def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
+    """Of merge-on-read tables: key, ordering columns, and those of Hudi's own; no other one."""
+    then = merge_on_read(K, O, O2, A, B)
+    new = field("n", "timestamp")
+    zone = {"zone.jvm": "Asia/Tokyo"}
+    assert changed_parts(("a",), then, merge_on_read(K, O, O2, A, field("b", "long"), new)) == ()
+    assert changed_parts(("a",), then, merge_on_read(K, O, O2, A, B, new) | zone) == ()
+    for changed in (
+        merge_on_read(field("k", "integer"), O, O2, A, B),
+        merge_on_read(K, field("o", "date"), O2, A, B),
+        merge_on_read(K, O, field("o2", "string"), A, B),
+        merge_on_read(K, O, O2, field("a", "integer"), B),
+        merge_on_read(K, O, O2, A, B, field("A", "long")),
+        merge_on_read(K, O, O2, A, B, field("_hoodie_is_deleted", "boolean")),
+    ):
+        assert changed_parts(("a",), then, changed) == ("schema",)
+    for one in (K, O, A):
+        instant = [field(c["name"], "timestamp") if c is one else c for c in (K, O, O2, A, B)]
+        at = merge_on_read(*instant)
+        assert changed_parts(("a",), at, at | zone) == ("zone.jvm",)
+
+
+@pytest.mark.parametrize(
+    "merger",
+    [
+        {"hudi.hoodie.record.merge.mode": "CUSTOM"},
+        {"hudi.hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"},
+        {"hudi.hoodie.record.merge.property.hoodie.payload.delete.field": "b"},
+        {"conf.hoodie.datasource.write.payload.class": "X"},
+        {"option.hoodie.datasource.merge.type": "skip_merge"},
+    ],
+    ids=lambda merger: next(iter(merger)),
+)
+def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
+    """What merges records in a way of its own may look at any column."""
+    then, now = merge_on_read(K, O, O2, A, B), merge_on_read(K, O, O2, A, field("b", "long"))
+    assert changed_parts(("a",), then | merger, now | merger) == ("schema",)
 
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
