@@ -24,7 +24,7 @@ ALL     := 3.5 4.0 4.1 4.2 4.3
 # The lines of Spark that `make wheel` compiles for.
 LINES   ?= 3.5 4.1
 JAR      = sql_ext/jars/sieve-spark-$(1)_$(if $(filter 3.5,$(1)),2.12,2.13).jar
-SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sql_ext/policy.json
+SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sieve/reader/reason.py
 
 # Stamps record what is done, so that a second `make setup` only compares file times.
 VENV_MADE  := .venv/.sieve-made

@@ -38,8 +38,7 @@ UNINDEXED = "table without an index"
 DISABLED = "spark.sieve.enabled = false"
 POINT = "indexed, one file or range left"
 NOTHING = "indexed, nothing to skip"
-IDLE = "the same, idle: not asked"
-MODES = (PLAIN, UNINDEXED, DISABLED, POINT, NOTHING, IDLE)
+MODES = (PLAIN, UNINDEXED, DISABLED, POINT, NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +178,9 @@ def _serve(name: str) -> None:
     for line in sys.stdin:
         mode, key = json.loads(line)
         spark.conf.set(SWITCH, str(mode != DISABLED).lower())
-        if mode == IDLE:
-            # In strict mode, a scan always asks the front end.
-            spark.conf.set("spark.sieve.strict", "false")
         table = "bare" if mode in (PLAIN, UNINDEXED) else "t"
-        condition = f"id > {-key - 1}" if mode in (NOTHING, IDLE) else f"id = {key}"
+        condition = f"id > {-key - 1}" if mode == NOTHING else f"id = {key}"
         print(planned(spark, f"SELECT * FROM {table} WHERE {condition}"), flush=True)
-        if mode == IDLE:
-            spark.conf.set("spark.sieve.strict", "true")
     spark.stop()
 
 

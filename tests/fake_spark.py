@@ -33,7 +33,6 @@ from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.tiling import Tiling
 from sieve.metadata.records import CreatedBy
 from sieve.metadata.registration import PREFIX
-from sieve.reader.idle import IdleIndexes
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import Store
@@ -311,7 +310,6 @@ class Session:
         self.warehouse, self._seam = warehouse, seam
         self.store: Store = SeamStore(seam)
         self.changing = False
-        self.idle = IdleIndexes()
         self.settings = DEFAULTS
         self.recorded: dict[str, Any] = {"driver": "own", "since": 0, "scans": []}
 
@@ -347,7 +345,6 @@ class Session:
                 state=lambda *_: "", clear=lambda *_: None
             ),
             cache=None,  # type: ignore[arg-type]
-            idle=self.idle,
             warehouse=self.warehouse,
             seam=self._seam,
         )

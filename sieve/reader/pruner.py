@@ -10,7 +10,6 @@ of that page:
 - `might_match`: evaluates the predicate over the versions, to one flag a file.
 - `Pruner._needed`: for a scan that needs the first rows in an order, the files that can hold one of
   these rows.
-- `rest_after`: how many of the next similar scans need not send a request.
 
 A step can only reduce the set of skipped files: a file is read if a part is unknown, refused or
 broken.
@@ -20,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
@@ -49,7 +48,6 @@ from sieve.reader.file_numbering import (
     NumberedVersions,
     UnreadableIndexError,
 )
-from sieve.reader.idle import IdleIndexes, rest_after
 from sieve.reader.reason import Reason
 from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, Skip
 from sieve.reader.top_rows import Present
@@ -89,7 +87,6 @@ class Pruner:
         self._versions = VersionCache(open_store, self.cache)
         self._bulkhead = Bulkhead()
         self._numberings = FileNumberings(self.cache)
-        self.idle = IdleIndexes()
 
     def invalidate(self, directory: str) -> None:
         """Drops the cached state of an index that a statement has changed.
@@ -98,7 +95,6 @@ class Pruner:
         """
         self._versions.invalidate(directory)
         self._bulkhead.invalidate(directory)
-        self.idle.note([directory], 0)
 
     def numbering(self, name: str) -> FileNumbering:
         """The files that the flags of an answer refer to.
@@ -115,14 +111,6 @@ class Pruner:
         self.cache.resize(request.cache_bytes)
         ordered = frozenset(order.column for order in request.orders)
         selected = select(request.predicate, request.registrations, ordered)
-        answer = self._prune(selected, request)
-        rest = rest_after(request.vain + 1, answer.reasons)
-        in_vain = answer.skip is None or answer.skip.is_vain
-        directories = [one.directory for one in selected if one is not None]
-        self.idle.note(directories, rest if in_vain else 0)
-        return replace(answer, rest=rest)
-
-    def _prune(self, selected: Sequence[Registration | None], request: PruneRequest) -> PruneAnswer:
         unused = _Unused()
         blocked = self._bulkhead.blocked(
             [one for one in selected if one is not None], request.timeout_s

@@ -84,9 +84,6 @@ class Reason(StrEnum):
     """another part of the query shares the shuffle above this scan, but not the keys. Do:
     nothing"""
     # Reasons that concern a request.
-    IDLE = "idle"
-    """the scan did not ask, since the last ones of its form skipped nothing ([idle
-    indexes](#idle-indexes)). Do: nothing; ADVISE SIEVE INDEXES names indexes to drop"""
     TIMEOUT = "timeout"
     """the front end did not answer within `spark.sieve.prune.timeout`. After three time-outs in
     a row scans stop asking, for 2 seconds and then up to a minute. Do: raise it, or find out

@@ -27,7 +27,6 @@ class PruneRequest:
         fingerprints: parts of the reader's fingerprint under the settings of the relation's session
             and of the executing session. Both must read an index's column as its build did.
         instant: the earlier instant at which the scan reads, ISO 8601, or None for the present.
-        vain: the number of successive similar scans whose request skipped nothing.
         partially_visible: whether the reader ignores records that were logged to a file slice
             later.
         timeout_s: seconds that the scan waits for an answer.
@@ -44,7 +43,6 @@ class PruneRequest:
     fingerprints: tuple[Mapping[str, str], ...]
     predicate: Predicate
     instant: str | None
-    vain: int
     partially_visible: bool
     timeout_s: float
     ttl_s: float
@@ -87,11 +85,6 @@ class Skip:
     narrows: bool
     partial: PartialVisibility | None
 
-    @property
-    def is_vain(self) -> bool:
-        """Whether no file and no range is skipped."""
-        return not (len(self.parts.numbers) or self.skip.any())
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PruneAnswer:
@@ -102,11 +95,8 @@ class PruneAnswer:
         reasons: for each reason, the number of indexes, or parts of the predicate, that were not
             used.
         detail: details of the last reason, as text.
-        rest: how many of the next similar scans need no request if this one skips nothing; None if
-            the answer does not count as useless.
     """
 
     skip: Skip | None
     reasons: Mapping[Reason, int]
     detail: str
-    rest: int | None = None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +23,6 @@ log = logging.getLogger(__name__)
 
 Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
-HELD_UP_S = 1.0
-"""A thread counts as blocked once its request takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,6 @@ class RequestQueue:
         name: of the queue.
         threads: number of threads, at most.
         handlers: by kind of request.
-        spare: additional threads at most, one for each thread that is blocked by its request.
         afterwards: called when a request has been answered.
     """
 
@@ -78,7 +74,6 @@ class RequestQueue:
         name: str,
         threads: int,
         handlers: Mapping[str, Handler],
-        spare: int = 0,
         afterwards: Callable[[], object] = lambda: None,
     ) -> None:
         self._gateway = gateway
@@ -87,63 +82,40 @@ class RequestQueue:
         self._handlers = handlers
         self._afterwards = afterwards
         self._lock = threading.Lock()
-        # By thread number, the start of its current request; None if idle.
-        self._busy: dict[int, float | None] = {}
+        self._idle = 0
         self._started = 0
-        self._spare = spare
         self._start()
-        if spare:
-            threading.Thread(target=self._relieve, name=f"sieve-{name}-relief", daemon=True).start()
 
     def _start(self) -> None:
-        with self._lock:
-            number, self._started = self._started, self._started + 1
-            self._busy[number] = None
-        name = f"sieve-{self._name}-{number}"
-        threading.Thread(target=self._work, args=(number,), name=name, daemon=True).start()
-
-    def _work(self, number: int) -> None:
-        try:
-            while self._goes_on(number):
-                try:
-                    text = self._gateway.take(self._name, POLL_MS)
-                    if text:
-                        self._busy[number] = time.monotonic()
-                        self._have_one_ready()
-                        _serve(self._gateway, text, self._handlers)
-                        self._afterwards()
-                except Py4JNetworkError:
-                    return
-                except Exception:
-                    log.exception("a request of the driver could not be read")
-        finally:
-            with self._lock:
-                del self._busy[number]
-
-    def _goes_on(self, number: int) -> bool:
-        """Whether an idle thread is still needed."""
-        with self._lock:
-            self._busy[number] = None
-            return self._free() <= self._threads
-
-    def _free(self) -> int:
-        """Number of threads that are not blocked."""
-        before = time.monotonic() - HELD_UP_S
-        return sum(since is None or since > before for since in self._busy.values())
-
-    def _relieve(self) -> None:
-        while True:
-            time.sleep(HELD_UP_S / 2)
-            self._have_one_ready()
-
-    def _have_one_ready(self) -> None:
         """Starts a thread if none is idle and there may be one more."""
         with self._lock:
-            blocked = len(self._busy) - self._free()
-            most = self._threads + min(self._spare, blocked)
-            wanted = None not in self._busy.values() and len(self._busy) < most
-        if wanted:
-            self._start()
+            if self._idle > 0 or self._started == self._threads:
+                return
+            self._idle += 1
+            self._started += 1
+            name = f"sieve-{self._name}-{self._started}"
+        threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                text = self._gateway.take(self._name, POLL_MS)
+                if text:
+                    self._count_idle(-1)
+                    try:
+                        self._start()
+                        _serve(self._gateway, text, self._handlers)
+                        self._afterwards()
+                    finally:
+                        self._count_idle(1)
+            except Py4JNetworkError:
+                return
+            except Exception:
+                log.exception("a request of the driver could not be read")
+
+    def _count_idle(self, change: int) -> None:
+        with self._lock:
+            self._idle += change
 
 
 def _serve(gateway: Any, text: str, handlers: Mapping[str, Handler]) -> None:

@@ -12,8 +12,7 @@ import os
 import sys
 import threading
 
-SCAN_THREADS = 4
-SPARE_SCAN_THREADS = 28
+SCAN_THREADS = 32
 STATEMENT_THREADS = 16
 NESTED_THREADS = 4
 BACKGROUND_THREADS = 2
@@ -70,7 +69,7 @@ def _serve() -> None:
     pruner = Pruner(open_store, DEFAULTS.cache_bytes)
     pruning = PruneService(roots, pruner)
     statements = StatementService(gateway, roots, open_store, pruner)
-    pages = PageService(roots, open_store, pruner.idle, statements.followers, statements.tests)
+    pages = PageService(roots, open_store, statements.followers, statements.tests)
     history = HistoryWriter(driver, roots, open_store)
     if started_with.history:
         history.start()
@@ -83,7 +82,6 @@ def _serve() -> None:
             "dictionary": pruning.dictionary,
             "parse": statements.parse,
         },
-        spare=SPARE_SCAN_THREADS,
     )
     # Plans of Spark that Python refers to in cycles would stay in the driver, with their listings.
     link.RequestQueue(

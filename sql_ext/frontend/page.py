@@ -21,7 +21,6 @@ from sieve.metadata.file_list import FileState
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.registration import Registration, registrations
 from sieve.operations.registered_index import Ready
-from sieve.reader.idle import IdleIndexes
 from sieve.reader.version_reader import read_locations
 from sieve.storage.interface import Store
 from sieve.workload.column_use import Column
@@ -53,7 +52,6 @@ class PageService:
     Args:
         roots: checks which folders may hold indexes.
         open_store: opens the store of a root.
-        idle: the indexes that scans rest from asking.
         followers: the refreshes that follow writes.
         tests: what ADVISE has found of columns, by their table.
     """
@@ -62,13 +60,11 @@ class PageService:
         self,
         roots: Roots,
         open_store: Callable[[str], Store],
-        idle: IdleIndexes,
         followers: Followers,
         tests: Mapping[tuple[Table, Column], ColumnTest],
     ) -> None:
         self._roots = roots
         self._open_store = open_store
-        self._idle = idle
         self._followers = followers
         self._tests = tests
         self._lock = threading.Lock()
@@ -133,7 +129,7 @@ class PageService:
             if state == "ready":
                 # Why a refresh failed, SHOW tells those who may see it.
                 doing, *_ = self._followers.state(table["database"], table["table"]).split(":")
-                state = doing or ("idle" if registration.directory in self._idle else state)
+                state = doing or state
             return ShownIndex(
                 label, name, uuid, state, manifest,
                 _coverage(store, registration.directory, manifest),

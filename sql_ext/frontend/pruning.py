@@ -6,11 +6,11 @@ integers in zlib and base64.
 
 A request has ``table`` (its identity), ``registrations`` (properties of the table),
 ``fingerprints`` (hashes, under the settings of the relation's and of the executing session),
-``parts`` (of these fingerprints, by hash, if the front end has asked for them), ``settings``,
-``vain`` (how many scans in a row, alike in form, asked and skipped nothing) and ``predicate``. A
-query of an earlier instant has ``instant``, and ``in_part`` if Hudi lists partially visible slices.
+``parts`` (of these fingerprints, by hash, if the front end has asked for them), ``settings`` and
+``predicate``. A query of an earlier instant has ``instant``, and ``in_part`` if Hudi lists
+partially visible slices.
 
-An answer has ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons``, ``detail`` and ``rest``.
+An answer has ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons`` and ``detail``.
 Files to read in part are in ``parts``: ``files``, their number; ``rows``, three integers a file
 (the difference to the previous file number, the number of ranges, bytes of the footer); ``sizes``,
 bytes of each range but the last one of a file; ``skip``, a bit for each range. For partially
@@ -90,7 +90,6 @@ class PruneService:
             fingerprints=fingerprints,
             predicate=parse(body["predicate"]),
             instant=None if instant is None else iso(instant),
-            vain=body.get("vain", 0),
             partially_visible=body.get("in_part", False),
             timeout_s=settings.prune_timeout_s,
             ttl_s=settings.registry_ttl_s,
@@ -126,11 +125,7 @@ def dictionary_to_wire(files: PackedFiles) -> Mapping[str, Any]:
 
 def to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
     """An answer as the driver reads it."""
-    wire: dict[str, Any] = {
-        "reasons": dict(answer.reasons),
-        "detail": answer.detail,
-        "rest": answer.rest,
-    }
+    wire: dict[str, Any] = {"reasons": dict(answer.reasons), "detail": answer.detail}
     if answer.skip is None:
         return wire
     wire |= {

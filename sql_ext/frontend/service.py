@@ -1,12 +1,15 @@
 """Statement service: parses SIEVE statements and runs them in the user's session.
 
-The driver asks twice: `parse` while Spark parses the statement, for syntax errors and the result
-columns, and `run` when Spark executes it.
+The driver sends two requests. `parse` comes while Spark parses the statement, and gives the syntax
+error, or the result columns and the record of the statement. `run` brings the record back when
+Spark executes the statement.
 """
 
 from __future__ import annotations
 
+import base64
 import logging
+import pickle
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -62,16 +65,17 @@ class StatementService:
         self.tests: dict[tuple[Table, Column], ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
-        """The result columns of a statement; raises its syntax error."""
+        """The result columns and the record of a statement; raises its syntax error."""
         command = parse_statement(request.body["text"])
-        return {"columns": columns_of(command)}
+        record = base64.b64encode(pickle.dumps(command)).decode("ascii")
+        return {"columns": columns_of(command), "record": record}
 
     def run(self, request: Request) -> Mapping[str, Any]:
         """The rows of a statement, each in the order of its columns."""
-        text = request.body["text"]
-        command = parse_statement(text)
+        # Only the driver sends requests, and it sends the record that `parse` has given it.
+        command = pickle.loads(base64.b64decode(request.body["record"]))  # noqa: S301
         settings = parse_settings(request.body["settings"])
-        label = " ".join(text.split())[:200]
+        label = " ".join(request.body["text"].split())[:200]
         return {"rows": execute(command, self._begun(request, label, settings))}
 
     def function(self, request: Request) -> Mapping[str, Any]:
@@ -103,11 +107,6 @@ class StatementService:
             request.check_cancelled()
             context.setJobDescription(f"{label} ({step})")
 
-        def invalidate(directory: str) -> None:
-            self._pruner.invalidate(directory)
-            # Scans that rest would not notice that the index may have more to say.
-            driver.wake()
-
         environment = Environment(
             open_store=self._open_store,
             root_for_new=partial(self._roots.for_new, settings=settings),
@@ -130,10 +129,9 @@ class StatementService:
             environment,
             settings,
             self._send_code,
-            invalidate,
+            self._pruner.invalidate,
             self.followers,
             self._pruner.cache,
-            self._pruner.idle,
             self.tests,
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,8 @@ HERE = Path(__file__).resolve().parent
 JARS = HERE.parent / "jars"
 PACKAGE = "org/apache/spark/sql/sieve"
 # What both sides read.
-RESOURCES = (HERE.parent / "settings.json", HERE.parent / "policy.json")
+SETTINGS = HERE.parent / "settings.json"
+REASONS = HERE.parents[1] / "sieve" / "reader" / "reason.py"
 # Zip cannot say "no time"; its first day makes the same classes give the same bytes.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -63,6 +65,17 @@ def sources(spark: Spark) -> list[Path]:
     return sorted([*(HERE / "src").rglob("*.scala"), *nearest.values()])
 
 
+def reasons() -> str:
+    """The source of the reasons why files are read: Python defines them."""
+    members = runpy.run_path(str(REASONS))["Reason"]
+    lines = [
+        f'  val {"".join(word.title() for word in one.name.split("_"))}: Value = Value("{one}")'
+        for one in members
+    ]
+    head = [f"package {PACKAGE.replace('/', '.')}.base", "class Reasons extends Enumeration {"]
+    return "\n".join([*head, *lines, "}", ""])
+
+
 def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
     """Runs Spark's own Scala compiler; its messages go to the terminal, a failure ends us."""
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
@@ -97,9 +110,11 @@ def build(home: Path) -> Path:
     spark = inspect(home)
     out = Path(tempfile.mkdtemp(prefix="sieve-shim-"))
     try:
-        compile_to(spark, sources(spark), out)
-        for resource in RESOURCES:
-            shutil.copy(resource, out / PACKAGE)
+        generated = out / "Reasons.scala"
+        generated.write_text(reasons(), encoding="utf-8")
+        compile_to(spark, [*sources(spark), generated], out)
+        generated.unlink()
+        shutil.copy(SETTINGS, out / PACKAGE)
         pack(out, spark.jar)
     finally:
         shutil.rmtree(out)

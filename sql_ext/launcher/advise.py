@@ -15,11 +15,11 @@ from rich.table import Table
 from sieve.client.answer import on_a_line
 from sieve.errors import InvalidInputError
 from sieve.workload.column_use import Column
+from sieve.workload.event_log.open_logs import find_logs
+from sieve.workload.event_log.replay import Replay
 from sieve.workload.rank import Suggestion, described, suggest
 from sieve.workload.record import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, spelled
-from sql_ext.launcher.event_log.open_logs import find_logs
-from sql_ext.launcher.event_log.replay import Replay
 
 # Wide enough for names of usual length if the output is not a terminal.
 _PIPED_WIDTH = 160

@@ -15,7 +15,6 @@ from sieve.errors import UnsupportedError
 from sieve.metadata.options import IndexOptions, parse_options
 from sieve.operations.registered_index import RegisteredIndex, list_indexes
 from sieve.reader.cache import FileCache
-from sieve.reader.idle import IdleIndexes
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.resolve import open_registered, open_table, plan_column
 from sieve.tables.table import CatalogTable
@@ -75,7 +74,6 @@ class StatementContext:
         invalidate: makes scans reload an index, given its folder.
         background: the automatic refreshes.
         cache: the cache of index files that scans read.
-        idle: the indexes that scans rest from asking.
         tests: what ADVISE has found of columns, for the page in Spark's web UI.
         watch: measures the time that the statement spends on each index.
     """
@@ -89,7 +87,6 @@ class StatementContext:
     invalidate: Callable[[str], None]
     background: Background
     cache: FileCache
-    idle: IdleIndexes
     tests: dict[tuple[Table, Column], ColumnTest] = field(default_factory=dict)
     watch: Laps = field(default_factory=Laps)
 

@@ -58,8 +58,7 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
         identity = table.info.identity
         glances = _looked_at(command.table, identity, indexes, at) if indexes else []
         return [
-            _shown(index, identity, glance, at)
-            for index, glance in zip(indexes, glances, strict=True)
+            _shown(index, identity, glance) for index, glance in zip(indexes, glances, strict=True)
         ]
     database = database_of(command.namespace, at.session.catalog())
     rows: list[Row] = []
@@ -77,8 +76,7 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
         at.environment.check_cancelled()
         glances = _at_a_glance(identity, indexes, at)
         rows += [
-            _shown(index, identity, glance, at)
-            for index, glance in zip(indexes, glances, strict=True)
+            _shown(index, identity, glance) for index, glance in zip(indexes, glances, strict=True)
         ]
     return rows
 
@@ -161,16 +159,12 @@ def _freshness(table: CatalogTable, index: RegisteredIndex, at: StatementContext
         return ""
 
 
-def _shown(
-    index: RegisteredIndex, identity: TableIdentity, glance: _Glance, at: StatementContext
-) -> Row:
+def _shown(index: RegisteredIndex, identity: TableIdentity, glance: _Glance) -> Row:
     head = (identity.database, identity.table, index.name, ".".join(glance.column) or None)
     if not isinstance(index, Ready | Disabled):
         return (*head, None, None, index.state, None, None, None, None)
     manifest = index.manifest
-    state = index.state
-    if isinstance(index, Ready):
-        state = glance.fresh or ("idle" if index.directory in at.idle else state)
+    state = (isinstance(index, Ready) and glance.fresh) or index.state
     return (
         *head,
         manifest.type,

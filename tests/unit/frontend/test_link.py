@@ -7,7 +7,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from py4j.protocol import Py4JNetworkError
 
@@ -78,30 +77,7 @@ class Driver:
 def lane_threads() -> int:
     """The number of threads of the lane."""
     names = [thread.name for thread in threading.enumerate()]
-    return sum(name.startswith("sieve-held-") and not name.endswith("relief") for name in names)
-
-
-def test_threads_that_are_held_up_are_relieved() -> None:
-    """Other threads replace the blocked threads, up to a limit.
-
-    The replacing threads end when the blocked threads are back.
-    """
-    go_on = threading.Event()
-    handlers: dict[str, Any] = {"hang": lambda _: go_on.wait(60) and {}, "prune": lambda _: {}}
-    driver = Driver()
-    RequestQueue(driver, "held", 2, handlers, spare=3)
-    for number in range(4):
-        driver.ask(number, "hang")
-    driver.ask(9, "prune")
-    assert driver.answers.get(timeout=30) == 9
-    assert lane_threads() == 5
-    go_on.set()
-    assert {driver.answers.get(timeout=30) for _ in range(4)} == {0, 1, 2, 3}
-    driver.ask(10, "prune")
-    assert driver.answers.get(timeout=30) == 10
-    wait_until(lambda: lane_threads() == 2)
-    driver.gone = True
-    wait_until(lambda: lane_threads() == 0)
+    return sum(name.startswith("sieve-held-") for name in names)
 
 
 def test_threads_start_as_requests_take_them() -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from sieve.reader.idle import IdleIndexes
 from sieve.storage.local import LocalStore
 from sieve.workload.benefit import Benefit
 from sieve.workload.column_use import Column
@@ -75,13 +74,10 @@ class Pages:
         self.refused: list[str] = []
         self.record = '{"driver": "d", "since": 0, "scans": []}'
         roots: Any = SimpleNamespace(check=self._check)
-        self.idle = IdleIndexes()
         self.refresh = ""
         followers: Any = SimpleNamespace(state=lambda *_: self.refresh)
         self.tests: dict[tuple[Table, Column], ColumnTest] = {}
-        self.service = PageService(
-            roots, lambda _root: LocalStore(), self.idle, followers, self.tests
-        )
+        self.service = PageService(roots, lambda _root: LocalStore(), followers, self.tests)
 
     def _check(self, root: str, *_: object) -> None:
         self.refused.append(root)
@@ -133,7 +129,7 @@ def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
 
 
 def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
-    """The state is idle, disabled, or the result of the last background refresh.
+    """The state is ready, disabled, or the result of the last background refresh.
 
     The page does not show the message of a failed refresh.
     """
@@ -142,8 +138,7 @@ def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
     def state() -> str:
         return Text(pages.html()).rows[1][3]
 
-    pages.idle.note([f"file:{warehouse.root}/{pages.uuid()}"], 2)
-    assert state() == "idle"
+    assert state() == "ready"
     pages.refresh = "failed: [SIEVE_UNAVAILABLE] of 'secret': no"
     assert state() == "failed"
     pages.refresh = "refreshing"

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sieve.workload.column_use import Kind
+from sieve.workload.event_log.open_logs import EventLog
+from sieve.workload.event_log.replay import Replay
 from sql_ext.launcher import cli
-from sql_ext.launcher.event_log.open_logs import EventLog
-from sql_ext.launcher.event_log.replay import Replay
 
 RECORDED = Path(__file__).parent / "event_logs"
 SPARK = "org.apache.spark.sql.execution.ui.SparkListener"

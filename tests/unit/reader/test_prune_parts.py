@@ -56,15 +56,6 @@ def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
     assert "parts" not in table.prune(among(5, 40, 50))
 
 
-def test_a_scan_that_skips_parts_alone_does_not_ask_in_vain(table: Table) -> None:
-    """One range of each file is read, but no file is read whole."""
-    answer = table.prune(among(5, 15, 45, 65), {"vain": 7})
-    assert (skipped(answer), len(parts_of(answer)), answer["rest"]) == ([False] * 4, 3, 2)
-    assert all(f"file:{table.root}/{one.index}" not in table.pruner.idle for one in table.versions)
-    table.prune(among(*range(0, 80, 10)), {"vain": 7})
-    assert f"file:{table.root}/{table.versions[0].index}" in table.pruner.idle
-
-
 def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
     """The first ten rows are those of range 0, or of the first range of a listed file."""
     order = {"col": ["x"], "descending": False, "nulls": "last", "rows": 10, "ties": True}

@@ -109,20 +109,6 @@ def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["disabled"]
 
 
-def test_show_tells_an_idle_index(warehouse: Warehouse) -> None:
-    """Scans skip an idle index. The states stale and disabled take precedence."""
-    session = Session(warehouse)
-    session.sql(CREATE)
-    (folder,) = (f"file:{path}" for path in warehouse.root.iterdir())
-    session.idle.note([folder], 2)
-    for scope in ("", "ON t"):
-        assert [row[6] for row in session.sql(f"SHOW SIEVE INDEXES {scope}")] == ["idle"]
-    warehouse.append("t", range(40, 50))
-    assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["stale: 1 files"]
-    session.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
-    assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["disabled"]
-
-
 def test_each_sentence_comes_once_and_where_it_belongs() -> None:
     """Of several indexes, each has its own sentences and the common sentences."""
     advice = Advice()

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.sieve.ask
 
-import org.apache.spark.sql.sieve.base.Policy
 
 /**
  * Hashes sorted by their first bits: the few hashes of one bucket are adjacent, without empty places.
@@ -20,7 +19,8 @@ final class Buckets private (starts: Array[Int], shift: Int) {
 }
 
 object Buckets {
-  private val mean = Policy.limit("hashes_a_bucket")
+  // Buckets take half a byte a file, and a look-up a few steps.
+  private val mean = 8
 
   /** The buckets of some hashes, and the position of each hash. */
   def of(hashes: Array[Long]): (Buckets, Array[Int]) = {

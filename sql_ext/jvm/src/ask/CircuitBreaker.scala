@@ -2,7 +2,6 @@ package org.apache.spark.sql.sieve.ask
 
 import java.util.concurrent.TimeoutException
 import scala.util.control.NonFatal
-import org.apache.spark.sql.sieve.base.Policy
 
 /**
  * Keeps scans from waiting for a front end that was too slow several times in a row. Scans then read
@@ -10,8 +9,8 @@ import org.apache.spark.sql.sieve.base.Policy
  * "Release It!": circuit breaker).
  */
 object CircuitBreaker {
-  private val threshold = Policy.limit("breaker_timeouts")
-  private val longest = Policy.limit("breaker_pause_max_ms")
+  private val threshold = 3
+  private val (firstPause, longest) = (2000L, 60000L)
   private var failures = 0
   private var closedUntil = 0L
 
@@ -27,7 +26,7 @@ object CircuitBreaker {
         synchronized(if (probes || failures < threshold) {
           failures += 1
           closedUntil = System.currentTimeMillis + Backoff.millis(
-            Policy.limit("breaker_pause_ms"), failures - threshold, longest)
+            firstPause, failures - threshold, longest)
         })
         throw e
       case e: InterruptedException =>

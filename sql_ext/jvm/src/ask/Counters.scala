@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve.ask
 import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray, LongAccumulator, LongAdder}
 import org.apache.spark.sql.sieve.base.Reason.Reason
-import org.apache.spark.sql.sieve.base.{Json, Policy, Reason}
+import org.apache.spark.sql.sieve.base.{Json, Reason}
 
 /** Counters of events in this driver since its start: a fixed number of sums. */
 object Counters {
@@ -13,7 +13,7 @@ object Counters {
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
   /** Nanoseconds of the latest prune calls, or 0 for a slot without a call. */
-  private val latest = new AtomicLongArray(Policy.limit("timed_calls").toInt)
+  private val latest = new AtomicLongArray(256)
   val frontEndStarts, statements = new LongAdder
 
   /**

@@ -8,7 +8,7 @@ import java.security.SecureRandom
 import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.sieve.base.{Hash, LruMap, PackedInts, Policy, SipHash, Unpack}
+import org.apache.spark.sql.sieve.base.{Hash, LruMap, PackedInts, SipHash, Unpack}
 import org.apache.spark.sql.sieve.formats.State
 
 /** A file that an index knows: its number, and the number of its ranges. */
@@ -60,7 +60,7 @@ object FileDictionary {
     (Hash(random.nextLong, random.nextLong), Hash(random.nextLong, random.nextLong))
   }
   private val kept = new LruMap[String, FileDictionary](Long.MaxValue)
-  private val capacity = Runtime.getRuntime.maxMemory / Policy.limit("dictionary_memory_divisor")
+  private val capacity = Runtime.getRuntime.maxMemory / 8
 
   def get(id: String): Option[FileDictionary] = kept.synchronized(Option(kept.get(id)))
 

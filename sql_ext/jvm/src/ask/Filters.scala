@@ -4,7 +4,6 @@ import java.util.Base64
 import scala.util.Try
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
-import org.apache.spark.sql.sieve.base.Policy
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -19,8 +18,8 @@ class Filters(
   /** A node of the tree in its JSON form. */
   type Node = Map[String, Any]
 
-  private val mostSolved = Policy.limit("values_solved")
-  private val deepest = Policy.limit("filter_depth")
+  // Readers of JSON refuse much deeper nesting.
+  private val deepest = 200
 
   def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)))
@@ -93,7 +92,7 @@ class Filters(
     case c: BinaryComparison => compare(c, negated)
     case In(Column(path, t), Literals(values)) => member(e, path, t, values, negated)
     case InSet(Column(path, t), set) => member(e, path, t, set.toSeq, negated)
-    case In(f, list @ Literals(_)) if !negated && list.size <= mostSolved =>
+    case In(f, list @ Literals(_)) if !negated && list.size <= MonotoneSolver.mostValues =>
       join("or", list.map(v => translate(EqualTo(f, v), negated = false, depth + 1)))
     case IsNull(Column(path, _)) => leaf(if (negated) "is not null" else "is null", path)
     case IsNotNull(Column(path, _)) => leaf(if (negated) "is null" else "is not null", path)

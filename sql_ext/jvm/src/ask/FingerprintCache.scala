@@ -1,13 +1,13 @@
 package org.apache.spark.sql.sieve.ask
 
-import org.apache.spark.sql.sieve.base.{Compat, LruMap, Policy}
+import org.apache.spark.sql.sieve.base.{Compat, LruMap}
 import org.apache.spark.sql.sieve.catalog.{Registry, TableKey}
 import org.apache.spark.sql.sieve.formats.Fingerprint
 
 /** The fingerprints of a scan's readers: of its own session's, and of the one that made its relation. */
 object FingerprintCache {
   private type Key = (TableKey, Map[String, String])
-  private val latest = new LruMap[Key, Seq[Fingerprint]](Policy.limit("fingerprints"))
+  private val latest = new LruMap[Key, Seq[Fingerprint]](256)
 
   /** The fingerprints as they are now, which `likely` returns from then on. */
   def update(index: IndexedScan): Seq[Fingerprint] = {

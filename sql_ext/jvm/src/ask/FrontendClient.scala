@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve.ask
 import java.util.concurrent._
 import scala.util.{Failure, Success, Try}
 import com.fasterxml.jackson.databind.JsonNode
-import org.apache.spark.sql.sieve.base.{Compat, Json, Policy, Settings, SieveException}
+import org.apache.spark.sql.sieve.base.{Compat, Json, Settings, SieveException}
 
 /** A request, and the front end that it was sent to. */
 final case class Sent(process: FrontendProcess, request: Request)
@@ -40,7 +40,8 @@ object FrontendClient {
    * in the queue.
    */
   def prefetch(session: Compat.Session, body: String): Option[Sent] =
-    FrontendProcess.running.filter(_.queue.scansWaiting < Policy.limit("prefetches_waiting")).map { process =>
+    // A bound, so that a hung front end does not accumulate requests.
+    FrontendProcess.running.filter(_.queue.scansWaiting < 64).map { process =>
       Sent(process, put(process, new Request("scan", body, session)))
     }
 
@@ -63,7 +64,7 @@ object FrontendClient {
   def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
     FrontendProcess.running.flatMap { process =>
       val request = put(process, new Request("page", body(session, "page", fields), session))
-      try Option(checked(request.answer.get(Policy.limit("page_ms"), TimeUnit.MILLISECONDS)).path("html").asText)
+      try Option(checked(request.answer.get(1, TimeUnit.SECONDS)).path("html").asText)
       catch {
         case _: TimeoutException | _: ExecutionException | _: SieveException =>
           process.queue.withdraw(request)
@@ -108,8 +109,8 @@ object FrontendClient {
       val starting =
         if (process.ready || !process.awaited) 0L else Settings.startMillis(session) - process.ageMillis
       math.max(Settings.pruneMillis(session), starting)
-    case "event" => Policy.limit("event_ms")
-    case "history" => Policy.limit("events_end_ms")
+    case "event" => 60000L // nobody waits for the thread
+    case "history" => 20000L
     case _ => Long.MaxValue
   }
 
@@ -136,7 +137,7 @@ object FrontendClient {
       request.cancelled = true
       request.session.sparkContext.cancelJobsWithTag(request.tag)
       // The statement cleans up after itself. Wait for the clean-up, then report to the caller.
-      try request.answer.get(Policy.limit("cancel_ms"), TimeUnit.MILLISECONDS) catch { case _: Exception => }
+      try request.answer.get(10, TimeUnit.SECONDS) catch { case _: Exception => }
     }
 
   private def send(session: Compat.Session, request: Request, atOnce: Boolean = false): Sent = {

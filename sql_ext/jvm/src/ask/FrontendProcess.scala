@@ -8,7 +8,7 @@ import scala.jdk.CollectionConverters._
 import py4j.ClientServer
 import org.apache.spark.api.python.PythonUtils
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.sieve.base.{Compat, Policy, Settings}
+import org.apache.spark.sql.sieve.base.{Compat, Settings}
 
 /**
  * A running front end: its queue carries requests to the process, and its gateway serves only this
@@ -23,7 +23,7 @@ final class FrontendProcess(
   /** Whether scans wait until the front end has started: not after several failures in a row. */
   val awaited: Boolean = failures <= 1
   /** Milliseconds after which no caller still waits for the start of this front end. */
-  @volatile var patience: Long = Backoff.millis(Policy.limit("start_ms"), failures, Policy.limit("start_max_ms"))
+  @volatile var patience: Long = Backoff.millis(10000, failures, 160000)
   def ageMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - started)
 }
 
@@ -133,7 +133,7 @@ object FrontendProcess extends Logging {
    */
   private def listen(server: ClientServer): Unit = {
     daemon("sieve-gateway")(server.startServer(false))
-    val end = System.nanoTime + TimeUnit.MILLISECONDS.toNanos(Policy.limit("listen_ms"))
+    val end = System.nanoTime + TimeUnit.SECONDS.toNanos(10)
     while (server.getJavaServer.getListeningPort <= 0 && System.nanoTime < end) Thread.sleep(5)
   }
 
@@ -163,9 +163,9 @@ object FrontendProcess extends Logging {
    * failure.
    */
   private def failed(ageMillis: Long, why: String): String = synchronized {
-    if (ageMillis > Policy.limit("steady_ms")) failures = 0
-    val pause = if (failures == 0) 0L else Backoff.millis(
-      Policy.limit("restart_pause_ms"), failures, Policy.limit("restart_pause_max_ms"))
+    // A front end that ran for a minute has not failed in a row.
+    if (ageMillis > 60000) failures = 0
+    val pause = if (failures == 0) 0L else Backoff.millis(500, failures, 60000)
     failures += 1
     notBefore = System.currentTimeMillis + pause
     lastError = why

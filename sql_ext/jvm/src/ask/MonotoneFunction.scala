@@ -4,7 +4,6 @@ import java.time.{Duration, Instant}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.DateTimeConstants.{MICROS_PER_DAY, MICROS_PER_SECOND}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
-import org.apache.spark.sql.sieve.base.Policy
 import org.apache.spark.sql.types._
 
 /**
@@ -19,8 +18,8 @@ final case class MonotoneFunction(
 
 object MonotoneFunction {
   private val microsPerDay = BigInt(MICROS_PER_DAY)
-  // Truncation takes off less than this, in any time zone.
-  private val marginDays = BigInt(Policy.limit("truncation_days"))
+  // Truncation takes off at most a year and a day, in any time zone.
+  private val marginDays = BigInt(400)
 
   /** None for an expression that may decrease, or whose argument has no ordinals. */
   def of(e: Expression): Option[MonotoneFunction] = e match {

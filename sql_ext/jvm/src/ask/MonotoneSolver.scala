@@ -101,3 +101,8 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
       Seq((all.low, function.low - 1), (function.high + 1, all.high)).filter { case (from, to) => from <= to }
     }
 }
+
+object MonotoneSolver {
+  /** The most values of an IN list that are solved: each costs two searches over the column's domain. */
+  val mostValues = 20
+}

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.sieve.base.Reason.Reason
-import org.apache.spark.sql.sieve.base.{OnceLogging, Policy, Reason, Settings, SieveException, Unpack}
+import org.apache.spark.sql.sieve.base.{OnceLogging, Reason, Settings, SieveException, Unpack}
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.{ByteRange, FileCuts, FilePart, FileRanges, Location, Locations}
 import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecords}
@@ -27,13 +27,12 @@ import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecord
  * @param rangesOf how many ranges a file of the listing has; else why no index knows the file
  * @param detail   says more of a reason
  * @param narrows  whether the indexes took more of the filter than IS NOT NULL
- * @param rest     how many of the next scans alike need not ask if this one skips nothing; None if the answer does not count as one in vain
  */
 final case class Pruned(
     kept: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
     skipped: Seq[PartitionDirectory] = Nil, bytesSkipped: Long = 0,
     rangesOf: (InternalRow, FileStatusWithMetadata) => Either[Reason, Int] = (_, _) => Right(1),
-    detail: String = "", narrows: Boolean = false, rest: Option[Int] = None) {
+    detail: String = "", narrows: Boolean = false) {
   /** How many files are skipped whole. */
   def filesSkipped: Long = Pruned.count(skipped)(FileRanges.of(_).isEmpty)
 }
@@ -58,14 +57,11 @@ object Pruned {
     directories.map(_.files.count(is).toLong).sum
 }
 
-/**
- * A question sent before the files were listed, how many scans alike had asked in vain by then, and how
- * many nanoseconds sending it took.
- */
-final case class Prefetch(question: Sent, vain: Int, nanos: Long) {
+/** A request sent before the files were listed, and how many nanoseconds sending it took. */
+final case class Prefetch(request: Sent, nanos: Long) {
   private val made = System.nanoTime
   /** An index that was refreshed since may have more to say. */
-  def isRecent: Boolean = System.nanoTime - made < TimeUnit.MILLISECONDS.toNanos(Policy.limit("prefetch_ms"))
+  def isRecent: Boolean = System.nanoTime - made < TimeUnit.SECONDS.toNanos(10)
 }
 
 /**
@@ -103,12 +99,11 @@ object Pruner extends OnceLogging {
       }
       // The dictionary behind an answer is asked for with it, so that a slow front end counts once.
       val (reply, known) = CircuitBreaker.guard {
-        val vain = prefetched.fold(Resting.vain(index, filters ++ first))(_.vain)
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
           def sent(more: Map[String, Any], ahead: Option[Prefetch]) = FrontendClient.prune(
-            index.executing, question(index, filters, first, vain, fingerprints, asOf.getOrElse(Map.empty) ++ more),
-            ahead.map(_.question), identity[JsonNode])
+            index.executing, question(index, filters, first, fingerprints, asOf.getOrElse(Map.empty) ++ more),
+            ahead.map(_.request), identity[JsonNode])
           // A front end that has seen the parts of a fingerprint knows it by its hash.
           val reply = sent(more, ahead) match {
             case unknown if unknown.has("unknown") =>
@@ -130,16 +125,13 @@ object Pruner extends OnceLogging {
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
-      val made = known.fold(unused) { files =>
+      known.fold(unused) { files =>
         val pruned = drop(listed, locations, new Answer(files, reply), opening)
         if (dependsOnSplits(index, pruned)) Pruned.nothing(listed, Reason.WholeFile)
         else pruned.copy(
           used = reply.get("used").elements.asScala.map(_.asText).toList,
           reasons = reasons ++ pruned.reasons, narrows = reply.path("narrows").asBoolean)
-      }
-      // Files that the index does not know, REFRESH may teach it: a scan that reads them has not asked in vain.
-      val stale = (made.reasons.keySet -- reasons.keySet - Reason.WholeFile).nonEmpty
-      made.copy(detail = detail, rest = Option(reply.get("rest")).filter(n => !stale && n.isInt).map(_.asInt))
+      }.copy(detail = detail)
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e
@@ -159,18 +151,17 @@ object Pruner extends OnceLogging {
     if (first.isEmpty && filters.forall(TableFormat.addsFilter) || CircuitBreaker.isOpen || TableFormat.of(index.relation).isAsOf(index.relation)) None
     else try {
       val start = System.nanoTime
-      val vain = Resting.vain(index, filters ++ first)
-      val asked = question(index, filters, first, vain, FingerprintCache.likely(index))
-      FrontendClient.prefetch(index.executing, asked).map(Prefetch(_, vain, System.nanoTime - start))
+      val body = question(index, filters, first, FingerprintCache.likely(index))
+      FrontendClient.prefetch(index.executing, body).map(Prefetch(_, System.nanoTime - start))
     } catch { case NonFatal(_) | _: LinkageError => None }
 
   private def question(
-      index: IndexedScan, filters: Seq[Expression], first: Option[FirstRows], vain: Int,
+      index: IndexedScan, filters: Seq[Expression], first: Option[FirstRows],
       fingerprints: Seq[Fingerprint], more: Map[String, Any] = Map.empty): String = {
     val made = Filters.of(index.scan.output, index.relation)
     FrontendClient.body(index.executing, "prune", Map(
       "table" -> TableIdentity.of(index.table), "registrations" -> index.entry.registrations,
-      "fingerprints" -> fingerprints.map(_.hash), "vain" -> vain,
+      "fingerprints" -> fingerprints.map(_.hash),
       "predicate" -> made.conjunction(filters.filterNot(TableFormat.addsFilter))) ++
       first.map("orders" -> made.orders(_, filters)) ++ more)
   }

@@ -5,7 +5,7 @@ import java.util.concurrent._
 import java.util.concurrent.atomic.AtomicLong
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.sieve.base.{Compat, Json, Policy, SieveException}
+import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
 
 /**
  * The front end cannot be reached, or ended during a request; `changing` if it may have changed what
@@ -57,9 +57,10 @@ object RequestQueue {
 final class RequestQueue {
   // The gateway delays a reply of more than 8 KB in the socket by 43 ms, so longer texts are sent in
   // pieces.
-  private val pieceLength = Policy.limit("piece_characters").toInt
+  private val pieceLength = 7500
   private val pool = "spark.scheduler.pool"
-  private val waiting = Policy.texts("/queues").map(_ -> new LinkedBlockingQueue[Request]).toMap
+  private val queues = new ConcurrentHashMap[String, LinkedBlockingQueue[Request]]
+  private def waiting(name: String) = queues.computeIfAbsent(name, _ => new LinkedBlockingQueue[Request])
   private val taken = new ConcurrentHashMap[Long, Request]
   @volatile private var ended: Option[FrontendDown] = None
 
@@ -91,7 +92,7 @@ final class RequestQueue {
     }
   }
 
-  private def failWaiting(end: FrontendDown): Unit = waiting.values.foreach { queue =>
+  private def failWaiting(end: FrontendDown): Unit = queues.values.forEach { queue =>
     Iterator.continually(queue.poll()).takeWhile(_ != null).foreach(_.answer.completeExceptionally(end))
   }
 

@@ -5,35 +5,10 @@ import scala.jdk.CollectionConverters._
 
 /**
  * Why a scan read files that an index might have skipped: the closed list, in the order of its
- * counters.
+ * counters. `build.py` generates its values from `sieve/reader/reason.py`.
  */
-object Reason extends Enumeration {
+object Reason extends Reasons {
   type Reason = Value
-  val NoIndex = Value("no-index")
-  val RootRefused = Value("root-refused")
-  val Disabled = Value("disabled")
-  val NoPredicate = Value("no-predicate")
-  val UnsupportedPredicate = Value("unsupported-predicate")
-  val Unbounded = Value("unbounded")
-  val NewFile = Value("new-file")
-  val ChangedFile = Value("changed-file")
-  val UnsettledFile = Value("unsettled-file")
-  val ReaderChanged = Value("reader-changed")
-  val IndexGone = Value("index-gone")
-  val IndexCorrupt = Value("index-corrupt")
-  val VersionTooNew = Value("version-too-new")
-  val VersionTooOld = Value("version-too-old")
-  val WholeFile = Value("whole-file")
-  val KeysTooMany = Value("keys-too-many")
-  val KeysFailed = Value("keys-failed")
-  val JoinNotSelective = Value("join-not-selective")
-  val JoinTooCostly = Value("join-too-costly")
-  val JoinNotRepeatable = Value("join-not-repeatable")
-  val ExchangeShared = Value("exchange-shared")
-  val Idle = Value("idle")
-  val Timeout = Value("timeout")
-  val FrontEndDown = Value("front-end-down")
-  val Error = Value("error")
 
   /**
    * Reasons that mean that an index is broken: they are logged, and an error under

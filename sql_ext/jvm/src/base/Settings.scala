@@ -30,7 +30,7 @@ final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
 trait OnceLogging extends Logging {
   private val logged = ConcurrentHashMap.newKeySet[String]()
   protected def warnOnce(text: String): Unit =
-    if (logged.size < Policy.limit("warnings") && logged.add(text)) logWarning(s"sieve: $text")
+    if (logged.size < 1000 && logged.add(text)) logWarning(s"sieve: $text")
 }
 
 /**
@@ -85,9 +85,10 @@ object Settings extends OnceLogging {
    * decides.
    */
   def python(context: SparkContext): String =
-    Policy.texts("/python/settings").flatMap(context.getConf.getOption(_)).headOption
-      .orElse(Policy.texts("/python/environment").flatMap(sys.env.get(_)).headOption)
-      .getOrElse(Policy.at("/python/default").asText)
+    Seq("spark.sieve.python", "spark.pyspark.driver.python", "spark.pyspark.python")
+      .flatMap(context.getConf.getOption(_))
+      .++(Seq("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON").flatMap(sys.env.get(_)))
+      .headOption.getOrElse("python3")
 
   /**
    * The session's settings under the prefix `spark.sieve.`; warns of names and values without effect.

@@ -7,11 +7,11 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.CreateTableLikeCommand
-import org.apache.spark.sql.sieve.base.{Compat, Policy, TableProperties}
+import org.apache.spark.sql.sieve.base.{Compat, TableProperties}
 
 /** The properties in which a table declares its indexes. */
 object DeclaredIndexes {
-  val keys: Set[String] = Policy.texts("/declaring_properties").toSet
+  val keys: Set[String] = Set("sieve.columns", "sieve.options")
 
   /**
    * The result includes unknown properties of this prefix: the front end reports that they have no

@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, Policy, Settings, TableProperties}
+import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, Settings, TableProperties}
 import org.apache.spark.util.ThreadUtils
 
 /** A table by name as the session catalog distinguishes it: lower case, catalog first. */
@@ -32,7 +32,7 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
  */
 object Registry extends Logging {
   private val epochs = new AtomicLong
-  private val entries = new LruMap[TableKey, Entry](Policy.limit("registry_tables"))
+  private val entries = new LruMap[TableKey, Entry](10000)
   private val reader = ThreadUtils.newDaemonSingleThreadExecutor("sieve-registry")
   private var reading = Set.empty[TableKey]
   private val reloads = new Object

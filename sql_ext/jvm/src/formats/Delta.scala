@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, InputFileNa
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
-import org.apache.spark.sql.sieve.base.{Json, OnceLogging, Policy}
+import org.apache.spark.sql.sieve.base.{Json, OnceLogging}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.Utils
 
@@ -19,15 +19,14 @@ import org.apache.spark.util.Utils
  * name. A file never changes under its name; deletion vectors hide some of its rows from queries.
  */
 object Delta extends TableFormat with OnceLogging {
-  private val listings = Policy.texts("/delta/listings").toSet
+  private val root = "org.apache.spark.sql.delta"
   /** The listing of files that a Delta command names, which no query has. */
-  val listingOfFiles: String = Policy.at("/delta/listing_of_files").asText
-  private val formats = Policy.texts("/delta/formats").toSet
-  private val tables = Policy.texts("/delta/tables").toSet
-  private val provider = Policy.at("/delta/provider").asText
-  private val strategy = Policy.at("/delta/vectors_strategy").asText
-  private val counter = Policy.at("/delta/counter").asText
-  private val deletedColumn = Policy.at("/delta/deleted_column").asText
+  val listingOfFiles: String = s"$root.files.TahoeBatchFileIndex"
+  /** Listings of queries, of tables without Delta's own skipping, and of DELETE, UPDATE and MERGE. */
+  private val listings =
+    Set(s"$root.stats.PreparedDeltaFileIndex", s"$root.files.TahoeLogFileIndex", listingOfFiles)
+  private val tableClass = s"$root.catalog.DeltaTableV2"
+  private val deletedColumn = "__delta_internal_is_row_deleted"
 
   /**
    * Whether a listing is of a snapshot, or of some of its files; listings of changes between snapshots
@@ -44,16 +43,18 @@ object Delta extends TableFormat with OnceLogging {
   override def columns(relation: HadoopFsRelation): StructType = DeltaColumns.ofFiles(relation)
 
   /** Whether a table of a catalog is a Delta table. */
-  private def isTable(table: AnyRef): Boolean = tables(table.getClass.getName)
+  private def isTable(table: AnyRef): Boolean = table.getClass.getName == tableClass
   override def tableIn(argument: AnyRef): Option[AnyRef] =
     if (isTable(argument)) Some(call(argument, "catalogTable")) else None
-  override def isReplacedInPlace(table: CatalogTable): Boolean = table.provider.exists(_.equalsIgnoreCase(provider))
+  override def writingCommands: Set[String] = Set("CreateDeltaTable", "Delete", "Update", "MergeInto", "OptimizeTable",
+    "DeltaReorgTable", "RestoreTable").map(name => s"$root.commands.${name}Command")
+  override def isReplacedInPlace(table: CatalogTable): Boolean = table.provider.exists(_.equalsIgnoreCase("delta"))
 
   /** Whether this driver has Delta, without which no table is a Delta table. */
-  override lazy val replacesInPlace: Boolean = tables.exists(name =>
-    Try(Class.forName(name, false, Utils.getContextOrSparkClassLoader)).isSuccess)
+  override lazy val replacesInPlace: Boolean =
+    Try(Class.forName(tableClass, false, Utils.getContextOrSparkClassLoader)).isSuccess
 
-  def isFormat(format: FileFormat): Boolean = formats(format.getClass.getName)
+  def isFormat(format: FileFormat): Boolean = format.getClass.getName == s"$root.DeltaParquetFileFormat"
 
   /**
    * Whether this release of Delta tells, for a relation, how columns are named in files and which
@@ -73,7 +74,7 @@ object Delta extends TableFormat with OnceLogging {
       case fs: HadoopFsRelation if owns(fs.location) => fs.location
     }.fold(Option(plan)) { location =>
       attempt {
-        val own = location.getClass.getClassLoader.loadClass(strategy)
+        val own = location.getClass.getClassLoader.loadClass(s"$root.PreprocessTableWithDVsStrategy")
           .getConstructors.head.newInstance(session).asInstanceOf[AnyRef]
         val made = own.getClass.getMethod("preprocessTablesWithDVs", classOf[LogicalPlan]).invoke(own, plan)
         made.asInstanceOf[LogicalPlan]
@@ -116,7 +117,7 @@ object Delta extends TableFormat with OnceLogging {
    * twice: a join's keys are those of its broadcast, or the filter is dropped.
    */
   override def withoutCounters(e: Expression): Expression =
-    e.transform { case count if count.getClass.getName == counter => count.children.head }
+    e.transform { case count if count.getClass.getName == s"$root.metric.IncrementMetric" => count.children.head }
 
   /**
    * Whether a projection of Delta's MERGE numbers the rows of its target and names their files. The

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.sieve.formats
 
 import org.apache.spark.sql.execution.datasources.{FileFormat, HadoopFsRelation}
-import org.apache.spark.sql.sieve.base.{Json, Policy}
+import org.apache.spark.sql.sieve.base.Json
 import org.apache.spark.sql.types._
 
 /**
@@ -9,8 +9,10 @@ import org.apache.spark.sql.types._
  * may change, and after DROP may denote another column; the name in the files stays.
  */
 object DeltaColumns {
-  private val storedName = Policy.at("/delta/stored_name").asText
-  private val heeded = Policy.texts("/delta/column_metadata")
+  private val storedName = "delta.columnMapping.physicalName"
+  /** The metadata that readers use. Other metadata, as of an identity column, changes with each insert. */
+  private val heeded = Seq(
+    "delta.columnMapping.id", "delta.typeChanges", "__CHAR_VARCHAR_TYPE_STRING", "EXISTS_DEFAULT")
 
   /** Translates a column's path in a table, of any format, to the column's path in the files. */
   def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] =

@@ -12,7 +12,7 @@ import org.apache.parquet.bytes.BytesUtils
 import org.apache.parquet.hadoop.{ParquetFileReader, ParquetFileWriter}
 import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, HadoopFsRelation}
-import org.apache.spark.sql.sieve.base.{Compat, Policy}
+import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.util.SerializableConfiguration
 
 /**
@@ -37,8 +37,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     val read = FileCuts.readers.get(Fingerprint.format(relation))
     if (read.isEmpty || !canCut.contains(true)) canCut.map(if (_) Some(FileCuts.Cuts(Nil, 0)) else None)
     else {
-      val (sent, layout, large) =
-        (new SerializableConfiguration(conf), read.get, Policy.limit("large_footer_bytes"))
+      // Reading a smaller footer costs less than the opening, which Spark takes for 4 MB.
+      val (sent, layout, large) = (new SerializableConfiguration(conf), read.get, 1L << 20)
       val asked = files.zip(canCut).map { case (file, can) => (file.getPath.toString, file.getLen, can) }
       val context = session.sparkContext
       context.parallelize(asked, math.min(asked.size, context.defaultParallelism)).map {

@@ -8,7 +8,7 @@ import scala.collection.immutable.TreeMap
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.util.{CharVarcharUtils, ResolveDefaultColumns}
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
-import org.apache.spark.sql.sieve.base.{Compat, Policy, TableProperties}
+import org.apache.spark.sql.sieve.base.{Compat, TableProperties}
 import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types._
 
@@ -26,14 +26,18 @@ object Fingerprint {
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
 
   // Whoever may read the table may read the parts in a manifest: a secret shows no more than a digest.
-  private val secret = Policy.at("/fingerprint/secret").asText.r
-  private val byName = Policy.texts("/fingerprint/columns_by_name").toSet
-  private val literalSettings = Policy.texts("/fingerprint/literal_settings")
-  private val ignoredOptions = Policy.texts("/fingerprint/ignored_options").toSet
-  private val ignoredOfHudi = Policy.texts("/fingerprint/ignored_of_hudi")
-  private val ignoredOfDelta = Policy.texts("/fingerprint/ignored_of_delta")
-  private val variant = Policy.at("/fingerprint/variant").asText
-  private val reserved = Policy.at("/fingerprint/reserved_prefix").asText
+  private val secret = """(?i)secret|password|token|credential|encryption\.key|security\.key""".r
+  private val byName = Set("parquet", "hudi", "orc")
+  /** The settings that decide the meaning of a literal's text. */
+  private val literalSettings = Seq("ansi.enabled", "ansi.doubleQuotedIdentifiers", "timestampType",
+    "parser.escapedStringLiterals").map("spark.sql." + _)
+  /** The place of the files, and the instant of a query, which slices show by their names. */
+  private val ignoredOptions = Set("path", "as.of.instant")
+  /** Hudi sets it for each of its scans. */
+  private val ignoredOfHudi = Seq("conf.spark.sql.parquet.enableVectorizedReader")
+  /** Delta sets it for each session, and uses its table's own mapping. */
+  private val ignoredOfDelta = Seq("conf.spark.sql.parquet.fieldId.read.enabled")
+  private val reserved = "__sieve_"
   private val defaults = Seq(
     ResolveDefaultColumns.CURRENT_DEFAULT_COLUMN_METADATA_KEY,
     ResolveDefaultColumns.EXISTS_DEFAULT_COLUMN_METADATA_KEY)
@@ -126,7 +130,7 @@ object Fingerprint {
     case (ArrayType(p, _), ArrayType(w, _)) => within(p, w)
     case (MapType(pk, pv, _), MapType(wk, wv, _)) => within(pk, wk) && within(pv, wv)
     // A query that wants parts of a VARIANT reads it as a struct of these.
-    case (_, w) if w.typeName == variant => true
+    case (_, w) if w.typeName == "variant" => true
     case (p, w) => p == w
   }
 

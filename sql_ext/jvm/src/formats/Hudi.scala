@@ -10,19 +10,28 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.{JoinType, LeftOuter}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileIndex, HadoopFsRelation, PartitionDirectory}
-import org.apache.spark.sql.sieve.base.{Compat, Json, Policy}
+import org.apache.spark.sql.sieve.base.{Compat, Json}
 
 /**
  * Hudi tables as Spark reads them: a relation of files whose listing is a class of Hudi's own. Its
  * jar is the user's, of whatever version, so its classes and methods are found by name.
  */
 object Hudi extends TableFormat {
-  private val ignoredProperties = Policy.texts("/hudi/ignored_properties").toSet
-  private val ignoredSettings = Policy.texts("/hudi/ignored_settings")
-  // Of what is set for writers, what a reader that merges may go by, too.
-  private val merging = Policy.texts("/hudi/merging_settings")
-  private val commits = Policy.texts("/hudi/commits").toSet
-  private val rollbacks = Policy.texts("/hudi/rollbacks").toSet
+  /** Properties that readers of a table's data do not use. */
+  private val ignoredProperties = Set("table.checksum", "table.metadata.partitions",
+    "table.metadata.partitions.inflight", "table.index.defs.path", "table.secondary.indexes.metadata",
+    "archivelog.folder").map("hoodie." + _)
+  /** Prefixes of settings of writers, of table services and of listings. */
+  private val ignoredSettings = Seq("datasource.write.", "datasource.hive_sync.", "datasource.meta.sync.",
+    "meta.sync.", "insert.", "upsert.", "delete.", "bulkinsert.", "compact.", "clustering.", "clean.",
+    "cleaner.", "keep.", "archive.", "rollback.", "parquet.", "logfile.", "copyonwrite.", "index.", "bloom.",
+    "metadata.", "enable.data.skipping", "fileindex.", "spark.sql.", "sql.", "write.concurrency.",
+    "write.lock.", "write.markers.", "write.commit.callback.", "embed.", "filesystem.view.", "memory.")
+    .map("hoodie." + _)
+  /** Words in settings of writers that a reader that merges may use, too. */
+  private val merging = Seq("payload", "precombine", "ordering", "merge")
+  private val commits = Set("commit", "deltacommit", "replacecommit")
+  private val rollbacks = Set("rollback", "restore")
 
   /** Listings of snapshots, now or at an instant; those of changes between instants are others. */
   override def owns(location: FileIndex): Boolean = location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
@@ -148,8 +157,7 @@ object Hudi extends TableFormat {
   /** Iterates over the blocks of a log file; what its records look like is not asked. */
   def logReader(relation: HadoopFsRelation, log: AnyRef): AnyRef =
     load(log, "common.table.log.HoodieLogFileReader").getConstructors.find(_.getParameterCount == 4).get
-      .newInstance(call(client(relation), "getStorage"), log, null, Int.box(logBuffer)).asInstanceOf[AnyRef]
-  private val logBuffer = Policy.limit("log_buffer_bytes").toInt
+      .newInstance(call(client(relation), "getStorage"), log, null, Int.box(1 << 16)).asInstanceOf[AnyRef]
 
   /** Hudi's own view of the table: its folder, properties and timeline. */
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
@@ -170,6 +178,10 @@ object Hudi extends TableFormat {
   def isOwn(value: AnyRef): Boolean = value.getClass.getName.startsWith("org.apache.hudi.")
 
   override def runs(command: LogicalPlan): Boolean = command.getClass.getName.startsWith("org.apache.spark.sql.hudi.")
+  override def replacingCommands: Set[String] = Set("InsertIntoHoodieTable", "UpdateHoodieTable", "DeleteHoodieTable",
+    "MergeIntoHoodieTable", "CreateHoodieTableAsSelect", "TruncateHoodieTable", "AlterHoodieTableDropPartition",
+    "CompactionHoodieTable").map(name => s"org.apache.spark.sql.hudi.command.${name}Command")
+  override def writingCommands: Set[String] = replacingCommands
   override def writesByPath(source: AnyRef): Boolean = isOwn(source)
   override def tableIn(argument: AnyRef): Option[AnyRef] =
     if (argument.getClass.getSimpleName == "HoodieCatalogTable") Some(call(argument, "table")) else None

@@ -5,7 +5,7 @@ import scala.util.Try
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.mapreduce.util.ConfigUtil
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.sieve.base.{Compat, Policy}
+import org.apache.spark.sql.sieve.base.Compat
 
 /**
  * The settings that decide how a session's reader interprets a file's bytes. These are all keys set
@@ -19,13 +19,33 @@ object ReaderSettings {
   // and after the first read.
   ConfigUtil.loadResources()
 
-  private val sqlPrefixes = Policy.texts("/reader/sql_prefixes")
-  private val sqlNames = Policy.texts("/reader/sql_names").toSet
-  private val hadoopPrefixes = Policy.texts("/reader/hadoop_prefixes")
-  private val (harmlessPrefixes, harmlessNames) = Policy.texts("/reader/harmless").partition(_.endsWith("*"))
-  private val executorOptions = Policy.texts("/reader/executor_options")
-  private val executorVariables = Policy.texts("/reader/executor_variables")
-  private val localeOption = Policy.at("/reader/locale_option").asText.r
+  private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant",
+    "defaultColumn").map(name => s"spark.sql.$name.")
+  private val lineReader = "spark.sql.execution.datasources.hadoopLineRecordReader.enabled"
+  /** The prefix hive.exec.orc. has ORC's second names; keys of hadoop.security.key. open encrypted columns. */
+  private val hadoopPrefixes =
+    Seq("parquet.", "orc.", "hive.exec.orc.", "mapreduce.input.", "io.", "hadoop.security.key.")
+  /**
+   * They change how much is read at once, which folders are listed, what servers say of columns, or only
+   * what is written; or they can only make a reader see fewer rows of a file than the build saw.
+   */
+  private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
+    "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",
+    "files.ignoreInvalidPartitionPaths", "legacy.hive.thriftServer.useZeroBasedColumnOrdinalPosition",
+    "parquet.filterPushdown", "parquet.aggregatePushdown", "parquet.recordLevelFilter.enabled",
+    "parquet.pushdown.inFilterThreshold", "parquet.compression.codec", "parquet.columnarReaderBatchSize",
+    "parquet.outputTimestampType", "parquet.writeLegacyFormat", "parquet.output.committer.class",
+    "parquet.fieldId.write.enabled", "parquet.datetimeRebaseModeInWrite", "parquet.int96RebaseModeInWrite",
+    "orc.filterPushdown", "orc.aggregatePushdown", "orc.compression.codec", "orc.columnarReaderBatchSize",
+    "orc.columnarWriterBatchSize", "csv.filterPushdown.enabled", "json.filterPushdown.enabled",
+    "legacy.bucketedTableScan.outputOrdering").map("spark.sql." + _) + "io.file.buffer.size"
+  private val harmlessPrefix = "spark.sql.parquet.filterPushdown."
+  /** The executors' Java gets its zone, and its words for months and days, from these. */
+  private val executorOptions = Seq("spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions",
+    "spark.executorEnv.JAVA_TOOL_OPTIONS", "spark.executorEnv.JDK_JAVA_OPTIONS")
+  private val executorVariables = Seq("spark.executorEnv.TZ")
+  private val localeOption =
+    """-D(user\.(timezone|language|country|variant|region)|java\.locale\.|file\.encoding)\S*""".r
 
   /** Keys and values; for one version of Spark, equal maps mean equal reading. */
   def of(session: Compat.Session): Map[String, String] = {
@@ -39,11 +59,11 @@ object ReaderSettings {
   }
 
   private def relevant(key: String): Boolean =
-    (sqlNames(key) || sqlPrefixes.exists(p => key.startsWith(p)) ||
+    (key == lineReader || sqlPrefixes.exists(p => key.startsWith(p)) ||
       hadoopPrefixes.exists(p => key.startsWith(s"spark.hadoop.$p"))) && !isHarmless(key)
 
   private def isHarmless(key: String): Boolean =
-    harmlessNames.contains(key) || harmlessPrefixes.exists(h => key.startsWith(h.dropRight(1)))
+    harmless(key) || key.startsWith(harmlessPrefix)
 
   private val unset = new SQLConf
   private def isDefault(key: String, value: String): Boolean =

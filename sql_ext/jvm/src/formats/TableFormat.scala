@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.JoinType
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, PartitionDirectory}
-import org.apache.spark.sql.sieve.base.{Compat, Policy}
+import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -81,6 +81,12 @@ trait TableFormat {
   /** Whether a plan is a command that the format runs in the place of one of Spark's. */
   def runs(command: LogicalPlan): Boolean = false
 
+  /** The classes of the format's own commands that write to a table. */
+  def writingCommands: Set[String] = Set.empty
+
+  /** Those of them that may put a table in the place of another. */
+  def replacingCommands: Set[String] = Set.empty
+
   /** Whether a data source writes to tables of this format by their path. */
   def writesByPath(source: AnyRef): Boolean = false
 
@@ -99,7 +105,9 @@ trait TableFormat {
 
 /** Files of Parquet, ORC, CSV or JSON that Spark itself lists. */
 object PlainFiles extends TableFormat {
-  private val listings = Policy.texts("/listings").toSet
+  private val listings = Set("datasources.InMemoryFileIndex", "datasources.PrunedInMemoryFileIndex",
+    "datasources.CatalogFileIndex", "streaming.MetadataLogFileIndex", "streaming.runtime.MetadataLogFileIndex")
+    .map("org.apache.spark.sql.execution." + _)
 
   override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
   override def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] =
@@ -126,6 +134,8 @@ object TableFormat {
   def addsFilter(filter: Expression): Boolean = all.exists(_.addsFilter(filter))
   def withoutCounters(e: Expression): Expression = all.foldLeft(e)((made, format) => format.withoutCounters(made))
   def numbersRows(projection: Project): Boolean = all.exists(_.numbersRows(projection))
+  def writingCommands: Set[String] = all.flatMap(_.writingCommands).toSet
+  def replacingCommands: Set[String] = all.flatMap(_.replacingCommands).toSet
   def runs(command: LogicalPlan): Boolean = all.exists(_.runs(command))
   def writesByPath(source: AnyRef): Boolean = all.exists(_.writesByPath(source))
   def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] =

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, Li
 import org.apache.spark.sql.catalyst.util.{CaseInsensitiveMap, FailFastMode, ParseMode, PermissiveMode}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.sieve.base.{Compat, Policy}
+import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
 import org.apache.spark.util.NextIterator
@@ -85,7 +85,7 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
 object WholeRecords {
   /** The column that marks a damaged record; no table has a column of this name, see `Fingerprint`. */
   val damaged = "__sieve_damaged__"
-  private val formats = Policy.texts("/text_formats").toSet
+  private val formats = Set("csv", "json")
 
   /** The options with one option changed, however its name is spelled in them. */
   def set(options: Map[String, String], name: String, value: String): Map[String, String] =

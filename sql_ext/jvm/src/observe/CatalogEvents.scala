@@ -14,7 +14,7 @@ import org.apache.spark.sql.catalyst.catalog._
 import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.sieve.ask.{FrontendClient, FrontendProcess, Undelivered}
-import org.apache.spark.sql.sieve.base.{Compat, Policy, Settings}
+import org.apache.spark.sql.sieve.base.{Compat, Settings}
 import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, Registry, TableIdentity}
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.util.ThreadUtils
@@ -102,7 +102,7 @@ class CatalogEvents(first: Compat.Session)
 
   /** Waits, for a while, until what has happened so far is reported. */
   private def settle(): Unit =
-    try worker.submit((() => ()): Runnable).get(Policy.limit("events_settle_ms"), TimeUnit.MILLISECONDS)
+    try worker.submit((() => ()): Runnable).get(5, TimeUnit.SECONDS)
     catch { case _: TimeoutException | _: RejectedExecutionException => }
 
   // -- the end of a command, on Spark's listener bus ---------------------------------------------
@@ -162,7 +162,7 @@ class CatalogEvents(first: Compat.Session)
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     worker.shutdown()
     // A driver that drops a table and ends takes the index along.
-    worker.awaitTermination(Policy.limit("events_end_ms"), TimeUnit.MILLISECONDS)
+    worker.awaitTermination(20, TimeUnit.SECONDS)
     ScanRecord.keep(first)
     FrontendProcess.end(application)
   }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, PlanAdaptiveDynamicPruningFilters, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.{InMemoryRelation, InMemoryTableScanExec}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitionDirectory}
-import org.apache.spark.sql.sieve.ask.{Filters, FirstRows, Pruned, Pruner, Resting}
+import org.apache.spark.sql.sieve.ask.{Filters, FirstRows, Pruned, Pruner}
 import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
 import org.apache.spark.sql.sieve.plan.{AmongKeys, CountedScan, JoinRefusals, Loops, RunTimeFilters, SieveFileIndex}
@@ -119,11 +119,8 @@ object Explain {
           case counted: CountedScan => counted.readsRanges
           case _ => false
         }
-        val bound = index.first(scan.dataFilters)
-        val pruned = Pruner.prune(index, listed, data ++ awaited.flatMap(probe(_, scan, index)), inRanges, bound)
-        // What is shown is what the index can do; a query run now would not ask it.
-        val idle = if (Resting.rests(index, data ++ awaited.map(valued) ++ bound)) Map(Reason.Idle -> Pruned.files(listed)) else Map.empty
-        (listed, pruned.copy(reasons = pruned.reasons ++ idle))
+        val filters = data ++ awaited.flatMap(probe(_, scan, index))
+        (listed, Pruner.prune(index, listed, filters, inRanges, index.first(scan.dataFilters)))
       case other =>
         val listed = other.listFiles(partition, data)
         (listed, Pruned.nothing(listed, if (Settings.enabled(session)) Reason.NoIndex else Reason.Disabled))

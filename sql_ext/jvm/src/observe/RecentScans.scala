@@ -5,13 +5,13 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.sieve.ask.Pruned
-import org.apache.spark.sql.sieve.base.{Policy, Reason}
+import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex}
 import org.apache.spark.sql.types.DataType
 
 /** The latest scans of indexed tables in this driver, for people to look at; no constant is told. */
 object RecentScans extends ListingObserver {
-  private val longest = Policy.limit("recorded_scan_characters").toInt
+  private val longest = 2000
   private var latest = Queue.empty[Map[String, Any]]
 
   override def listed(index: SieveFileIndex, listing: Listing): Unit = {
@@ -24,7 +24,7 @@ object RecentScans extends ListingObserver {
       "files" -> (read + skipped), "files_skipped" -> skipped, "ranges" -> pruned.ranges.total,
       "ranges_skipped" -> (pruned.ranges.total - pruned.ranges.read), "bytes_skipped" -> pruned.bytesSkipped,
       "used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons), "ms" -> millis)
-    synchronized { latest = (latest :+ told).takeRight(Policy.limit("recent_scans").toInt) }
+    synchronized { latest = (latest :+ told).takeRight(50) }
   }
 
   /** The latest first. */

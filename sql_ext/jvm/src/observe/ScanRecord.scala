@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStag
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.sieve.ask.{Filters, FrontendClient, FrontendDown, FrontendProcess}
-import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, OnceLogging, Policy, Settings, SieveException}
+import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, OnceLogging, Settings, SieveException}
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.SieveFileIndex
@@ -28,8 +28,9 @@ object ScanRecord extends SparkListener with OnceLogging {
   private final class Sums { var scans, bytes, files, filesSkipped, bytesSkipped = 0L }
   private type Node = Map[String, Any]
 
-  private val sums = new LruMap[String, Sums](Policy.limit("recorded_scans"))
-  private val longest = Policy.limit("recorded_scan_characters")
+  private val sums = new LruMap[String, Sums](1000)
+  // A longer filter is recorded as unknown.
+  private val longest = 2000
   private var since = 0L
   private var driver = newDriver
   private def newDriver: String = UUID.randomUUID.toString.replace("-", "")

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.datasources.{LogicalRelation, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.sieve.base.{Compat, Policy}
+import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
@@ -23,8 +23,19 @@ final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Bool
 }
 
 object WriteEvent {
-  private val writers = Policy.texts("/writing_commands").toSet
-  private val replacing = Policy.texts("/replacing_commands").toSet
+  private def in(folder: String, names: String*): Set[String] =
+    names.map(name => s"org.apache.spark.sql.$folder.$name").toSet
+  private val replacing = TableFormat.replacingCommands ++
+    in("execution.command", "CreateDataSourceTableAsSelectCommand") ++
+    in("hive.execution", "CreateHiveTableAsSelectCommand")
+  private val writers = replacing ++ TableFormat.writingCommands ++
+    in("execution.datasources", "InsertIntoHadoopFsRelationCommand") ++
+    in("hive.execution", "InsertIntoHiveTable") ++
+    in("execution.command", "LoadDataCommand", "AlterTableAddPartitionCommand", "AlterTableDropPartitionCommand",
+      "AlterTableRenamePartitionCommand", "RepairTableCommand", "TruncateTableCommand") ++
+    in("execution.streaming.sources", "WriteToMicroBatchDataSourceV1") ++
+    in("catalyst.plans.logical", "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic",
+      "CreateTableAsSelect", "ReplaceTableAsSelect")
 
   /** What a command wrote to; commands are known by the names of their classes, those of table formats included. */
   def of(plan: LogicalPlan): Option[WriteEvent] = plan.collectFirst {

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.sieve.ask.FirstRows
-import org.apache.spark.sql.sieve.base.{OnceLogging, Policy, SieveException}
+import org.apache.spark.sql.sieve.base.{OnceLogging, SieveException}
 import org.apache.spark.sql.sieve.formats.{TableFormat, WholeRecords}
 import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType, StringType}
 
@@ -22,8 +22,10 @@ import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType,
  * rows, and when it is worth its price.
  */
 object FetchedKeys extends OnceLogging {
-  private val share = Policy.limit("fetched_keys_share")
-  private val job = Policy.limit("fetched_keys_job_bytes")
+  /** A job that reads keys may cost at most this part of the bytes that the keys could save: decision 16. */
+  private val share = 8
+  /** The bytes that two cores read while an empty job runs: decision 16. */
+  private val job = 32L << 20
 
   /**
    * Whether a plan gives the very same rows when it is run again at once. Only what is known to do so:

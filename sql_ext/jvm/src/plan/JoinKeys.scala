@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.sieve.ask.Filters
 import org.apache.spark.sql.sieve.base.Reason.Reason
-import org.apache.spark.sql.sieve.base.{Compat, Policy, Reason, Settings}
+import org.apache.spark.sql.sieve.base.{Compat, Reason, Settings}
 import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
@@ -316,7 +316,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 }
 
 object JoinKeys {
-  private val smallBuild = Policy.limit("run_time_small_build_bytes")
+  /** A side without a selective predicate may be a short list of keys, or a whole dimension. */
+  private val smallBuild = 1L << 16
 
   /** Whether a join gives out no row of the other side whose keys this side lacks, or looks at none. */
   private def mayPruneByKeysOf(kind: JoinType, side: BuildSide): Boolean = (kind, side) match {

@@ -8,9 +8,9 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.{ArrayData, TypeUtils}
 import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, InSubqueryExec, ScalarSubquery => ScalarResult}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, FirstRows, MonotoneFunction, Ordinals}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, FirstRows, MonotoneFunction, MonotoneSolver, Ordinals}
 import org.apache.spark.sql.sieve.base.Reason.Reason
-import org.apache.spark.sql.sieve.base.{Policy, Reason, Settings}
+import org.apache.spark.sql.sieve.base.{Reason, Settings}
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -20,10 +20,12 @@ import org.apache.spark.unsafe.types.UTF8String
  * Spark waits for them before it executes the scan that has them.
  */
 object RunTimeFilters {
-  val mostKeys: Int = Policy.limit("run_time_keys").toInt
-  val mostBytes: Long = Policy.limit("run_time_key_bytes")
-  private val mostRanges = Policy.limit("run_time_ranges").toInt
-  private val mostSolved = Policy.limit("values_solved").toInt
+  /** Both sides take too long for a longer list of keys, so ranges replace it. */
+  val mostKeys = 10000
+  val mostBytes = 500000L
+  /** Each range is three nodes of a predicate, of which the front end reads 10,000. */
+  private val mostRanges = 1000
+  private val mostSolved = MonotoneSolver.mostValues
 
   /**
    * The filters of a scan with which its listing asks an index once their values have come: those of indexed columns.

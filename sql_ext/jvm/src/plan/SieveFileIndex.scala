@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, FirstRows, IndexedScan, Prefetch, Pruned, Pruner, Resting}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, FirstRows, IndexedScan, Prefetch, Pruned, Pruner}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Compat, Reason}
 import org.apache.spark.sql.sieve.catalog.Entry
@@ -39,15 +39,12 @@ class SieveFileIndex(
 
   /** Asks now what a listing with these filters will want to know. */
   def prefetch(filters: Seq[Expression]): Unit = {
-    val (asked, bound) = (Filters.evaluable(filters), first(filters))
-    prefetched.set(
-      if (Resting.rests(this, asked ++ bound)) None
-      else Pruner.prefetch(this, asked, bound))
+    prefetched.set(Pruner.prefetch(this, Filters.evaluable(filters), first(filters)))
   }
 
   /** Bytes that an index leaves of what is listed; None where no index is asked. */
   def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
-    if (Resting.rests(this, filters) || TableFormat.of(relation).isAsOf(relation)) None
+    if (TableFormat.of(relation).isAsOf(relation)) None
     else {
       val pruned = Pruner.prune(this, listed, filters, inRanges = true)
       val locations = TableFormat.of(relation).locations(relation)
@@ -96,11 +93,7 @@ class SieveFileIndex(
     // One list for both: the audit asks of the files what the index was asked.
     val (filters, bound) = (Filters.evaluable(dataFilters), first(dataFilters))
     val start = System.nanoTime
-    val answer = Resting.taken(this, listed, filters ++ bound).getOrElse {
-      val answered = Pruner.prune(this, listed, filters, inRanges, bound)
-      Resting.note(this, listed, filters ++ bound, answered)
-      answered
-    }
+    val answer = Pruner.prune(this, listed, filters, inRanges, bound)
     val pruned = answer.copy(reasons = answer.reasons ++ ofKeys.map(_ -> Pruned.files(answer.kept)))
     RequireCheck(this, pruned)
     val millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start)

@@ -2,7 +2,7 @@ package org.apache.spark.sql.sieve.statements
 
 import org.apache.spark.api.java.JavaSparkContext
 import org.apache.spark.api.python.PythonAccumulatorV2
-import org.apache.spark.sql.sieve.ask.{Counters, FrontendProcess, RequestQueue, Resting}
+import org.apache.spark.sql.sieve.ask.{Counters, FrontendProcess, RequestQueue}
 import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.observe.{Explain, ScanRecord}
 import org.apache.spark.util.AccumulatorV2
@@ -33,5 +33,4 @@ class FrontendGateway(val defaultSession: Compat.Session, queue: RequestQueue) {
   def explain(): Explain.type = Explain
   def counters(): String = Counters.json
   def scans(): String = ScanRecord.json
-  def wake(): Unit = Resting.wake()
 }

@@ -34,7 +34,7 @@ case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Se
 /** Runs each time after Spark has bound parameters. */
 class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case statement: ParameterizedStatement if statement.isBound => SieveStatement(session, statement.bound)
+    case statement: ParameterizedStatement if statement.isBound => SieveStatement.parsed(session, statement.bound)
     case other => other
   }
 }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.analysis.TypeCheckResult
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.trees.UnaryLike
-import org.apache.spark.sql.sieve.base.{Policy, SieveException}
+import org.apache.spark.sql.sieve.base.SieveException
 import org.apache.spark.sql.types._
 
 /** `sieve_key(x)`: the key code of a value, NULL for NULL and NaN. */
@@ -38,10 +38,10 @@ case class SieveKey(child: Expression) extends RuntimeReplaceable with UnaryLike
 }
 
 object SieveKey {
-  val info: ExpressionInfo = {
-    val spec = Policy.at("/functions/sieve_key")
-    TableFunction.info(classOf[SieveKey], "sieve_key", spec.get("usage").asText, spec.get("example"))
-  }
+  val info: ExpressionInfo = TableFunction.info(classOf[SieveKey], "sieve_key",
+    "_FUNC_(x) - The key code by which a Sieve index orders the value `x`, " +
+      "a BIGINT: x < y implies _FUNC_(x) <= _FUNC_(y). NULL for NULL and for NaN. Of strings and binary, the first 8 bytes.",
+    Seq("SELECT _FUNC_(DATE '1970-01-02'), _FUNC_(-0.0D), _FUNC_(1.25BD);", "1  0  125"))
 
   def build(arguments: Seq[Expression]): Expression = arguments match {
     case Seq(value) => SieveKey(value)

@@ -10,13 +10,19 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.{BinaryType, BooleanType, DataType, DoubleType, LongType}
 
-/** A SIEVE statement: its columns are known once it parses, its rows once the front end ran it. */
-case class SieveStatement(text: String, override val output: Seq[Attribute])
+/**
+ * A SIEVE statement: its columns are known once it parses, its rows once the front end ran it.
+ *
+ * @param record what the front end has parsed, in the form that it reads again
+ */
+case class SieveStatement(text: String, override val output: Seq[Attribute])(val record: String)
     extends LeafRunnableCommand {
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(record)
+
   override def run(session: SparkSession): Seq[Row] = {
     val own = session.asInstanceOf[Compat.Session]
     CatalogEvents.settled(own)
-    SieveStatement.rows(FrontendClient.ask(own, "statement", Map("text" -> text)), output)
+    SieveStatement.rows(FrontendClient.ask(own, "statement", Map("text" -> text, "record" -> record)), output)
   }
 }
 
@@ -26,8 +32,10 @@ case class RefusedStatement(failure: SieveException) extends LeafRunnableCommand
 }
 
 object SieveStatement {
-  def apply(session: Compat.Session, text: String): SieveStatement =
-    SieveStatement(text, columns(FrontendClient.ask(session, "parse", Map("text" -> text))))
+  def parsed(session: Compat.Session, text: String): SieveStatement = {
+    val reply = FrontendClient.ask(session, "parse", Map("text" -> text))
+    SieveStatement(text, columns(reply))(reply.get("record").asText)
+  }
 
   /** The columns that an answer declares. */
   def columns(reply: JsonNode): Seq[Attribute] = reply.get("columns").elements.asScala.map { c =>

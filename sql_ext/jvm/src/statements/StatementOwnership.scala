@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve.statements
 import java.util.Locale
 import scala.util.Try
 import org.apache.spark.sql.catalyst.parser.ParserInterface
-import org.apache.spark.sql.sieve.base.{Compat, Policy, TableProperties}
+import org.apache.spark.sql.sieve.base.{Compat, TableProperties}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -32,9 +32,12 @@ object StatementOwnership {
   // Possessive throughout: Java's backtracking would take a stack frame for each blank.
   val gap: String = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
   val name: String = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
-  private def verbs(before: String): Seq[String] = Policy.texts(s"/statements/$before")
-  private val kinds = Seq("sieve", "sieve_index_name", "sieve_index", "sieve_name").map(verbs)
-  private val Seq(plain, ofColumns, ofTables, ofPaths) = kinds.map(_.mkString("|"))
+  // A table may be called sieve and a column index, so verbs that take their bare names need more after SIEVE.
+  private val kinds = Seq("CREATE|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE|ADVISE", "DESCRIBE|DESC",
+    "OPTIMIZE|VACUUM", "REFRESH")
+  private val Seq(plain, ofColumns, ofTables, ofPaths) = kinds
+  private val verbs = kinds.flatMap(_.split('|'))
+  private val objects = Seq("INDEX", "INDEXES", "VERSIONS")
   private val replace = s"(?:OR$gap++REPLACE$gap++)?"
   private val ours = (s"(?i)^$gap*+(?:(?:$plain)$gap++${replace}SIEVE\\b" +
     s"|(?:$ofColumns)$gap++SIEVE$gap++INDEX$gap++[^;]" +
@@ -57,14 +60,14 @@ object StatementOwnership {
 
   /** Whether a text that Spark cannot parse begins nearly as one of our statements. */
   def isNear(sql: String): Boolean = words.findFirstMatchIn(sql).exists { found =>
-    val verb = nearest(found.group(1), kinds.flatten)
+    val verb = nearest(found.group(1), verbs)
     verb.isDefined && nearest(found.group(2), Seq("SIEVE")).isDefined &&
-      (verb.contains("EXPLAIN") || nearest(found.group(3), verbs("objects")).isDefined)
+      (verb.contains("EXPLAIN") || nearest(found.group(3), objects).isDefined)
   }
 
   private def nearest(word: String, of: Seq[String]): Option[String] = Option(word).flatMap { typed =>
     val upper = UTF8String.fromString(typed.toUpperCase(Locale.ROOT))
     val (distance, found) = of.map(o => upper.levenshteinDistance(UTF8String.fromString(o)) -> o).min
-    if (distance <= Policy.limit("typos") && 2 * distance < found.length) Some(found) else None
+    if (distance <= 2 && 2 * distance < found.length) Some(found) else None
   }
 }

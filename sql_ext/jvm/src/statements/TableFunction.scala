@@ -1,8 +1,6 @@
 package org.apache.spark.sql.sieve.statements
 
-import scala.jdk.CollectionConverters._
 import scala.util.Try
-import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.AnalysisContext
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, ExpressionInfo}
@@ -10,7 +8,7 @@ import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.sieve.ask.FrontendClient
-import org.apache.spark.sql.sieve.base.{Compat, Policy, SieveException}
+import org.apache.spark.sql.sieve.base.{Compat, SieveException}
 import org.apache.spark.sql.sieve.observe.CatalogEvents
 import org.apache.spark.sql.types.StringType
 
@@ -49,19 +47,21 @@ class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
 }
 
 /**
- * A function in FROM as `policy.json` describes it. It takes constant strings by position; those called
- * `table` or `database` are names as SQL has them.
+ * A function in FROM. It takes constant strings by position; those called `table` or `database` are names
+ * as SQL has them.
+ *
+ * @param meaning a sentence for DESCRIBE FUNCTION
+ * @param example a query, and a line for each of its rows
  */
-final class TableFunction(val name: String, spec: JsonNode) {
-  private def parameters(kind: String) = spec.get(kind).elements.asScala.map(_.asText).toList
-  private val (required, optional) = (parameters("required"), parameters("optional"))
-  private val usage = {
+final case class TableFunction(
+    name: String, required: Seq[String], optional: Seq[String], meaning: String, example: String*) {
+  private def usage = {
     val must = required.map(a => s"'$a'").mkString(", ")
     optional.foldLeft(must)((before, a) => if (before.isEmpty) s"['$a']" else s"$before [, '$a']")
   }
 
-  val info: ExpressionInfo = TableFunction.info(
-    classOf[LocalRelation], name, s"_FUNC_($usage) - ${spec.get("tells").asText}", spec.get("example"))
+  def info: ExpressionInfo =
+    TableFunction.info(classOf[LocalRelation], name, s"_FUNC_($usage) - $meaning", example)
 
   def call(arguments: Seq[Expression]): LogicalPlan = {
     val most = required.size + optional.size
@@ -77,15 +77,48 @@ final class TableFunction(val name: String, spec: JsonNode) {
 }
 
 object TableFunction {
-  val all: Seq[TableFunction] = {
-    val specs = Policy.at("/table_functions")
-    specs.fieldNames.asScala.map(name => new TableFunction(name, specs.get(name))).toList
-  }
+  val all: Seq[TableFunction] = Seq(
+    TableFunction("sieve_indexes", Nil, Seq("database"),
+      "The Sieve indexes of a database, or of the current one, as SHOW SIEVE INDEXES tells them.",
+      "SELECT table, index, state, bytes FROM _FUNC_('shop') ORDER BY bytes DESC;",
+      "orders  id_sieve  ready  13567"),
+    TableFunction("sieve_versions", Seq("table"), Nil,
+      "The versions of the Sieve indexes of a table, as SHOW SIEVE VERSIONS tells them.",
+      "SELECT index, version, change, files FROM _FUNC_('orders');",
+      "id_sieve  1  created  100"),
+    TableFunction("sieve_describe", Seq("table", "index"), Seq("detail"),
+      "What a Sieve index is, as DESCRIBE SIEVE INDEX tells it, with 'extended' as detail likewise.",
+      "SELECT value FROM _FUNC_('orders', 'id_sieve', 'extended') WHERE property = 'freshness';",
+      "current"),
+    TableFunction("sieve_explain", Seq("query"), Nil,
+      "The file scans of a query and what Sieve indexes leave of them, as EXPLAIN SIEVE tells them.",
+      "SELECT table, files_total, files_read FROM _FUNC_('SELECT * FROM orders WHERE id = 123457');",
+      "spark_catalog.default.orders  100  1"),
+    TableFunction("sieve_advice", Nil, Seq("database"),
+      "The indexes worth having and those not worth keeping, as ADVISE SIEVE INDEXES tells them.",
+      "SELECT action, table, column, statement FROM _FUNC_('shop');",
+      "create  orders  id  CREATE SIEVE INDEX ON shop.orders (id)"),
+    TableFunction("sieve_segments", Seq("table", "index"), Nil,
+      "The segments of the current version of a Sieve index, one row each.",
+      "SELECT segment, first_key, last_key, expected_files FROM _FUNC_('orders', 'id_sieve');",
+      "1  0  999999  1.02"),
+    TableFunction("sieve_inspect", Seq("table", "index"), Nil,
+      "A Sieve index as a picture, a PNG, and a summary: which files it reads for which keys.",
+      "SELECT summary FROM _FUNC_('orders', 'id_sieve');",
+      "files read for a key that occurs: 1.03 of 100 expected; at least 1.00, by min and max 32.66"),
+    TableFunction("sieve_files", Seq("table", "predicate"), Nil,
+      "The files of a table, which of them a scan with the predicate keeps, and why.",
+      "SELECT kept, reason, count(*) FROM _FUNC_('orders', 'id = 123457') GROUP BY ALL;",
+      "true   may hold a match (id_sieve@1)  2",
+      "false  skipped by id_sieve@1          98"),
+    TableFunction("sieve_status", Nil, Nil,
+      "Counters of this driver since its start: scans, files skipped, why indexes were not used.",
+      "SELECT reason, value FROM _FUNC_() WHERE counter = 'index_not_used' AND value > 0;",
+      "no-predicate  7"))
 
-  /** What DESCRIBE FUNCTION EXTENDED shows; the example is a query and its rows, a line each. */
-  def info(of: Class[_], name: String, usage: String, example: JsonNode): ExpressionInfo = {
-    val lines = example.elements.asScala.map(_.asText).toList
-    val text = s"\n    Examples:\n      > ${lines.head}\n${lines.tail.map(l => s"       $l\n").mkString}  "
+  /** The text of DESCRIBE FUNCTION EXTENDED. */
+  def info(of: Class[_], name: String, usage: String, example: Seq[String]): ExpressionInfo = {
+    val text = s"\n    Examples:\n      > ${example.head}\n${example.tail.map(l => s"       $l\n").mkString}  "
     new ExpressionInfo(of.getName, null, name, usage, "", text, "", "", "", "", "built-in")
   }
 

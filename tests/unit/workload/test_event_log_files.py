@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sieve.errors import CorruptError, UnsupportedError
-from sql_ext.launcher.event_log.open_logs import find_logs, read_lines
+from sieve.workload.event_log.open_logs import find_logs, read_lines
 
 LINES = [b'{"Event":"a"}\n', b"b" * 300_000 + b"\n", b"no line feed"]
 TEXT = b"".join(LINES)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from sieve.workload.column_use import ColumnUse, Kind, Uses
-from sql_ext.launcher.event_log.filters import (
+from sieve.workload.event_log.filters import (
     MAX_DEPTH,
     ScanSchema,
     UnreadableFilterError,

@@ -14,8 +14,8 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of
+from sieve.workload.event_log.filters import ScanSchema, UnreadableFilterError, column_uses
 from sieve.workload.record import Table
-from sql_ext.launcher.event_log.filters import ScanSchema, UnreadableFilterError, column_uses
 
 Node: TypeAlias = Mapping[str, Any]
 

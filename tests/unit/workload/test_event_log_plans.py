@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sieve.workload.column_use import ColumnUse, Kind
-from sql_ext.launcher.event_log.plans import Scan, Unread, scans_of
+from sieve.workload.event_log.plans import Scan, Unread, scans_of
 
 EQUALS, JOIN = ColumnUse(Kind.EQUALS), ColumnUse(Kind.JOIN)
 ID, CUSTOMER = ("id",), ("customer",)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sieve.errors import CorruptError, UnsupportedError
+from sieve.workload.event_log.open_logs import EventLog, read_lines
+from sieve.workload.event_log.plans import Node, scans_of
 from sieve.workload.record import Workload
-from sql_ext.launcher.event_log.open_logs import EventLog, read_lines
-from sql_ext.launcher.event_log.plans import Node, scans_of
 
 _DAY_MS: Final = 86_400_000
 _PACKAGE: Final = "org.apache.spark.sql.execution.ui."
