@@ -18,7 +18,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.made_version import made_list
+from bench.built_version import made_list
 from sieve.client.spark_home import find_spark, shim_jar
 from sieve.reader.placement import place
 from sql_ext.frontend.pruning import dictionary_to_wire

@@ -25,7 +25,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.made_version import EACH, SPAN, CountingStore, Made, make_version
+from bench.built_version import EACH, SPAN, CountingStore, Made, make_version
 from sieve.predicate.key_ranges import KeyRanges, key_ranges
 from sieve.predicate.tree import Leaf, parse
 from sieve.reader.cache import Cache

@@ -33,7 +33,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.made_version import TABLE, made_list, make_version
+from bench.built_version import TABLE, made_list, make_version
 from bench.session import start_session
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
 from sieve.metadata.commit import publish, read_version

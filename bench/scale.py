@@ -29,8 +29,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.built_version import CountingStore, Made, make_version
 from bench.lookup import LIST, POINT, percentiles, predicate_of, request_of, times_of
-from bench.made_version import CountingStore, Made, make_version
 from sieve.indexing.write_file_list import read_list, store_list
 from sieve.metadata.manifest import render_manifest
 from sieve.reader.pruner import Pruner

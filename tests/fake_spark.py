@@ -45,8 +45,8 @@ from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext
 from sql_ext.statements.execute import execute
 from sql_ext.statements.parser import parse_statement
-from tests.made_index import Row as RunRow
-from tests.made_index import run_file_bytes
+from tests.built_index import Row as RunRow
+from tests.built_index import run_file_bytes
 
 DATABASE = "shop"
 EPOCH_S = 1_600_000_000
@@ -315,9 +315,9 @@ class Session:
 
     def sql(self, text: str) -> list[Row]:
         """The rows of a SIEVE statement."""
-        return execute(parse_statement(text), self.at())
+        return execute(parse_statement(text), self.context())
 
-    def at(self) -> StatementContext:
+    def context(self) -> StatementContext:
         """The context of one statement or event."""
         roots = Roots(self)
         environment = Environment(
@@ -333,7 +333,7 @@ class Session:
         )
         return PlainStatement(
             driver=self,
-            context=SimpleNamespace(  # type: ignore[arg-type]
+            spark_context=SimpleNamespace(  # type: ignore[arg-type]
                 getConf=lambda: {"spark.sql.catalogImplementation": "hive"}
             ),
             session=self,

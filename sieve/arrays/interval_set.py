@@ -87,19 +87,19 @@ def intersect(one: Integers, other: Integers) -> Integers:
     return both
 
 
-def meeting(asked: Integers, first: Integers, last: Integers) -> tuple[Places, Places]:
+def meeting(wanted: Integers, first: Integers, last: Integers) -> tuple[Places, Places]:
     """For each given interval, the intervals of a merged set that overlap it, as ``start:stop``.
 
     Args:
-        asked: int64[k, 2], the given intervals.
+        wanted: int64[k, 2], the given intervals.
         first: int64[n], first integer of each interval of the set.
         last: int64[n], last integer of each interval of the set.
 
     Returns:
         intp[k] each. No interval of the set overlaps a given interval if start is not below stop.
     """
-    start = np.searchsorted(asked[:, 1], first, side="left")
-    return start, np.searchsorted(asked[:, 0], last, side="right")
+    start = np.searchsorted(wanted[:, 1], first, side="left")
+    return start, np.searchsorted(wanted[:, 0], last, side="right")
 
 
 def locate(

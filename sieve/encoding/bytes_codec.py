@@ -25,7 +25,7 @@ BYTES_OF_A_CODE = 8
 _SIGN = np.uint64(1 << 63)
 
 
-class Rest(Protocol):
+class SuffixCodec(Protocol):
     """Encodes the bytes after the prefix. Codes rise with the bytes, which compare as unsigned."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
@@ -69,7 +69,7 @@ class BytesCodec:
 
     prefix: bytes
     text: bool
-    rest: Rest = LeadingBytes()
+    suffix: SuffixCodec = LeadingBytes()
     exact: bool = False
 
     def accepts(self, arrow_type: pa.DataType) -> bool:
@@ -78,7 +78,7 @@ class BytesCodec:
 
     def codes(self, array: pa.Array) -> Codes:
         values = array.cast(pa.large_binary())
-        codes = self.rest.codes(values, len(self.prefix))
+        codes = self.suffix.codes(values, len(self.prefix))
         if self.prefix:
             begins = pc.starts_with(values, pattern=self.prefix)
             if not pc.all(begins).as_py():
@@ -97,16 +97,16 @@ class BytesCodec:
             return LEAST, GREATEST
         if not start.startswith(self.prefix):
             return self._code(start), self._code(start)
-        return self._code(start), self.rest.greatest(start[len(self.prefix) :])
+        return self._code(start), self.suffix.greatest(start[len(self.prefix) :])
 
     def decode(self, code: int) -> str:
         if self.prefix and code in (LEAST, GREATEST):
             value = b"" if code == LEAST else self.prefix
         else:
-            value = self.prefix + self.rest.least_value(code)
+            value = self.prefix + self.suffix.least_value(code)
         return value.decode("utf-8", "backslashreplace") if self.text else value.hex().upper()
 
     def _code(self, value: bytes) -> int:
         if value.startswith(self.prefix):
-            return self.rest.code(value[len(self.prefix) :])
+            return self.suffix.code(value[len(self.prefix) :])
         return LEAST if value < self.prefix else GREATEST

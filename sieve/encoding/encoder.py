@@ -102,8 +102,8 @@ class Encoder:
     def __post_init__(self) -> None:
         codec = _codec(self.type)
         if isinstance(codec, BytesCodec) and self.window is None:
-            rest = codec.rest if self.splits is None else SplitCodec(self.splits)
-            codec = replace(codec, prefix=self.prefix, rest=rest)
+            suffix = codec.suffix if self.splits is None else SplitCodec(self.splits)
+            codec = replace(codec, prefix=self.prefix, suffix=suffix)
         elif isinstance(codec, DecimalCodec) and not codec.exact and not self._cut:
             codec = replace(codec, window=self.window)
         elif self._cut or self.window is not None:
@@ -148,8 +148,8 @@ class Encoder:
         """
         if not isinstance(self._codec, BytesCodec):
             return None
-        rest = BYTES_OF_A_CODE if self.splits is None else LONGEST_POINT + MOST_DIGITS
-        return len(self.prefix) + rest
+        suffix = BYTES_OF_A_CODE if self.splits is None else LONGEST_POINT + MOST_DIGITS
+        return len(self.prefix) + suffix
 
     @property
     def of_bytes(self) -> Encoder:

@@ -34,7 +34,7 @@ from sieve.metadata.pending_writes import discard_locations, discard_run, releas
 from sieve.metadata.records import VersionId
 from sieve.metadata.timestamps import iso
 from sieve.metadata.transitions import Refresh, next_version
-from sieve.operations.indexed_column import indexed_column
+from sieve.operations.dropped_column import indexed_column
 from sieve.operations.reader_state import refuse_type
 from sieve.operations.registered_index import Usable
 from sieve.storage.interface import GoneError

@@ -3,7 +3,8 @@
 An index on a store that does not answer must not block every scan of a driver. A scan that waits
 for longer than a second counts against the store's root. A scan that waits beyond the time-out also
 counts against the index. Once two scans block on an index, or eight on a root, other scans read
-without the index at once.
+without the index at once. So a hung store delays two scans of each index by the time-out (500 ms),
+not each scan, and occupies 8 of the 32 threads that answer scans.
 
 Source: the pattern "Bulkheads" in Nygard, "Release It!".
 """

@@ -47,15 +47,15 @@ class Chunk:
         arrays = (getattr(self, field.name) for field in fields(self))
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
-    def mark(self, asked: Intervals, found: Flags) -> None:
+    def mark(self, wanted: Intervals, found: Flags) -> None:
         """Sets the flags of the locations that may hold a key of any interval.
 
         Args:
-            asked: int64[k, 2], ascending and disjoint intervals, as `merge` returns them.
+            wanted: int64[k, 2], ascending and disjoint intervals, as `merge` returns them.
             found: bool[at least n_locations], updated in place.
         """
-        if len(asked) <= 1 or len(asked) * _PASS < len(self.low):
-            for first, last in asked.tolist():
+        if len(wanted) <= 1 or len(wanted) * _PASS < len(self.low):
+            for first, last in wanted.tolist():
                 start = int(self.reach.searchsorted(first, side="left"))
                 stop = int(self.low.searchsorted(last, side="right"))
                 meets = self.high[start:stop] >= first
@@ -64,10 +64,10 @@ class Chunk:
         # Of the intervals that end at or after an entry's begin, only the first must be compared:
         # if a later interval meets the entry, the entry also holds the last key of the first
         # interval.
-        stops = self.low.searchsorted(asked[:, 1], side="right")
+        stops = self.low.searchsorted(wanted[:, 1], side="right")
         begun = stops.copy()
         begun[1:] -= stops[:-1]
-        met = np.flatnonzero(self.high[: stops[-1]] >= np.repeat(asked[:, 0], begun))
+        met = np.flatnonzero(self.high[: stops[-1]] >= np.repeat(wanted[:, 0], begun))
         found[self.location[met]] = True
 
     def holds(self, codes: npt.NDArray[np.int64], location: int) -> Flags:

@@ -34,7 +34,7 @@ from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
 from sieve.reader.gather import Gather, gather
 from sieve.reader.packed_files import Files, PackedFiles
-from sieve.reader.top_rows import BOUNDING_FORMATS, Order, needed
+from sieve.reader.top_k import BOUNDING_FORMATS, Order, needed
 from sieve.reader.version_reader import OpenVersion
 
 MAX_NUMBERINGS = 256
@@ -195,21 +195,21 @@ class FileNumberings:
         # The versions of each numbering; they outlive the cached numbering.
         self._versions: OrderedDict[str, tuple[OpenVersion, ...]] = OrderedDict()
 
-    def of(self, asked: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:
-        """A numbering of the files that the asked versions know, and perhaps of other files.
+    def of(self, used: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:
+        """A numbering of the files that the used versions know, and perhaps of other files.
 
-        The most recent numbering that includes all asked versions is reused. Therefore a new
+        The most recent numbering that includes all used versions is reused. Therefore a new
         version of an index that the predicate does not use does not replace the driver's
         dictionary.
 
         Args:
-            asked: versions that the predicate uses.
-            known: the asked versions and other versions of the same table.
+            used: versions that the predicate uses.
+            known: the used versions and other versions of the same table.
 
         Raises:
-            UnreadableIndexError: the file list of an asked version cannot be read.
+            UnreadableIndexError: the file list of a used version cannot be read.
         """
-        wanted = {index.manifest.id for index in asked}
+        wanted = {index.manifest.id for index in used}
         name, versions = self._latest(wanted, known)
         try:
             return self._load(name, versions)
@@ -218,7 +218,7 @@ class FileNumberings:
                 raise
         # An unused version, which may have been dropped, must not prevent other versions from
         # serving.
-        own = _in_order(asked)
+        own = _in_order(used)
         with self._lock:
             self._versions.pop(name, None)
             name = _name_of(own)
@@ -378,9 +378,9 @@ def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
     file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))
-    asked = order >= n
+    wanted = order >= n
     place = np.empty(ranges.shape[1], np.int64)
-    place[order[asked] - n] = order[latest[asked]]
+    place[order[wanted] - n] = order[latest[wanted]]
     place[place >= n] = -1
     place[owner[place] != ranges[0]] = -1
     return place

@@ -112,13 +112,13 @@ class PackedChunk:
         """Bytes in memory."""
         return self.begin.nbytes + self.reach.nbytes + self.records.nbytes + self.grid.nbytes
 
-    def mark(self, asked: Intervals, found: Flags) -> None:
+    def mark(self, wanted: Intervals, found: Flags) -> None:
         """Does the same as `sieve.reader.entry_table.Chunk.mark`."""
         grid = self.grid
-        asked = asked[(asked[:, 1] >= grid.first) & (asked[:, 0] <= grid.last)]
+        wanted = wanted[(wanted[:, 1] >= grid.first) & (wanted[:, 0] <= grid.last)]
         # Intervals ascend, so only the first may begin below the grid. No entry has cells above the
         # grid.
-        ends = asked.reshape(-1)
+        ends = wanted.reshape(-1)
         ends[:1] = np.maximum(ends[:1], grid.first)
         cells = grid.cells_of(ends)
         first, last = cells[::2], cells[1::2]

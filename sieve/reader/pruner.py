@@ -50,7 +50,7 @@ from sieve.reader.file_numbering import (
 )
 from sieve.reader.reason import Reason
 from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, Skip
-from sieve.reader.top_rows import Present
+from sieve.reader.top_k import Present
 from sieve.reader.version_cache import VersionCache, Versions, reason_of, why_unusable
 from sieve.reader.version_reader import OpenVersion
 from sieve.storage.interface import Store
@@ -191,18 +191,18 @@ class Pruner:
             unused.add(Reason.UNSUPPORTED_PREDICATE, count=unused_parts)
         ordered = frozenset(order.column for order in request.orders)
         wanted = columns(predicate) | ordered
-        asked = {column: usable[column] for column in wanted if column in usable}
-        if not asked:
+        by_column = {column: usable[column] for column in wanted if column in usable}
+        if not by_column:
             return unused.answer()
         also = [(index,) for column, index in others.items() if column not in usable]
         files = self._numberings.of(
-            list(chain(*asked.values())), list(chain(*usable.values(), *also))
+            list(chain(*by_column.values())), list(chain(*usable.values(), *also))
         )
-        groups = {column: by_encoder(versions) for column, versions in asked.items()}
+        groups = {column: by_encoder(versions) for column, versions in by_column.items()}
         keep, used = might_match(predicate, groups, files, partial=False)
         narrowed = narrows(predicate, used)
         if request.present is not None:
-            needed = self._needed(request, request.present, asked, files)
+            needed = self._needed(request, request.present, by_column, files)
             if needed is None:
                 unused.add(Reason.UNBOUNDED)
             else:
@@ -222,7 +222,7 @@ class Pruner:
         names = tuple(
             f"{version.manifest.name}@{version.manifest.version}"
             for column in sorted(used)
-            for version in asked[column]
+            for version in by_column[column]
         )
         skip, parts = files.files.skipped(keep)
         return unused.answer(Skip(files.name, skip, parts, names, narrowed, partial))
@@ -231,7 +231,7 @@ class Pruner:
     def _needed(
         request: PruneRequest,
         present: Present,
-        asked: Mapping[Column, Versions],
+        by_column: Mapping[Column, Versions],
         files: FileNumbering,
     ) -> Flags | None:
         """The ranges that can hold one of the first rows in any of the scan's orders.
@@ -246,7 +246,7 @@ class Pruner:
             return None
         over = {
             column: NumberedVersions(versions[:1], files, partial=False)
-            for column, versions in asked.items()
+            for column, versions in by_column.items()
         }
         groups, keep = files.files.to_ranges(present.groups), np.zeros(files.n, np.bool_)
         for order in request.orders:

@@ -15,7 +15,7 @@ from sieve.metadata.registration import Registration
 from sieve.predicate.tree import Predicate
 from sieve.reader.packed_cuts import FileParts
 from sieve.reader.reason import Reason
-from sieve.reader.top_rows import Order, Present
+from sieve.reader.top_k import Order, Present
 
 
 @dataclass(frozen=True, slots=True, eq=False)

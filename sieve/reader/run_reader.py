@@ -82,20 +82,20 @@ class Run:
             UnavailableError: a file cannot be read (GoneError: it does not exist).
             UnsupportedError: a later version of Sieve wrote the file.
         """
-        asked = merge(intervals)
+        wanted = merge(intervals)
         found = np.zeros(self._n_locations, np.bool_)
-        for number in self._codes.files_of(asked):
+        for number in self._codes.files_of(wanted):
             if self._is_large() and self._cache.peek(self._whole_key(number)) is not None:
-                self._whole(number).mark(asked, found)
+                self._whole(number).mark(wanted, found)
                 continue
             file = self._file(number)
-            start, stop = meeting(asked, file.first, file.last)
+            start, stop = meeting(wanted, file.first, file.last)
             meets = np.flatnonzero(start < stop).tolist()
             if len(meets) * _MANY > len(start) > 1 and self._is_large():
-                self._whole(number).mark(asked, found)
+                self._whole(number).mark(wanted, found)
                 continue
             for k in meets:
-                self._chunk(number, file, k).mark(asked[start[k] : stop[k]], found)
+                self._chunk(number, file, k).mark(wanted[start[k] : stop[k]], found)
         return found
 
     def locations_of(self, hashes: Hashes) -> Flags:
@@ -130,8 +130,8 @@ class Run:
                 meets = (intervals[:, 0] <= last) & (intervals[:, 1] >= first)
                 if meets.any():
                     chunk = self._chunk(number, file, k)
-                    for asked in np.flatnonzero(meets).tolist():
-                        chunk.mark(merge(intervals[asked : asked + 1]), found[asked])
+                    for wanted in np.flatnonzero(meets).tolist():
+                        chunk.mark(merge(intervals[wanted : wanted + 1]), found[wanted])
         return found
 
     def locations_of_each(self, hashes: Hashes) -> Flags:
@@ -291,9 +291,9 @@ class _Ranges:
         self.span = int(self.first.min(initial=GREATEST)), int(self.last.max(initial=LEAST))
         self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
 
-    def files_of(self, asked: Intervals) -> list[int]:
+    def files_of(self, wanted: Intervals) -> list[int]:
         """The numbers of the files that may hold some of the keys, which `merge` has merged."""
-        start, stop = meeting(asked, self.first, self.last)
+        start, stop = meeting(wanted, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers
 

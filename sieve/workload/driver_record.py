@@ -97,7 +97,7 @@ class IndexWork:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAndRead:
+class RecordedWork:
     """What the scans of drivers asked and read.
 
     Attributes:
@@ -152,7 +152,7 @@ def encode_record(record: ScanRecord, limit: int) -> bytes:
     return json.dumps({**head, "scans": rows}).encode()
 
 
-def add_up(records: Iterable[ScanRecord], now_ms: int) -> AskedAndRead:
+def add_up(records: Iterable[ScanRecord], now_ms: int) -> RecordedWork:
     """What the scans of several records asked and read, in sum.
 
     Args:
@@ -172,7 +172,7 @@ def add_up(records: Iterable[ScanRecord], now_ms: int) -> AskedAndRead:
                 work.bytes_skipped += one.bytes_skipped
                 work.files_read += one.files
                 work.files_skipped += one.files_skipped
-    return AskedAndRead(workload, indexes, max(1.0, (now_ms - since) / _DAY_MS))
+    return RecordedWork(workload, indexes, max(1.0, (now_ms - since) / _DAY_MS))
 
 
 def _sums(row: Mapping[str, Any]) -> ScanSums:

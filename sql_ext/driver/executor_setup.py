@@ -70,7 +70,7 @@ def check_executors(context: SparkContext) -> None:
     needed = (*_NEEDED, segment_tasks.__name__)
 
     # One function contains all code, because executors cannot import this module.
-    def lacking(_: object) -> list[str]:
+    def missing(_: object) -> list[str]:
         lacks = []
         for name in needed:
             try:
@@ -80,10 +80,10 @@ def check_executors(context: SparkContext) -> None:
         return lacks
 
     if on_this_machine(context):
-        lacks = lacking(None)
+        lacks = missing(None)
     else:
         slots = max(1, min(context.defaultParallelism, _PROBES))
-        lacks = context.parallelize(range(slots), slots).flatMap(lacking).collect()
+        lacks = context.parallelize(range(slots), slots).flatMap(missing).collect()
     if lacks:
         raise UnavailableError(
             "SIEVE_EXECUTOR_LACKS",

@@ -32,7 +32,7 @@ from sql_ext.frontend.error_report import error_report
 from sql_ext.statements import commands
 from sql_ext.statements.context import StatementContext
 from sql_ext.statements.ddl import bring_up, follow
-from sql_ext.statements.declared import Lacking, build_lacking, find_lacking
+from sql_ext.statements.declared import MissingIndexes, build_missing, find_missing
 
 log = logging.getLogger(__name__)
 
@@ -66,23 +66,23 @@ class _Write:
     """Writes of a table that one refresh follows.
 
     Attributes:
-        anew: whether one of them replaced the table.
+        replaced: whether one of them replaced the table.
         every: whether one of their sessions has all indexes refreshed
             (``spark.sieve.refresh.auto``), not only those with the option ``refresh = 'auto'``.
     """
 
-    anew: bool = False
+    replaced: bool = False
     every: bool = False
 
     def __or__(self, other: _Write) -> _Write:
-        return _Write(self.anew or other.anew, self.every or other.every)
+        return _Write(self.replaced or other.replaced, self.every or other.every)
 
     def refreshes(self, options: IndexOptions) -> bool:
         """Whether an index with these options is refreshed after the writes."""
         return self.every or options.refresh == AUTO
 
 
-class Followers:
+class AutoRefresh:
     """Event handler: serialises the refreshes of each table and tracks their state.
 
     One thread refreshes a table at a time. Writes during a refresh are coalesced: one more round
@@ -112,7 +112,7 @@ class Followers:
         with self._lock:
             self._failed.pop((database.lower(), table.lower()), None)
 
-    def act(self, body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
+    def act(self, body: Mapping[str, Any], context: StatementContext) -> Mapping[str, Any]:
         """Handles one event.
 
         Args:
@@ -120,34 +120,38 @@ class Followers:
                 members that depend on the event.
 
         Returns:
-            ``again``: whether the table was written meanwhile; ``anew`` and ``every`` of these
+            ``again``: whether the table was written meanwhile; ``replaced`` and ``every`` of these
             writes.
         """
         identity = identity_from(body["table"])
         match body["event"]:
             case "dropped":
-                self._drop(identity, body, at)
+                self._drop(identity, body, context)
             case "changed":
-                follow(at.table(commands.TableName((identity.database, identity.table))), at)
+                follow(
+                    context.table(commands.TableName((identity.database, identity.table))), context
+                )
             case "unregistered":
                 # Delta has replaced the table; none of its files is what an index knows by a name.
-                table = at.table(commands.TableName((identity.database, identity.table)))
-                reregister(table, at.indexes(table), at.environment)
+                table = context.table(commands.TableName((identity.database, identity.table)))
+                reregister(table, context.indexes(table), context.environment)
             case "written":
-                write = _Write(body["anew"] == "true", body["every"] == "true")
-                missed = self._write(_key(identity), write, at)
+                write = _Write(body["replaced"] == "true", body["every"] == "true")
+                missed = self._write(_key(identity), write, context)
                 return {"again": missed is not None} | asdict(missed or _Write())
         return {}
 
-    def _drop(self, identity: TableIdentity, body: Mapping[str, Any], at: StatementContext) -> None:
+    def _drop(
+        self, identity: TableIdentity, body: Mapping[str, Any], context: StatementContext
+    ) -> None:
         own = f"{body['location'].rstrip('/')}/{FOLDER}"
 
         def check_root(root: str, database: str) -> None:
             # The database may be dropped too, and then its folder is unknown.
             if root.rstrip("/") != own:
-                at.environment.check_root(root, database)
+                context.environment.check_root(root, database)
 
-        environment = replace(at.environment, check_root=check_root)
+        environment = replace(context.environment, check_root=check_root)
         ended: list[_Definition] = []
         for name, registration in registrations(body["registrations"]).items():
             index = open_index(name, registration, identity, environment)
@@ -160,7 +164,7 @@ class Followers:
                 # The index belongs to no table now, so VACUUM SIEVE INDEXES deletes it.
                 log.warning("index %s of %s.%s is left: %s", name, *_key(identity), error)
                 continue
-            at.invalidate(index.directory)
+            context.invalidate(index.directory)
             log.info("index %s went with table %s.%s", name, *_key(identity))
         key = _key(identity)
         with self._lock:
@@ -177,7 +181,7 @@ class Followers:
         while len(self._dropped) > _REMEMBERED:
             self._dropped.popitem(last=False)
 
-    def _write(self, key: Table, write: _Write, at: StatementContext) -> _Write | None:
+    def _write(self, key: Table, write: _Write, context: StatementContext) -> _Write | None:
         with self._lock:
             if key in self._missed:
                 # The thread that refreshes this table reports it, and the shim sends another event.
@@ -186,13 +190,13 @@ class Followers:
             self._missed[key] = None
             # A write from before the drop does not need the definitions; the write that replaced
             # the table does.
-            dropped = self._dropped.pop(key, []) if write.anew else []
+            dropped = self._dropped.pop(key, []) if write.replaced else []
             ended = [one for one in dropped if write.refreshes(one.options)]
             if len(ended) < len(dropped):
                 self._dropped[key] = [one for one in dropped if one not in ended]
         why = ""
         try:
-            _catch_up(key, ended, write, at)
+            _catch_up(key, ended, write, context)
         except Exception as error:
             # No user waits for this refresh, so the state shows the error. Queries stay correct.
             of = error_report(error)
@@ -206,7 +210,7 @@ class Followers:
                 # The session has not asked for it, and may not be allowed to do it.
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
-            if write.anew:
+            if write.replaced:
                 # The table may have been dropped again meanwhile.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
@@ -219,7 +223,9 @@ class Followers:
             return self._missed.pop(key)
 
 
-def _catch_up(key: Table, ended: list[_Definition], write: _Write, at: StatementContext) -> None:
+def _catch_up(
+    key: Table, ended: list[_Definition], write: _Write, context: StatementContext
+) -> None:
     """Refreshes the indexes of a table that writes are to be followed by, and builds missing ones.
 
     Args:
@@ -227,9 +233,9 @@ def _catch_up(key: Table, ended: list[_Definition], write: _Write, at: Statement
         write: the writes.
     """
     name = commands.TableName(key)
-    table = at.table(name)
-    if not table.info.registrations and reregister(table, {}, at.environment):
-        table = at.table(name)
+    table = context.table(name)
+    if not table.info.registrations and reregister(table, {}, context.environment):
+        table = context.table(name)
     while ended:
         before = ended[0]
         if before.name not in table.info.registrations:
@@ -237,31 +243,31 @@ def _catch_up(key: Table, ended: list[_Definition], write: _Write, at: Statement
                 wanted = Wanted(
                     before.name, resolve_column(table.info, table.info.name_of(before.column))
                 )
-                at.check_executors(table, [wanted.column.type])
-                create_indexes(table, [wanted], before.options, before.comment, at.environment)
+                context.check_executors(table, [wanted.column.type])
+                create_indexes(table, [wanted], before.options, before.comment, context.environment)
             except (InvalidInputError, UnsupportedError) as error:
                 log.warning(
                     "index %s of %s is not made anew: %s", before.name, table.info.label, error
                 )
-            table = at.table(name)
+            table = context.table(name)
         ended.pop(0)
-    indexes = at.indexes(table)
-    lacking = find_lacking(table, indexes)
-    if not write.refreshes(lacking.options):
-        lacking = Lacking()
-    remade = {one.name for one in lacking.wanted}
+    indexes = context.indexes(table)
+    missing = find_missing(table, indexes)
+    if not write.refreshes(missing.options):
+        missing = MissingIndexes()
+    remade = {one.name for one in missing.wanted}
     try:
         others = [one for one in indexes.values() if one.name not in remade]
         if not write.every:
             others = [one for one in only_usable(others) if write.refreshes(one.manifest.options)]
-        bring_up(table, others, RefreshMode.INCREMENTAL, at)
+        bring_up(table, others, RefreshMode.INCREMENTAL, context)
     finally:
         # An index that cannot be refreshed must not prevent others from being built.
-        made, refused = build_lacking(lacking, name, indexes, at)
-        for one in made:
+        built, refused = build_missing(missing, name, indexes, context)
+        for one in built:
             log.info("index %s of %s is built, as declared", one.manifest.name, table.info.label)
         for wrong in refused:
-            at.environment.advice.add(wrong.advice, wrong.name)
+            context.environment.advice.add(wrong.advice, wrong.name)
 
 
 def _key(identity: TableIdentity) -> Table:

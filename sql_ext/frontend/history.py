@@ -52,10 +52,10 @@ class HistoryWriter:
 
     def save(self, _: Request) -> Mapping[str, Any]:
         """Saves what is new, now: the driver ends."""
-        self.save_news()
+        self.save_if_changed()
         return {}
 
-    def save_news(self) -> None:
+    def save_if_changed(self) -> None:
         """Writes one file a root, unless nothing was scanned since the last time."""
         with self._lock:
             text = self._driver.scans()
@@ -77,7 +77,7 @@ class HistoryWriter:
         while True:
             time.sleep(SAVE_S)
             try:
-                self.save_news()
+                self.save_if_changed()
             except Exception:
                 # Nobody waits for it, and the next turn may succeed.
                 log.exception("the history of scans could not be saved")

@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 
+# More than bulkheads of three hung stores occupy.
 SCAN_THREADS = 32
 STATEMENT_THREADS = 16
 NESTED_THREADS = 4
@@ -69,7 +70,7 @@ def _serve() -> None:
     pruner = Pruner(open_store, DEFAULTS.cache_bytes)
     pruning = PruneService(roots, pruner)
     statements = StatementService(gateway, roots, open_store, pruner)
-    pages = PageService(roots, open_store, statements.followers, statements.tests)
+    pages = PageService(roots, open_store, statements.auto_refresh, statements.tests)
     history = HistoryWriter(driver, roots, open_store)
     if started_with.history:
         history.start()

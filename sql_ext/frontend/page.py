@@ -24,13 +24,13 @@ from sieve.operations.registered_index import Ready
 from sieve.reader.version_reader import read_locations
 from sieve.storage.interface import Store
 from sieve.workload.column_use import Column
-from sieve.workload.driver_record import AskedAndRead, add_up, parse_record
+from sieve.workload.driver_record import RecordedWork, add_up, parse_record
 from sieve.workload.rank import ColumnTest, suggest
 from sieve.workload.record import ScanGroup, Table
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, valid_settings
 from sql_ext.frontend import page_html
-from sql_ext.frontend.events import Followers
+from sql_ext.frontend.events import AutoRefresh
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.page_html import Advice, ShownIndex
 from udfs.inspection.rows import anonymous_picture
@@ -52,7 +52,7 @@ class PageService:
     Args:
         roots: checks which folders may hold indexes.
         open_store: opens the store of a root.
-        followers: the refreshes that follow writes.
+        auto_refresh: the refreshes that follow writes.
         tests: what ADVISE has found of columns, by their table.
     """
 
@@ -60,12 +60,12 @@ class PageService:
         self,
         roots: Roots,
         open_store: Callable[[str], Store],
-        followers: Followers,
+        auto_refresh: AutoRefresh,
         tests: Mapping[tuple[Table, Column], ColumnTest],
     ) -> None:
         self._roots = roots
         self._open_store = open_store
-        self._followers = followers
+        self._auto_refresh = auto_refresh
         self._tests = tests
         self._lock = threading.Lock()
         # By index and version: the PNG, or why there is none; None while it is drawn.
@@ -128,7 +128,7 @@ class PageService:
             state: str = manifest.state
             if state == "ready":
                 # Why a refresh failed, SHOW tells those who may see it.
-                doing, *_ = self._followers.state(table["database"], table["table"]).split(":")
+                doing, *_ = self._auto_refresh.state(table["database"], table["table"]).split(":")
                 state = doing or state
             return ShownIndex(
                 label, name, uuid, state, manifest,
@@ -170,7 +170,7 @@ class PageService:
 
 
 def _advice(
-    record: AskedAndRead,
+    record: RecordedWork,
     tables: Sequence[Mapping[str, Any]],
     tests: Mapping[tuple[Table, Column], ColumnTest],
 ) -> Advice:

@@ -44,7 +44,7 @@ from sieve.reader.packed_cuts import FileParts
 from sieve.reader.packed_files import PackedFiles
 from sieve.reader.pruner import Pruner
 from sieve.reader.request import PruneAnswer, PruneRequest
-from sieve.reader.top_rows import Order, Present
+from sieve.reader.top_k import Order, Present
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import valid_settings
 from sql_ext.frontend.fingerprints import Fingerprints
@@ -97,7 +97,7 @@ class PruneService:
             check_root=lambda root: self._roots.check(
                 root, table.database, settings, request.session
             ),
-            orders=tuple(map(_order, body.get("orders", ()))),
+            orders=tuple(map(_order, body.get("top_k", ()))),
             present=_present(body["present"]) if "present" in body else None,
         )
 

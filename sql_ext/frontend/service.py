@@ -28,7 +28,7 @@ from sieve.workload.record import Table
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
-from sql_ext.frontend.events import Followers
+from sql_ext.frontend.events import AutoRefresh
 from sql_ext.frontend.link import Request
 from sql_ext.statements.commands import columns_of
 from sql_ext.statements.context import StatementContext
@@ -43,7 +43,7 @@ class StatementService:
     """Parses and runs statements; attaches to the SparkContext on first use.
 
     Attributes:
-        followers: the refreshes that follow writes.
+        auto_refresh: the refreshes that follow writes.
         tests: what ADVISE has found of columns, by their table.
     """
 
@@ -61,7 +61,7 @@ class StatementService:
         self._lock = threading.Lock()
         self._context: SparkContext | None = None
         self._sent = False
-        self.followers = Followers()
+        self.auto_refresh = AutoRefresh()
         self.tests: dict[tuple[Table, Column], ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
@@ -89,11 +89,11 @@ class StatementService:
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
         # No user is there to correct an invalid setting, and an index must follow its table.
-        at = self._begun(request, label, valid_settings(body["settings"]))
+        context = self._begun(request, label, valid_settings(body["settings"]))
         try:
-            return self.followers.act(body, at)
+            return self.auto_refresh.act(body, context)
         finally:
-            for index, sentence in at.environment.advice:
+            for index, sentence in context.environment.advice:
                 # An event has no result that a user reads, so its advice is logged.
                 log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
@@ -130,7 +130,7 @@ class StatementService:
             settings,
             self._send_code,
             self._pruner.invalidate,
-            self.followers,
+            self.auto_refresh,
             self._pruner.cache,
             self.tests,
         )

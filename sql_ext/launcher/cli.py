@@ -24,7 +24,7 @@ from sql_ext.launcher.command_options import (
     PASS_ON,
     UP_TO_PROGRAM,
     notes,
-    rest,
+    spark_arguments,
     with_delta,
     with_hudi,
 )
@@ -56,7 +56,7 @@ def main() -> None:
 @main.command(context_settings=PASS_ON)
 @with_hudi
 @with_delta
-@rest
+@spark_arguments
 def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     """Spark's SQL shell.
 
@@ -68,7 +68,7 @@ def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     sieve sql --delta             prompts, and knows tables USING delta
     """  # noqa: D301 - click's mark for lines to keep, which a raw string would spell out
     spark = find_spark(os.environ)
-    metastore.refuse_held(spark, os.environ, args)
+    metastore.refuse_locked_metastore(spark, os.environ, args)
     main_class = launch.SPARK_SQL_CLASS
     terminal = launch.on_terminal(args)
     command = launch.submit_command(
@@ -82,7 +82,7 @@ def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
 @main.command(context_settings=UP_TO_PROGRAM)
 @with_hudi
 @with_delta
-@rest
+@spark_arguments
 def submit(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     """Runs a program: sieve submit [OPTIONS] SCRIPT.py [ARG ...]."""
     if not args:
@@ -92,7 +92,7 @@ def submit(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
 
 
 @main.command(context_settings=PASS_ON)
-@rest
+@spark_arguments
 def beeline(args: tuple[str, ...]) -> NoReturn:
     """Hive's client of the Thrift server.
 
@@ -117,7 +117,7 @@ def beeline(args: tuple[str, ...]) -> NoReturn:
 )
 @with_hudi
 @with_delta
-@rest
+@spark_arguments
 def inspect(output: Path | None, hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     """Draws an index: sieve inspect [OPTIONS] TABLE INDEX.
 
@@ -134,7 +134,7 @@ def inspect(output: Path | None, hudi: bool, delta: bool, args: tuple[str, ...])
     if output.suffix.lower() != ".png" or not output.parent.is_dir():
         raise click.UsageError(f"--output {output}: name a .png in a folder that is there")
     spark = find_spark(os.environ)
-    metastore.refuse_held(spark, os.environ, tuple(options))
+    metastore.refuse_locked_metastore(spark, os.environ, tuple(options))
     program = [str(Path(__file__).parent / "inspection" / "__main__.py"), table, index, str(output)]
     command = [*options, *program]
     _become(spark, launch.submit_command(spark, os.environ, command, hudi=hudi, delta=delta))
@@ -145,7 +145,7 @@ def inspect(output: Path | None, hudi: bool, delta: bool, args: tuple[str, ...])
 @click.option("--retain-hours", type=click.FloatRange(min=0), help="Age of what may go; 24.")
 @with_hudi
 @with_delta
-@rest
+@spark_arguments
 def gc(
     database: str | None,
     retain_hours: float | None,
@@ -160,7 +160,7 @@ def gc(
         "" if retain_hours is None else f"RETAIN {retain_hours!r} HOURS",
     ]
     spark = find_spark(os.environ)
-    metastore.refuse_held(spark, os.environ, args)
+    metastore.refuse_locked_metastore(spark, os.environ, args)
     command = launch.submit_command(
         spark,
         os.environ,

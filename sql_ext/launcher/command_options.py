@@ -11,7 +11,7 @@ from rich.console import Console
 PASS_ON: Final = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 UP_TO_PROGRAM: Final = {**PASS_ON, "allow_interspersed_args": False}
 
-rest = click.argument("args", nargs=-1, type=click.UNPROCESSED)
+spark_arguments = click.argument("args", nargs=-1, type=click.UNPROCESSED)
 with_hudi = click.option(
     "--hudi", is_flag=True, help="With Hudi: its bundle, catalog, extension and serializer."
 )

@@ -82,7 +82,9 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
     return not (elsewhere or in_memory or (conf_dir / "hive-site.xml").exists())
 
 
-def refuse_held(spark: SparkHome, environ: Mapping[str, str], args: Sequence[str]) -> None:
+def refuse_locked_metastore(
+    spark: SparkHome, environ: Mapping[str, str], args: Sequence[str]
+) -> None:
     """Refuses to start a program that would open a metastore which another process has opened.
 
     Args:
@@ -97,10 +99,10 @@ def refuse_held(spark: SparkHome, environ: Mapping[str, str], args: Sequence[str
     given, _ = launch.split_arguments(args, stop_at_program=False)
     settings = launch.user_settings(spark, environ, given)
     if is_embedded(settings, user_conf_dir(spark, environ)):
-        refuse_when_held(Path.cwd())
+        refuse_locked(Path.cwd())
 
 
-def refuse_when_held(folder: Path) -> None:
+def refuse_locked(folder: Path) -> None:
     """Fails early if another process uses the Derby metastore, which serves one process at a time.
 
     Derby itself reports a second process in about a thousand lines.

@@ -9,7 +9,7 @@ import click
 
 from sieve.client.spark_home import find_spark
 from sql_ext.launcher import launch, metastore, servers
-from sql_ext.launcher.command_options import PASS_ON, notes, rest, with_delta, with_hudi
+from sql_ext.launcher.command_options import PASS_ON, notes, spark_arguments, with_delta, with_hudi
 
 _host = click.option(
     "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
@@ -31,7 +31,7 @@ def thriftserver() -> None:
 @_host
 @with_hudi
 @with_delta
-@rest
+@spark_arguments
 def start_thriftserver(
     port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]
 ) -> None:
@@ -68,7 +68,7 @@ def connect() -> None:
 @_host
 @with_hudi
 @with_delta
-@rest
+@spark_arguments
 def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]) -> None:
     """Starts the Spark Connect server; returns when the server answers.
 
@@ -134,7 +134,7 @@ def start_metastore(
     database = metastore.Database(jdbc, user, password) if jdbc else metastore.derby_in(folder)
     site = servers.RUN_DIR.absolute() / f"metastore-{port}"
     if jdbc is None:
-        metastore.refuse_when_held(folder)
+        metastore.refuse_locked(folder)
     metastore.write_site(site / "hive-site.xml", database, folder / "spark-warehouse")
     command = metastore.command(spark, os.environ, site, port, [jar.absolute() for jar in jars])
     with notes.status("Starting the metastore"):
@@ -159,7 +159,7 @@ def _start_spark(
     spark = find_spark(os.environ)
     kind, name = _SPARK_SERVERS[main_class]
     if not any(server.port == port for server in servers.running(kind)):
-        metastore.refuse_held(spark, os.environ, args)
+        metastore.refuse_locked_metastore(spark, os.environ, args)
     # This option comes first so that the user's setting prevails; progress bars need a terminal.
     quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
     command = launch.submit_command(

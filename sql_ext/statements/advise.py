@@ -29,7 +29,7 @@ from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import resolve_column
 from sieve.workload.benefit import Benefit
 from sieve.workload.column_use import Column
-from sieve.workload.driver_record import AskedAndRead, IndexWork, ScanRecord, add_up, parse_record
+from sieve.workload.driver_record import IndexWork, RecordedWork, ScanRecord, add_up, parse_record
 from sieve.workload.rank import (
     WORTHWHILE_SHARE,
     ColumnTest,
@@ -59,23 +59,23 @@ class _Scanned:
     indexed: frozenset[Column]
 
 
-def advise(command: commands.AdviseIndexes, at: StatementContext) -> list[Row]:
+def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
     """One row per index worth having, the best first; then one per index that scans have asked."""
-    own = parse_record(at.driver.scans())
+    own = parse_record(context.driver.scans())
     now_ms = round(time.time() * 1000)
-    record = add_up([own, *_saved(command, own.driver, now_ms, at)], now_ms)
+    record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)
     scanned: dict[Table, _Scanned] = {}
     existing: list[Row] = []
-    for name, table in _tables(command, record, at):
-        indexes = at.indexes(table)
+    for name, table in _tables(command, record, context):
+        indexes = context.indexes(table)
         columns = {
             index.name: table.info.name_of(index.registration.column) for index in indexes.values()
         }
         groups = [group for group in record.workload if group.table == name]
         scanned[name] = _Scanned(groups, frozenset(columns.values()))
         existing += _existing(name, columns, indexes, record)
-        at.environment.check_cancelled()
-    tests = _tests(scanned, at)
+        context.environment.check_cancelled()
+    tests = _tests(scanned, context)
     wanted = [
         one
         for name, table in scanned.items()
@@ -86,7 +86,7 @@ def advise(command: commands.AdviseIndexes, at: StatementContext) -> list[Row]:
     return [*(_create_row(one, record.days) for one in wanted), *existing]
 
 
-def _tests(scanned: Mapping[Table, _Scanned], at: StatementContext) -> dict[Table, Tests]:
+def _tests(scanned: Mapping[Table, _Scanned], context: StatementContext) -> dict[Table, Tests]:
     """Tests the columns that could save most, by a sample of the files of their tables."""
     candidates = [one for table in scanned.values() for one in suggest(table.groups, table.indexed)]
     candidates.sort(key=lambda one: -one.bytes_saved)
@@ -96,46 +96,46 @@ def _tests(scanned: Mapping[Table, _Scanned], at: StatementContext) -> dict[Tabl
         if tested == MOST_TESTED:
             break
         try:
-            test = _test(one, at)
+            test = _test(one, context)
         except (SieveError, Py4JError, PySparkException) as error:
-            at.environment.check_cancelled()
+            context.environment.check_cancelled()
             log.info("%s of %s is not tested: %s", one.column, one.table, error)
             continue
         tested += 1
         found[one.table][one.column] = test
-        at.tests[one.table, one.column] = test
+        context.tests[one.table, one.column] = test
     return dict(found)
 
 
-def _test(one: Suggestion, at: StatementContext) -> ColumnTest:
+def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
     """Tests a column.
 
     Raises:
         SieveError, Py4JError, PySparkException: the user may not query it, it cannot have an
             index, or it cannot be read.
     """
-    table = at.table(commands.TableName(one.table))
+    table = context.table(commands.TableName(one.table))
     column = resolve_column(table.info, one.column)
     check_wanted(table, Wanted(default_name(column.path), column), IndexOptions())
-    at.plan_column(one.table, column.path)
-    at.check_executors(table, [column.type])
-    return column_test(table, column, at.environment)
+    context.plan_column(one.table, column.path)
+    context.check_executors(table, [column.type])
+    return column_test(table, column, context.environment)
 
 
 def _saved(
-    command: commands.AdviseIndexes, but: str, now_ms: int, at: StatementContext
+    command: commands.AdviseIndexes, but: str, now_ms: int, context: StatementContext
 ) -> tuple[ScanRecord, ...]:
     """The records that other drivers have saved, of scans of the statement's database."""
-    if not at.settings.history:
+    if not context.settings.history:
         return ()
     if command.table is not None:
-        database = at.table(command.table, jobs=False).info.identity.database
+        database = context.table(command.table, jobs=False).info.identity.database
     else:
-        database = database_of(command.namespace, at.session.catalog())
+        database = database_of(command.namespace, context.session.catalog())
     try:
-        location = str(at.driver.tables().databaseLocation(at.session, database))
-        root = at.environment.root_for_new(location)
-        saved = saved_records(at.environment.open_store(root), root, but, now_ms)
+        location = str(context.driver.tables().databaseLocation(context.session, database))
+        root = context.environment.root_for_new(location)
+        saved = saved_records(context.environment.open_store(root), root, but, now_ms)
     except (SieveError, Py4JError) as error:
         # The driver's own scans are worth an answer.
         log.warning("the scans that other drivers have saved cannot be read: %s", error)
@@ -146,18 +146,18 @@ def _saved(
 
 
 def _tables(
-    command: commands.AdviseIndexes, record: AskedAndRead, at: StatementContext
+    command: commands.AdviseIndexes, record: RecordedWork, context: StatementContext
 ) -> Iterator[tuple[Table, CatalogTable]]:
     """The tables of the record that the statement asks for, and the user may read."""
     if command.table is not None:
-        table = at.table(command.table, jobs=False)
+        table = context.table(command.table, jobs=False)
         yield (table.info.identity.database, table.info.identity.table), table
         return
-    database = database_of(command.namespace, at.session.catalog()).lower()
+    database = database_of(command.namespace, context.session.catalog()).lower()
     for name in dict.fromkeys(group.table for group in record.workload):
         if name[0].lower() == database:
             try:
-                yield name, at.table(commands.TableName(name), jobs=False)
+                yield name, context.table(commands.TableName(name), jobs=False)
             except (SieveError, Py4JError, PySparkException):
                 # Dropped since, of a kind without indexes, or not for this user.
                 continue
@@ -184,7 +184,7 @@ def _existing(
     table: Table,
     columns: Mapping[str, Column],
     indexes: Mapping[str, RegisteredIndex],
-    record: AskedAndRead,
+    record: RecordedWork,
 ) -> Iterator[Row]:
     for index, column in columns.items():
         work = record.indexes.get((table, index), IndexWork())

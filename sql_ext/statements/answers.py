@@ -35,7 +35,7 @@ def change_between(before: Manifest, now: Manifest) -> Change:
     return "unchanged" if now.version == before.version else refreshed_or_rebuilt(before, now)
 
 
-def answer_rows(outcomes: Iterable[Outcome], at: StatementContext) -> list[Row]:
+def answer_rows(outcomes: Iterable[Outcome], context: StatementContext) -> list[Row]:
     """One row for each index, with the columns of CREATE; called after all operations."""
     return [
         (
@@ -45,7 +45,7 @@ def answer_rows(outcomes: Iterable[Outcome], at: StatementContext) -> list[Row]:
             index_bytes(outcome.manifest),
             round(outcome.seconds, 3),
             outcome.change,
-            ". ".join(_sentences(outcome.manifest, at)) or None,
+            ". ".join(_sentences(outcome.manifest, context)) or None,
         )
         for outcome in outcomes
     ]
@@ -56,7 +56,7 @@ def refused_row(index: str | None, advice: str) -> Row:
     return (index, None, None, None, None, None, advice)
 
 
-def _sentences(manifest: Manifest, at: StatementContext) -> Iterable[str]:
+def _sentences(manifest: Manifest, context: StatementContext) -> Iterable[str]:
     if manifest.state == "disabled":
         table = manifest.table
         yield (
@@ -65,4 +65,4 @@ def _sentences(manifest: Manifest, at: StatementContext) -> Iterable[str]:
         )
     if (words := advice_on(manifest)) is not None:
         yield words
-    yield from at.environment.advice.of(manifest.name)
+    yield from context.environment.advice.of(manifest.name)

@@ -66,7 +66,7 @@ class StatementContext:
 
     Attributes:
         driver: entry point of the gateway.
-        context: PySpark's view of the driver's context.
+        spark_context: PySpark's view of the driver's context.
         session: the user's session, a py4j object.
         environment: the stores, clock and limits of operations.
         settings: the settings of the session.
@@ -79,7 +79,7 @@ class StatementContext:
     """
 
     driver: Any
-    context: SparkContext
+    spark_context: SparkContext
     session: Any
     environment: Environment
     settings: Settings
@@ -118,21 +118,21 @@ class StatementContext:
             conf[_LISTED_BY_A_JOB] = str(_MOST)
         for key, value in conf.items():
             session.conf().set(key, value)
-        return attach.wrap_session(self.context, session), session
+        return attach.wrap_session(self.spark_context, session), session
 
     def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
         """Raise what keeps the user from querying a column."""
-        plan_column(attach.wrap_session(self.context, self.session), table, column)
+        plan_column(attach.wrap_session(self.spark_context, self.session), table, column)
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Raises UnavailableError if executors cannot build indexes of columns of these types."""
         self.environment.describe_job("asking the executors")
-        executor_setup.check_executors(self.context)
+        executor_setup.check_executors(self.spark_context)
         if any(
             executor_setup.zone_matters(table.info.format_name, type_name) for type_name in types
         ):
             executor_setup.check_zones(
-                self.context, attach.wrap_session(self.context, self.session)
+                self.spark_context, attach.wrap_session(self.spark_context, self.session)
             )
 
     def indexes(self, table: RegisteredTable) -> dict[str, RegisteredIndex]:

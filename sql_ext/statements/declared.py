@@ -46,7 +46,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
+class MissingIndexes:
     """The declared indexes that a table does not have.
 
     Attributes:
@@ -59,7 +59,7 @@ class Lacking:
     options: IndexOptions = field(default_factory=IndexOptions)
     refused: tuple[Refused, ...] = ()
 
-    def select(self, name: str | None, column: Sequence[str] | None) -> Lacking:
+    def select(self, name: str | None, column: Sequence[str] | None) -> MissingIndexes:
         """The index of a name or on a column, compared case-insensitively; with neither, all."""
         if name is None and column is None:
             return self
@@ -73,14 +73,14 @@ class Lacking:
         return replace(self, wanted=wanted, refused=())
 
 
-def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) -> Lacking:
+def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) -> MissingIndexes:
     """Compares a table's declaration with its indexes; reports a wrong declaration as refused."""
     declared = table.info.declared
     refused = [_unknown(key) for key in sorted(declared) if key not in _KEYS]
     try:
         paths = _columns(declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError as error:
-        return Lacking(refused=(*refused, _unreadable(DECLARED_COLUMNS, error)))
+        return MissingIndexes(refused=(*refused, _unreadable(DECLARED_COLUMNS, error)))
     usable = {name: one for name, one in indexes.items() if not is_gone(one)}
     taken = {name: one.registration.column for name, one in usable.items()}
     indexed = set(taken.values())
@@ -106,57 +106,60 @@ def find_lacking(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         else:
             wanted[name] = one
             indexed.add(one.column.key)
-    return Lacking(tuple(wanted.values()), options, tuple(refused))
+    return MissingIndexes(tuple(wanted.values()), options, tuple(refused))
 
 
-def build_lacking(
-    lacking: Lacking, name: TableName, indexes: Mapping[str, RegisteredIndex], at: StatementContext
+def build_missing(
+    missing: MissingIndexes,
+    name: TableName,
+    indexes: Mapping[str, RegisteredIndex],
+    context: StatementContext,
 ) -> tuple[list[Outcome], list[Refused]]:
     """Builds declared indexes, each by itself.
 
     Args:
-        lacking: the indexes to build.
+        missing: the indexes to build.
         name: of the table.
-        indexes: the indexes that the table had when ``lacking`` was computed.
+        indexes: the indexes that the table had when ``missing`` was computed.
 
     Returns:
         The outcomes of built indexes, and the indexes that could not be built.
     """
-    made: list[Outcome] = []
-    refused = list(lacking.refused)
-    if not lacking.wanted:
-        return made, refused
+    built: list[Outcome] = []
+    refused = list(missing.refused)
+    if not missing.wanted:
+        return built, refused
     # DROP removes a column from the declaration first: reread it, to build no dropped index.
-    table = at.table(name)
-    names = {one.name for one in lacking.wanted}
-    wanted = [one for one in find_lacking(table, indexes).wanted if one.name in names]
-    at.check_executors(table, [one.column.type for one in wanted])
+    table = context.table(name)
+    names = {one.name for one in missing.wanted}
+    wanted = [one for one in find_missing(table, indexes).wanted if one.name in names]
+    context.check_executors(table, [one.column.type for one in wanted])
     for one in wanted:
         try:
-            (manifest,) = create_indexes(table, [one], lacking.options, None, at.environment)
+            (manifest,) = create_indexes(table, [one], missing.options, None, context.environment)
         except (InvalidInputError, UnsupportedError) as error:
-            other = _refresh_other(one, name, at)
+            other = _refresh_other(one, name, context)
             if other is not None:
-                made.append(other)
+                built.append(other)
             else:
                 refused.append(Refused(one.name, error.message))
         else:
-            made.append(Outcome(manifest, "created", at.watch.lap()))
-    return made, refused
+            built.append(Outcome(manifest, "created", context.watch.lap()))
+    return built, refused
 
 
-def _refresh_other(wanted: Wanted, name: TableName, at: StatementContext) -> Outcome | None:
+def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -> Outcome | None:
     """Refreshes an index of the same column that was registered during this build.
 
     A REFRESH right after a write can run beside the automatic refresh, which builds the same index.
     """
-    table = at.table(name)
-    for index in only_usable(at.indexes(table).values()):
+    table = context.table(name)
+    for index in only_usable(context.indexes(table).values()):
         if index.registration.column == wanted.column.key:
-            version = refresh_index(table, index, RefreshMode.INCREMENTAL, at.environment)
-            at.invalidate(index.directory)
+            version = refresh_index(table, index, RefreshMode.INCREMENTAL, context.environment)
+            context.invalidate(index.directory)
             change = change_between(index.manifest, version)
-            return Outcome(version, change, at.watch.lap())
+            return Outcome(version, change, context.watch.lap())
     return None
 
 

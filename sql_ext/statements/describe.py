@@ -10,8 +10,8 @@ from sieve.indexing.auto_budget import map_left_out
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import AUTO, MANUAL, IndexOptions
 from sieve.metadata.records import VALUE, BuildStats, Expected
+from sieve.operations.dropped_column import dropped_column
 from sieve.operations.estimate import Estimate
-from sieve.operations.indexed_column import dropped_column
 from sieve.operations.judgement import benefit, benefit_of_version
 from sieve.operations.reader_state import reader_problem
 from sieve.operations.registered_index import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sieve.errors import InvalidInputError
-from sieve.operations.indexed_column import indexed_column
+from sieve.operations.dropped_column import indexed_column
 from sieve.operations.registered_index import Usable, select, usable
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext
@@ -33,47 +33,47 @@ class TableFunction:
     rows: Callable[[Arguments, StatementContext], Sequence[Row]]
 
 
-def call(body: Mapping[str, Any], at: StatementContext) -> Mapping[str, Any]:
+def call(body: Mapping[str, Any], context: StatementContext) -> Mapping[str, Any]:
     """The columns and rows of the function that a request names.
 
     Args:
         body: ``name`` and ``arguments``.
     """
     function = FUNCTIONS[body["name"]]
-    return {"columns": function.columns, "rows": function.rows(body["arguments"], at)}
+    return {"columns": function.columns, "rows": function.rows(body["arguments"], context)}
 
 
-def _segments(given: Arguments, at: StatementContext) -> Sequence[Row]:
-    return segments.segment_rows(_index_with_keys(given, at))
+def _segments(given: Arguments, context: StatementContext) -> Sequence[Row]:
+    return segments.segment_rows(_index_with_keys(given, context))
 
 
-def _inspection(given: Arguments, at: StatementContext) -> Sequence[Row]:
-    index = _index_with_keys(given, at)
-    properties = execute(_describe({**given, "detail": "extended"}), at)
+def _inspection(given: Arguments, context: StatementContext) -> Sequence[Row]:
+    index = _index_with_keys(given, context)
+    properties = execute(_describe({**given, "detail": "extended"}), context)
     return inspection.inspection_rows(index, {row[0]: row[1] for row in properties})
 
 
-def _index_with_keys(given: Arguments, at: StatementContext) -> Usable:
+def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
     """The index that the arguments name, for rows that contain keys of it.
 
     A user without permission to query the column must not see them.
     """
-    table = at.table(_table(given))
-    (index,) = select(at.indexes(table), table.info.label, given["index"], None)
+    table = context.table(_table(given))
+    (index,) = select(context.indexes(table), table.info.label, given["index"], None)
     found = usable(index)
-    at.plan_column(given["table"], indexed_column(table.info, found.manifest).path)
+    context.plan_column(given["table"], indexed_column(table.info, found.manifest).path)
     return found
 
 
-def _files(given: Arguments, at: StatementContext) -> Sequence[Row]:
+def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
     # Refuses relations that are not tables with files; the user's own session plans the scan.
-    at.table(_table(given))
-    scan = at.driver.explain().files(at.session, given["table"], given["predicate"])
+    context.table(_table(given))
+    scan = context.driver.explain().files(context.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))
 
 
-def _status(_: Arguments, at: StatementContext) -> Sequence[Row]:
-    return list(status.status_rows(json.loads(at.driver.counters()), at.cache))
+def _status(_: Arguments, context: StatementContext) -> Sequence[Row]:
+    return list(status.status_rows(json.loads(context.driver.counters()), context.cache))
 
 
 def _indexes(given: Arguments) -> commands.ShowIndexes:
@@ -104,7 +104,9 @@ def _answer_of(
     statement: type[commands.Command], command: Callable[[Arguments], commands.Command]
 ) -> TableFunction:
     """A table function that runs a statement and returns its rows."""
-    return TableFunction(statement.result_columns, lambda given, at: execute(command(given), at))
+    return TableFunction(
+        statement.result_columns, lambda given, context: execute(command(given), context)
+    )
 
 
 FUNCTIONS: Mapping[str, TableFunction] = {

@@ -17,49 +17,52 @@ from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of
 
 
-def vacuum(command: commands.VacuumIndex, at: StatementContext) -> list[Row]:
+def vacuum(command: commands.VacuumIndex, context: StatementContext) -> list[Row]:
     """``VACUUM SIEVE INDEX``: one row per index."""
-    table = at.registered(command.table)
-    chosen = select(at.indexes(table), table.info.label, command.name, None)
-    kept = at.settings.retention if command.hours is None else Retention(1, command.hours)
+    table = context.registered(command.table)
+    chosen = select(context.indexes(table), table.info.label, command.name, None)
+    retention = context.settings.retention if command.hours is None else Retention(1, command.hours)
     rows: list[Row] = []
     for index in chosen:
-        at.environment.changing()
-        went = vacuum_index(usable(index), kept)
+        context.environment.changing()
+        went = vacuum_index(usable(index), retention)
         rows.append((index.name, went.versions, went.files, went.bytes))
     return rows
 
 
-def vacuum_root(command: commands.VacuumIndexes, at: StatementContext) -> list[Row]:
+def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> list[Row]:
     """``VACUUM SIEVE INDEXES``: one row per deleted index."""
-    if at.context.getConf().get("spark.sql.catalogImplementation", "in-memory") != "hive":
+    if (
+        context.spark_context.getConf().get("spark.sql.catalogImplementation", "in-memory")
+        != "hive"
+    ):
         raise UnsupportedError(
             "SIEVE_CATALOG_IN_MEMORY",
             "a catalog in memory knows the tables of its own session alone, so it cannot tell "
             "which indexes are nobody's; run VACUUM SIEVE INDEXES in a session on a metastore",
         )
-    database = database_of(command.namespace, at.session.catalog())
+    database = database_of(command.namespace, context.session.catalog())
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
     # Lists the tables twice: a table that is being renamed may be missing from one list.
-    suspects = {orphan.folder for orphan in _orphans(database, floor_ms, at)}
+    suspects = {orphan.folder for orphan in _orphans(database, floor_ms, context)}
     rows: list[Row] = []
-    for orphan in _orphans(database, floor_ms, at) if suspects else []:
+    for orphan in _orphans(database, floor_ms, context) if suspects else []:
         if orphan.folder not in suspects:
             continue
-        at.environment.check_cancelled()
-        at.environment.changing()
+        context.environment.check_cancelled()
+        context.environment.changing()
         # Deletes only indexes that no table can reach, so scans need no invalidation first.
-        delete_index(at.environment.open_store(orphan.folder), orphan.folder)
-        at.invalidate(orphan.folder)
+        delete_index(context.environment.open_store(orphan.folder), orphan.folder)
+        context.invalidate(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))
     return rows
 
 
-def _orphans(database: str, floor_ms: int, at: StatementContext) -> list[Orphan]:
+def _orphans(database: str, floor_ms: int, context: StatementContext) -> list[Orphan]:
     tables = {
         identity_from(raw): registrations(raw["registrations"])
-        for raw in json.loads(at.driver.tables().list(at.session, database))
+        for raw in json.loads(context.driver.tables().list(context.session, database))
     }
-    location = str(at.driver.tables().databaseLocation(at.session, database))
-    root = at.environment.root_for_new(location)
-    return list(orphans(at.environment.open_store(root), root, database, tables, floor_ms))
+    location = str(context.driver.tables().databaseLocation(context.session, database))
+    root = context.environment.root_for_new(location)
+    return list(orphans(context.environment.open_store(root), root, database, tables, floor_ms))

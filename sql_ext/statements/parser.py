@@ -11,30 +11,9 @@ from typing import TYPE_CHECKING
 
 from lark import Token, Tree, UnexpectedToken
 
+from sql_ext.statements import commands
 from sql_ext.statements.calls import CallReader
-from sql_ext.statements.commands import (
-    AdviseIndexes,
-    CheckIndex,
-    ColumnPath,
-    Command,
-    CreateIndex,
-    DescribeIndex,
-    DisableIndex,
-    DropIndex,
-    EnableIndex,
-    EstimateIndex,
-    ExplainSieve,
-    Namespace,
-    OptimizeIndex,
-    OptionValue,
-    RefreshIndex,
-    SetIndexOptions,
-    ShowIndexes,
-    ShowVersions,
-    TableName,
-    VacuumIndex,
-    VacuumIndexes,
-)
+from sql_ext.statements.commands import ColumnPath, Command, Namespace, OptionValue, TableName
 from sql_ext.statements.comments import blank_comments
 from sql_ext.statements.parse_tree import Node, Words, first_token, grammar, string_of
 from sql_ext.statements.syntax_error import syntax_error, unexpected
@@ -89,8 +68,8 @@ def _left_to_spark(statement: Node, command: Command) -> bool:
     """Whether the statement ends in text that Spark parses, comments included."""
     if statement.data == "call":
         return False
-    return isinstance(command, ExplainSieve) or (
-        isinstance(command, EstimateIndex) and command.predicate is not None
+    return isinstance(command, commands.ExplainSieve) or (
+        isinstance(command, commands.EstimateIndex) and command.predicate is not None
     )
 
 
@@ -140,7 +119,7 @@ class _Reader(Words):
         if "if_not_exists" in parts:
             self._places["if_not_exists"] = first_token(parts["if_not_exists"])
         comment = parts.get("comment")
-        return CreateIndex(
+        return commands.CreateIndex(
             table=self._table(parts),
             columns=tuple(self._column(column) for column in columns),
             name=self._name(parts),
@@ -151,7 +130,7 @@ class _Reader(Words):
         )
 
     def refresh(self, _: Node, parts: dict[str, Node]) -> Command:
-        return RefreshIndex(
+        return commands.RefreshIndex(
             table=self._table(parts),
             name=self._name(parts),
             column=self._selected(parts),
@@ -162,7 +141,7 @@ class _Reader(Words):
         self._places["table"] = next(
             c for c in tree.children if isinstance(c, Token) and c.type == "ON"
         )
-        return DropIndex(
+        return commands.DropIndex(
             table=self._table(parts),
             name=self._name(parts),
             column=self._selected(parts),
@@ -172,11 +151,15 @@ class _Reader(Words):
     def alter(self, _: Node, parts: dict[str, Node]) -> Command:
         table, name = self._table(parts), self._own_name(parts)
         if "set_options" in parts:
-            return SetIndexOptions(table, name, self.options(parts["set_options"]))
-        return EnableIndex(table, name) if "enable" in parts else DisableIndex(table, name)
+            return commands.SetIndexOptions(table, name, self.options(parts["set_options"]))
+        return (
+            commands.EnableIndex(table, name)
+            if "enable" in parts
+            else commands.DisableIndex(table, name)
+        )
 
     def show(self, _: Node, parts: dict[str, Node]) -> Command:
-        return ShowIndexes(*self._scope(parts))
+        return commands.ShowIndexes(*self._scope(parts))
 
     def _scope(self, parts: dict[str, Node]) -> tuple[TableName | None, Namespace | None]:
         """The table or the database that a statement is limited to."""
@@ -187,16 +170,16 @@ class _Reader(Words):
         return None, None
 
     def versions(self, _: Node, parts: dict[str, Node]) -> Command:
-        return ShowVersions(self._table(parts), self._name(parts))
+        return commands.ShowVersions(self._table(parts), self._name(parts))
 
     def optimize(self, _: Node, parts: dict[str, Node]) -> Command:
-        return OptimizeIndex(self._table(parts), self._name(parts))
+        return commands.OptimizeIndex(self._table(parts), self._name(parts))
 
     def vacuum(self, _: Node, parts: dict[str, Node]) -> Command:
-        return VacuumIndex(self._table(parts), self._name(parts), self._hours(parts))
+        return commands.VacuumIndex(self._table(parts), self._name(parts), self._hours(parts))
 
     def vacuum_root(self, _: Node, parts: dict[str, Node]) -> Command:
-        return VacuumIndexes(self._scope(parts)[1], self._hours(parts))
+        return commands.VacuumIndexes(self._scope(parts)[1], self._hours(parts))
 
     def _hours(self, parts: dict[str, Node]) -> float | None:
         if "retain" not in parts:
@@ -210,18 +193,18 @@ class _Reader(Words):
 
     def describe(self, _: Node, parts: dict[str, Node]) -> Command:
         name = self._own_name(parts)
-        return DescribeIndex(self._table(parts), name, extended="extended" in parts)
+        return commands.DescribeIndex(self._table(parts), name, extended="extended" in parts)
 
     def explain(self, tree: Node, _: dict[str, Node]) -> Command:
-        return ExplainSieve(self._rest(tree), self._margin(tree))
+        return commands.ExplainSieve(self._query(tree), self._margin(tree))
 
     def estimate(self, _: Node, parts: dict[str, Node]) -> Command:
         where = parts.get("where")
-        return EstimateIndex(
+        return commands.EstimateIndex(
             table=self._table(parts),
             columns=tuple(self._column(column) for column in parts["columns"].children),
             options=self.options(parts["with_options"]) if "with_options" in parts else {},
-            predicate=None if where is None else self._rest(where).rstrip("; \t\r\n"),
+            predicate=None if where is None else self._query(where).rstrip("; \t\r\n"),
             margin="" if where is None else self._margin(where),
             extended="extended" in parts,
         )
@@ -237,10 +220,10 @@ class _Reader(Words):
         sample = 100.0
         if "sample" in parts:
             sample = float(self.number(self._only_number("sample", parts["sample"])))
-        return CheckIndex(table, name, sample, extended)
+        return commands.CheckIndex(table, name, sample, extended)
 
     def advise(self, _: Node, parts: dict[str, Node]) -> Command:
-        return AdviseIndexes(*self._scope(parts))
+        return commands.AdviseIndexes(*self._scope(parts))
 
     def call(self, tree: Node, _: dict[str, Node]) -> Command:
         reader = CallReader(self._text)
@@ -248,14 +231,14 @@ class _Reader(Words):
         self._places = reader.places
         return command
 
-    def _rest(self, tree: Node) -> str:
-        return self._text[self._start_of_rest(tree) :].rstrip()
+    def _query(self, tree: Node) -> str:
+        return self._text[self._query_start(tree) :].rstrip()
 
     def _margin(self, tree: Node) -> str:
         """The text before the rest of the statement, all but its line breaks replaced by blanks."""
-        return re.sub(r"[^\r\n]", " ", self._text[: self._start_of_rest(tree)])
+        return re.sub(r"[^\r\n]", " ", self._text[: self._query_start(tree)])
 
-    def _start_of_rest(self, tree: Node) -> int:
+    def _query_start(self, tree: Node) -> int:
         rest = _last(tree)
         assert isinstance(rest, Token)
         return rest.start_pos or 0

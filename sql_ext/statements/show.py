@@ -18,9 +18,9 @@ from sieve.metadata.registration import malformed_registrations, registrations
 from sieve.metadata.timestamps import iso
 from sieve.operations.check import OK, CheckedFile, check_index, refuse_losses
 from sieve.operations.create import Wanted, check_wanted, default_name
+from sieve.operations.dropped_column import dropped_column, indexed_column
 from sieve.operations.estimate import FRONTIER, estimate_index
 from sieve.operations.estimate_predicate import Asked
-from sieve.operations.indexed_column import dropped_column, indexed_column
 from sieve.operations.reader_state import reader_problem
 from sieve.operations.registered_index import (
     Disabled,
@@ -50,19 +50,19 @@ from sql_ext.statements.describe import (
 )
 
 
-def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
+def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
     """``SHOW SIEVE INDEXES``: one row per index."""
     if command.table is not None:
-        table = at.registered(command.table)
-        indexes = list(at.indexes(table).values())
+        table = context.registered(command.table)
+        indexes = list(context.indexes(table).values())
         identity = table.info.identity
-        glances = _looked_at(command.table, identity, indexes, at) if indexes else []
+        glances = _looked_at(command.table, identity, indexes, context) if indexes else []
         return [
             _shown(index, identity, glance) for index, glance in zip(indexes, glances, strict=True)
         ]
-    database = database_of(command.namespace, at.session.catalog())
+    database = database_of(command.namespace, context.session.catalog())
     rows: list[Row] = []
-    for raw in json.loads(at.driver.tables().list(at.session, database)):
+    for raw in json.loads(context.driver.tables().list(context.session, database)):
         identity = identity_from(raw)
         properties = raw["registrations"]
         indexes = list(
@@ -70,11 +70,11 @@ def show(command: commands.ShowIndexes, at: StatementContext) -> list[Row]:
                 registrations(properties),
                 malformed_registrations(properties),
                 identity,
-                at.environment,
+                context.environment,
             ).values()
         )
-        at.environment.check_cancelled()
-        glances = _at_a_glance(identity, indexes, at)
+        context.environment.check_cancelled()
+        glances = _at_a_glance(identity, indexes, context)
         rows += [
             _shown(index, identity, glance) for index, glance in zip(indexes, glances, strict=True)
         ]
@@ -101,14 +101,14 @@ def _looked_at(
     name: commands.TableName,
     identity: TableIdentity,
     indexes: Sequence[RegisteredIndex],
-    at: StatementContext,
+    context: StatementContext,
 ) -> list[_Glance]:
     """Column and freshness of each index of a table; files are listed if the table can be read."""
     try:
-        table = at.table(name)
-        return [_glance(table, index, _freshness(table, index, at)) for index in indexes]
+        table = context.table(name)
+        return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:
-        doing = at.background.state(identity.database, identity.table)
+        doing = context.background.state(identity.database, identity.table)
         return _unread(indexes, doing or _unreadable(error))
 
 
@@ -122,19 +122,19 @@ def _unreadable(error: Exception) -> str:
 
 
 def _at_a_glance(
-    identity: TableIdentity, indexes: Sequence[RegisteredIndex], at: StatementContext
+    identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
     """Column and freshness of each index of a table, as far as can be told without a job."""
-    doing = at.background.state(identity.database, identity.table)
+    doing = context.background.state(identity.database, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)
     name = commands.TableName((identity.database, identity.table))
     try:
-        table = at.table(name, jobs=False)
+        table = context.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
             # Listing them may take a job, so the time of their last commit decides.
             return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
-        return [_glance(table, index, _freshness(table, index, at)) for index in indexes]
+        return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:
         # A table that cannot be read, or not by this user, must not hide the others.
         return _unread(indexes, _unreadable(error))
@@ -147,9 +147,9 @@ def _behind_commits(table: CatalogTable, index: RegisteredIndex) -> str:
     return "stale" if iso(newest_ms) > index.manifest.instant else ""
 
 
-def _freshness(table: CatalogTable, index: RegisteredIndex, at: StatementContext) -> str:
+def _freshness(table: CatalogTable, index: RegisteredIndex, context: StatementContext) -> str:
     """``refreshing``, ``failed: why`` or ``stale: n files``; "" for a current index."""
-    doing = at.background.state(table.info.identity.database, table.info.identity.table)
+    doing = context.background.state(table.info.identity.database, table.info.identity.table)
     if doing or not isinstance(index, Ready | Disabled):
         return doing
     try:
@@ -177,10 +177,10 @@ def _shown(index: RegisteredIndex, identity: TableIdentity, glance: _Glance) -> 
     )
 
 
-def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
+def versions(command: commands.ShowVersions, context: StatementContext) -> list[Row]:
     """``SHOW SIEVE VERSIONS``: one row per version, newest first."""
-    table = at.registered(command.table)
-    chosen = select(at.indexes(table), table.info.label, command.name, None)
+    table = context.registered(command.table)
+    chosen = select(context.indexes(table), table.info.label, command.name, None)
     return [
         (
             index.name,
@@ -199,22 +199,24 @@ def versions(command: commands.ShowVersions, at: StatementContext) -> list[Row]:
     ]
 
 
-def describe(command: commands.DescribeIndex, at: StatementContext) -> list[Row]:
+def describe(command: commands.DescribeIndex, context: StatementContext) -> list[Row]:
     """``DESCRIBE SIEVE INDEX``: one row per property."""
-    registered = at.registered(command.table)
-    (index,) = select(at.indexes(registered), registered.info.label, command.name, None)
+    registered = context.registered(command.table)
+    (index,) = select(context.indexes(registered), registered.info.label, command.name, None)
     identity = registered.info.identity
-    doing = at.background.state(identity.database, identity.table)
+    doing = context.background.state(identity.database, identity.table)
     try:
-        table = at.table(command.table)
+        table = context.table(command.table)
     except (SieveError, Py4JError, PySparkException) as error:
         return list(describe_rows(registered, index, command.extended, doing, _unreadable(error)))
     return list(describe_rows(table, index, command.extended, doing))
 
 
-def explain(command: commands.ExplainSieve, at: StatementContext) -> list[Row]:
+def explain(command: commands.ExplainSieve, context: StatementContext) -> list[Row]:
     """``EXPLAIN SIEVE``: one row a scan."""
-    scans = json.loads(at.driver.explain().query(at.session, command.margin + command.query))
+    scans = json.loads(
+        context.driver.explain().query(context.session, command.margin + command.query)
+    )
     return [
         (
             number,
@@ -233,10 +235,10 @@ def explain(command: commands.ExplainSieve, at: StatementContext) -> list[Row]:
     ]
 
 
-def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]:
+def estimate(command: commands.EstimateIndex, context: StatementContext) -> list[Row]:
     """``ESTIMATE SIEVE INDEX``: one row per column, or with EXTENDED per column and budget."""
     options = options_of(command.options, IndexOptions())
-    table = at.table(command.table)
+    table = context.table(command.table)
     columns = [resolve_column(table.info, column.parts) for column in command.columns]
     for column in columns:
         check_wanted(table, Wanted(default_name(column.path), column), options)
@@ -245,16 +247,16 @@ def estimate(command: commands.EstimateIndex, at: StatementContext) -> list[Row]
         # Spark parses the user's text with the user's permissions.
         predicate = command.margin + command.predicate
         name = list(command.table.parts)
-        raw = json.loads(at.driver.explain().predicate(at.session, name, predicate))
+        raw = json.loads(context.driver.explain().predicate(context.session, name, predicate))
         asked = Asked(parse(raw["predicate"]), frozenset(raw["files"]))
-    at.check_executors(table, [column.type for column in columns])
+    context.check_executors(table, [column.type for column in columns])
     wanted = [options]
     if options.automatic and command.extended:
         wanted = [replace(options, budget=budget) for budget in FRONTIER] + wanted
     return [
         (frontier_row if command.extended else estimate_row)(table, column, estimate)
         for column in columns
-        for estimate in estimate_index(table, column, wanted, asked, at.environment)
+        for estimate in estimate_index(table, column, wanted, asked, context.environment)
     ]
 
 
@@ -266,24 +268,24 @@ def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
     return (index, None, whole, f"files: {detail}" if detail else "no files")
 
 
-def check(command: commands.CheckIndex, at: StatementContext) -> list[Row]:
+def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     """``CHECK SIEVE INDEX``: a summary per index, then the files that are not ok, or all.
 
     It fails if an index would lose a row.
     """
-    table = at.table(command.table)
-    chosen = select(at.indexes(table), table.info.label, command.name, None)
+    table = context.table(command.table)
+    chosen = select(context.indexes(table), table.info.label, command.name, None)
     checkable = [
         index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
     ]
-    at.check_executors(table, [index.manifest.type for index in checkable])
+    context.check_executors(table, [index.manifest.type for index in checkable])
     checked: list[CheckedFile] = []
     for index in checkable:
         if not index.manifest.changed_parts(table.info.fingerprint_parts):
             # The report of a loss contains a key: a user must have permission to query the column.
             column = indexed_column(table.info, index.manifest)
-            at.plan_column(command.table.parts, column.path)
-        checked += check_index(table, index, command.sample, at.environment)
+            context.plan_column(command.table.parts, column.path)
+        checked += check_index(table, index, command.sample, context.environment)
     refuse_losses(table.info.label, checked)
     for one in chosen:
         # An index that cannot be checked is reported after all others are checked.

@@ -20,7 +20,7 @@ from sieve.reader.version_reader import read_locations
 from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.local import LocalStore
-from tests.made_index import write_run
+from tests.built_index import write_run
 
 FILES = 4
 QUERY = "SELECT * FROM t WHERE id = 5"

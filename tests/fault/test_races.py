@@ -435,7 +435,7 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
 
     def meanwhile(what: str) -> None:
         if re.match("before create .*/versions/2", what) and not moved:
-            plain = Session(warehouse).at()
+            plain = Session(warehouse).context()
             info = plain.table(TableName(("t",))).info
             registration = info.registrations["id_sieve"]
             index = open_index("id_sieve", registration, info.identity, plain.environment)

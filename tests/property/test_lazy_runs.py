@@ -20,8 +20,8 @@ from sieve.segments.hash_map.format import decode_map
 from sieve.segments.payload import decode
 from sieve.segments.shapes.format import CODINGS, encode
 from sieve.storage.interface import base_name
+from tests.built_index import RUN, map_row, run_file_bytes
 from tests.drawn_cells import segments_of_cells
-from tests.made_index import RUN, map_row, run_file_bytes
 
 N = 12
 CODES = st.one_of(

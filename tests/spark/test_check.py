@@ -32,7 +32,7 @@ from sieve.segments.intervals import Intervals
 from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import plan
 from sieve.storage.local import LocalStore
-from tests.made_index import Row, write_run
+from tests.built_index import Row, write_run
 
 SHAPES = ("intervals", "map", "sieve")
 FILES, ROWS = 4, 100

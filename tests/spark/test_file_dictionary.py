@@ -106,21 +106,6 @@ def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
     assert (own.high(), own.low()) != (open_.high(), open_.low())
 
 
-@pytest.mark.parametrize("values", [
-    [], [0], [7] * 100, [3, 4], [1, 8, 2] * 50, [0, 2**31 - 1, 5], [0, 2**30, 1] * 3,
-])  # fmt: skip
-def test_small_numbers_take_few_bits(lab: Lab, values: list[int]) -> None:
-    """Packed equal numbers take no bits; 64-bit words hold whole numbers."""
-    sieve, ints = lab.spark._jvm.org.apache.spark.sql.sieve, lab.spark._jvm.int
-    array = lab.spark._sc._gateway.new_array(ints, len(values))
-    for k, value in enumerate(values):
-        array[k] = value
-    made = sieve.base.PackedInts.of(array)
-    assert [made.apply(k) for k in range(len(values))] == values
-    bits = (max(values) - min(values)).bit_length() if values else 0
-    assert made.bytes() == (8 * -(-len(values) // (64 // bits)) if bits else 0)
-
-
 @pytest.mark.parametrize("n", [0, 1, 9, 300])
 def test_parts_of_files(lab: Lab, n: int) -> None:
     """Ranges to read and to skip belong to the files of an answer and to no other file."""

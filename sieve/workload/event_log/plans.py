@@ -86,7 +86,7 @@ def scans_of(plan: Node) -> list[Scan]:
     """The distinct scans of a plan, with the keys of joins and orders that apply to them."""
     found = {id(node): _scan(node) for node in _nodes(plan) if _is_scan(node)}
     for node in _nodes(plan):
-        for keys, below, kind in _asked_from_above(node, found):
+        for keys, below, kind in _keys_from_parents(node, found):
             for inner in below:
                 scan = found.get(id(inner))
                 if scan is not None:
@@ -155,7 +155,7 @@ def _table(node_name: str) -> Table | Unread:
     return (parts[0], parts[1]) if len(parts) == 2 else Unread.NAME
 
 
-def _asked_from_above(
+def _keys_from_parents(
     node: Node, scans: Mapping[int, Scan]
 ) -> Iterator[tuple[Sequence[str], Sequence[Node], Kind]]:
     """The keys of a join or an order, the nodes of the side that the keys filter, and the kind."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sieve.errors import ConflictError, UnavailableError
-from sql_ext.frontend.events import Followers
+from sql_ext.frontend.events import AutoRefresh
 from tests.fake_spark import Session, Warehouse, registrations, without_spark
 
 
@@ -42,7 +42,7 @@ def told(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
     return {"table": {key: info[key] for key in identity}, "every": "true", **more}
 
 
-def drop(warehouse: Warehouse, followers: Followers, session: Session) -> None:
+def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> None:
     """Sends DROP TABLE t, and the event that follows the DROP."""
     has = registrations(warehouse.properties("t"))
     at = f"file:{warehouse.folder}"
@@ -51,7 +51,7 @@ def drop(warehouse: Warehouse, followers: Followers, session: Session) -> None:
         path.unlink()
     (warehouse.folder / "t").rmdir()
     (warehouse.folder / "t.properties").unlink()
-    followers.act(event, session.at())
+    auto_refresh.act(event, session.context())
 
 
 def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
@@ -75,7 +75,7 @@ def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) 
     session = Session(
         warehouse, refusing(lambda call: call.startswith("before create") and first in call)
     )
-    drop(warehouse, Followers(), session)
+    drop(warehouse, AutoRefresh(), session)
     assert folders(warehouse) == {first}
     rows = Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
     assert [row[2] for row in rows] == ["its table is gone"]
@@ -84,18 +84,20 @@ def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) 
 
 def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> None:
     """Indexes that could not be created again are remembered until the table is created again."""
-    followers = Followers()
-    drop(warehouse, followers, Session(warehouse))
+    auto_refresh = AutoRefresh()
+    drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
-    written = told(warehouse, event="written", anew="true")
+    written = told(warehouse, event="written", replaced="true")
     refused = Session(warehouse, refusing(lambda call: call.startswith("before mkdirs")))
-    followers.act(written, refused.at())
-    assert followers.state("shop", "t").startswith("failed: ")
+    auto_refresh.act(written, refused.context())
+    assert auto_refresh.state("shop", "t").startswith("failed: ")
     assert registrations(warehouse.properties("t")) == {}
-    drop(warehouse, followers, Session(warehouse))
+    drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
-    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
-    assert followers.state("shop", "t") == ""
+    auto_refresh.act(
+        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+    )
+    assert auto_refresh.state("shop", "t") == ""
     made = [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")]
     assert made == ["a", "b"]
 
@@ -105,54 +107,64 @@ def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None
 
     The table's properties already list the first index.
     """
-    followers = Followers()
-    drop(warehouse, followers, Session(warehouse))
+    auto_refresh = AutoRefresh()
+    drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
     has_one = refusing(
         lambda call: (
             call.startswith("before mkdirs") and bool(registrations(warehouse.properties("t")))
         )
     )
-    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse, has_one).at())
+    auto_refresh.act(
+        told(warehouse, event="written", replaced="true"), Session(warehouse, has_one).context()
+    )
     (made,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
-    assert followers.state("shop", "t").startswith("failed: ")
-    drop(warehouse, followers, Session(warehouse))
+    assert auto_refresh.state("shop", "t").startswith("failed: ")
+    drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
-    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
+    auto_refresh.act(
+        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+    )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
     Session(warehouse).sql("DROP SIEVE INDEX a ON t")
-    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
+    auto_refresh.act(
+        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+    )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["b"]
     assert made[2] == "a"
 
 
 def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Warehouse) -> None:
     """The write of the old table was queued while the table was dropped and created again."""
-    followers = Followers()
-    waited = told(warehouse, event="written", anew="false")
-    drop(warehouse, followers, Session(warehouse))
+    auto_refresh = AutoRefresh()
+    waited = told(warehouse, event="written", replaced="false")
+    drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
-    followers.act(waited, Session(warehouse).at())
-    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
+    auto_refresh.act(waited, Session(warehouse).context())
+    auto_refresh.act(
+        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+    )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
 
 
 def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
     """The table is created again while its indexes are being created, and one index fails."""
-    followers = Followers()
-    drop(warehouse, followers, Session(warehouse))
+    auto_refresh = AutoRefresh()
+    drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
 
     def dropped_meanwhile(call: str) -> None:
         if call.startswith("before mkdirs") and registrations(warehouse.properties("t")):
-            drop(warehouse, followers, Session(warehouse))
+            drop(warehouse, auto_refresh, Session(warehouse))
             table(warehouse)
             raise UnavailableError("SIEVE_STORE_UNAVAILABLE", f"refused: {call}")
 
-    written = told(warehouse, event="written", anew="true")
-    followers.act(written, Session(warehouse, dropped_meanwhile).at())
-    assert followers.state("shop", "t").startswith("failed: ")
-    followers.act(told(warehouse, event="written", anew="true"), Session(warehouse).at())
+    written = told(warehouse, event="written", replaced="true")
+    auto_refresh.act(written, Session(warehouse, dropped_meanwhile).context())
+    assert auto_refresh.state("shop", "t").startswith("failed: ")
+    auto_refresh.act(
+        told(warehouse, event="written", replaced="true"), Session(warehouse).context()
+    )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
 
 
@@ -169,10 +181,10 @@ def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
             Session(warehouse).sql("DROP SIEVE INDEX IF EXISTS a ON t")
 
     warehouse.append("t", range(100, 110))
-    followers = Followers()
+    auto_refresh = AutoRefresh()
     session = Session(warehouse, dropped_meanwhile)
-    followers.act(told(warehouse, event="written", anew="false"), session.at())
-    assert followers.state("shop", "t") == ""
+    auto_refresh.act(told(warehouse, event="written", replaced="false"), session.context())
+    assert auto_refresh.state("shop", "t") == ""
     (left,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
     assert (left[2], left[7], left[9]) == ("b", 2, 5)
     Session(warehouse).sql("CREATE SIEVE INDEX a ON t (id)")
@@ -197,12 +209,12 @@ def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
     """The index asks for the refresh although the writing session does not; other indexes wait."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
-    followers = Followers()
-    written = told(warehouse, event="written", anew="false", every="false")
-    answer = followers.act(written, Session(warehouse).at())
-    assert answer == {"again": False, "anew": False, "every": False}
+    auto_refresh = AutoRefresh()
+    written = told(warehouse, event="written", replaced="false", every="false")
+    answer = auto_refresh.act(written, Session(warehouse).context())
+    assert answer == {"again": False, "replaced": False, "every": False}
     assert files(warehouse) == {"a": 5, "b": 4}
-    followers.act(written | {"every": "true"}, Session(warehouse).at())
+    auto_refresh.act(written | {"every": "true"}, Session(warehouse).context())
     assert files(warehouse) == {"a": 5, "b": 5}
 
 
@@ -213,49 +225,51 @@ def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: W
     """
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
-    followers = Followers()
-    written = told(warehouse, event="written", anew="false", every="false")
+    auto_refresh = AutoRefresh()
+    written = told(warehouse, event="written", replaced="false", every="false")
     refused = Session(warehouse, refusing(lambda call: call.startswith("before create")))
-    followers.act(written, refused.at())
-    assert followers.state("SHOP", "T").startswith("stale: [SIEVE_STORE_UNAVAILABLE] refused")
-    followers.act(written, Session(warehouse).at())
-    assert followers.state("shop", "t") == ""
+    auto_refresh.act(written, refused.context())
+    assert auto_refresh.state("SHOP", "T").startswith("stale: [SIEVE_STORE_UNAVAILABLE] refused")
+    auto_refresh.act(written, Session(warehouse).context())
+    assert auto_refresh.state("shop", "t") == ""
     assert files(warehouse) == {"a": 5, "b": 4}
 
 
 @pytest.mark.parametrize("every", ["false", "true"])
-@pytest.mark.parametrize("anew", ["false", "true"])
+@pytest.mark.parametrize("replaced", ["false", "true"])
 def test_writes_during_a_refresh_are_reported_together(
-    warehouse: Warehouse, every: str, anew: str
+    warehouse: Warehouse, every: str, replaced: str
 ) -> None:
     """The next refresh does what any of the waiting writes asks for."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
-    followers = Followers()
-    plain = told(warehouse, event="written", anew="false", every="false")
+    auto_refresh = AutoRefresh()
+    plain = told(warehouse, event="written", replaced="false", every="false")
     answers: list[Any] = []
 
     def meanwhile(call: str) -> None:
         if call.startswith("before create") and not answers:
-            writes = (plain | {"every": every}, plain | {"anew": anew}, plain)
-            answers.extend(followers.act(write, Session(warehouse).at()) for write in writes)
-            assert followers.state("shop", "t") == "refreshing"
+            writes = (plain | {"every": every}, plain | {"replaced": replaced}, plain)
+            answers.extend(
+                auto_refresh.act(write, Session(warehouse).context()) for write in writes
+            )
+            assert auto_refresh.state("shop", "t") == "refreshing"
 
-    last = followers.act(plain, Session(warehouse, meanwhile).at())
-    assert answers == [{"again": False, "anew": False, "every": False}] * 3
-    assert last == {"again": True, "anew": anew == "true", "every": every == "true"}
+    last = auto_refresh.act(plain, Session(warehouse, meanwhile).context())
+    assert answers == [{"again": False, "replaced": False, "every": False}] * 3
+    assert last == {"again": True, "replaced": replaced == "true", "every": every == "true"}
 
 
 def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: Warehouse) -> None:
     """An index that does not ask for it waits for a session that restores all indexes."""
     follow(warehouse, "b")
-    followers = Followers()
-    drop(warehouse, followers, Session(warehouse))
+    auto_refresh = AutoRefresh()
+    drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
-    written = told(warehouse, event="written", anew="true", every="false")
-    followers.act(written, Session(warehouse).at())
+    written = told(warehouse, event="written", replaced="true", every="false")
+    auto_refresh.act(written, Session(warehouse).context())
     assert files(warehouse) == {"b": 4}
-    followers.act(written | {"every": "true"}, Session(warehouse).at())
+    auto_refresh.act(written | {"every": "true"}, Session(warehouse).context())
     assert files(warehouse) == {"a": 4, "b": 4}
 
 
@@ -267,13 +281,13 @@ def test_a_declaration_may_ask_for_the_building(warehouse: Warehouse) -> None:
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}
     warehouse.alter("t", lambda before: before | declared)
-    followers = Followers()
-    written = told(warehouse, event="written", anew="false", every="false")
-    followers.act(written, Session(warehouse).at())
+    auto_refresh = AutoRefresh()
+    written = told(warehouse, event="written", replaced="false", every="false")
+    auto_refresh.act(written, Session(warehouse).context())
     assert files(warehouse) == {}
     declared["sieve.options"] = "refresh = 'auto'"
     warehouse.alter("t", lambda before: before | declared)
-    followers.act(written, Session(warehouse).at())
+    auto_refresh.act(written, Session(warehouse).context())
     assert files(warehouse) == {"id_sieve": 4}
     (registration,) = registrations(warehouse.properties("t")).values()
     assert '"refresh":"auto"' in registration

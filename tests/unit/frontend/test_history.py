@@ -77,15 +77,15 @@ def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> Non
 def test_nothing_new_is_not_written(tmp_path: Path) -> None:
     """A driver without new scans does not write its file. A driver without any scan has no file."""
     driver = Scanned(tmp_path)
-    driver.writer.save_news()
+    driver.writer.save_if_changed()
     assert list(tmp_path.iterdir()) == []
     driver.scan("a", "t")
-    driver.writer.save_news()
+    driver.writer.save_if_changed()
     (first,) = tmp_path.glob("a/history/*")
-    driver.writer.save_news()
+    driver.writer.save_if_changed()
     assert list(tmp_path.glob("a/history/*")) == [first]
     driver.scan("a", "u")
-    driver.writer.save_news()
+    driver.writer.save_if_changed()
     assert list(tmp_path.glob("a/history/*")) != [first]
     assert driver.kept("a") == [("a", "t"), ("a", "u")]
 
@@ -98,15 +98,15 @@ def test_a_driver_without_the_right_warns_once(
     driver.denied = True
     for table in ("t", "u"):
         driver.scan("a", table)
-        driver.writer.save_news()
+        driver.writer.save_if_changed()
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert f"{tmp_path}/a" in caplog.text
     driver.scan("b", "t")
-    driver.writer.save_news()
+    driver.writer.save_if_changed()
     assert len(caplog.records) == 2
     driver.denied = False
     driver.scan("b", "u")
-    driver.writer.save_news()
+    driver.writer.save_if_changed()
     assert driver.kept("a") == [("a", "t"), ("a", "u")]
 
 

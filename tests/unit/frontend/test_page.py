@@ -75,9 +75,9 @@ class Pages:
         self.record = '{"driver": "d", "since": 0, "scans": []}'
         roots: Any = SimpleNamespace(check=self._check)
         self.refresh = ""
-        followers: Any = SimpleNamespace(state=lambda *_: self.refresh)
+        auto_refresh: Any = SimpleNamespace(state=lambda *_: self.refresh)
         self.tests: dict[tuple[Table, Column], ColumnTest] = {}
-        self.service = PageService(roots, lambda _root: LocalStore(), followers, self.tests)
+        self.service = PageService(roots, lambda _root: LocalStore(), auto_refresh, self.tests)
 
     def _check(self, root: str, *_: object) -> None:
         self.refused.append(root)

@@ -17,7 +17,7 @@ from sieve.indexing.check_task import _shown, look_up_keys
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import RunFileRef, RunId, RunRef
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
-from tests.made_index import RUN, Row, map_row, write_run
+from tests.built_index import RUN, Row, map_row, write_run
 
 BIGINT = Encoder("bigint")
 

@@ -285,7 +285,7 @@ def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
     lock = tmp_path / "metastore_db" / "dbex.lck"
     lock.parent.mkdir()
     lock.touch()
-    metastore.refuse_when_held(tmp_path)
+    metastore.refuse_locked(tmp_path)
     hold = (
         "import fcntl, sys; f = open(sys.argv[1], 'r+b'); fcntl.lockf(f, fcntl.LOCK_EX); "
         "print(flush=True); input()"
@@ -296,7 +296,7 @@ def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
         assert holder.stdout is not None
         holder.stdout.readline()
         with pytest.raises(ConflictError, match="sieve beeline"):
-            metastore.refuse_when_held(tmp_path)
+            metastore.refuse_locked(tmp_path)
         holder.communicate(b"\n")
 
 

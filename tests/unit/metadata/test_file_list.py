@@ -38,8 +38,8 @@ from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
+from tests.built_index import PARTS, ROOT, CountingStore, plain_locations, write_version
 from tests.fake_spark import without_spark
-from tests.made_index import PARTS, ROOT, CountingStore, plain_locations, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 N = 100_000

@@ -24,7 +24,7 @@ from sieve.metadata.file_list import (
     states_of,
 )
 from sieve.metadata.file_ranges import FileRanges
-from tests.made_index import plain_locations
+from tests.built_index import plain_locations
 
 ROOT = "file:/t"
 INT = np.int64

@@ -24,8 +24,8 @@ from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile, FileCuts
 from sieve.tables.table import LOCATION
+from tests.built_index import PARTS, ROOT, plain_locations, write_version
 from tests.fake_frames import Cluster, Frame
-from tests.made_index import PARTS, ROOT, plain_locations, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 LENGTH = 1000

@@ -31,7 +31,7 @@ from sieve.operations.check import (
 from sieve.operations.registered_index import Ready
 from sieve.tables.data_file import DataFile
 from tests import fake_frames
-from tests.made_index import ROOT
+from tests.built_index import ROOT
 from tests.unit.operations.frame_table import DAMAGED, LENGTH, Ranges, Table, index
 
 NAN = float("nan")

@@ -25,8 +25,8 @@ from sieve.tables.column import Column
 from sieve.tables.data_file import Changes, DataFile
 from sieve.tables.snapshot import snapshot_since
 from sieve.tables.table_info import TableInfo
+from tests.built_index import PARTS, ROOT, write_version
 from tests.fake_spark import without_spark
-from tests.made_index import PARTS, ROOT, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 

@@ -20,7 +20,7 @@ from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sql_ext.driver.roots import Roots
 from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
-from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
+from tests.built_index import RUN, CountingStore, plain_locations, write_run, write_version
 from tests.wire import flags, paths_of
 
 N = 8

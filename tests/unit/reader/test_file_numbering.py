@@ -32,7 +32,7 @@ from sieve.reader.placement import Bits
 from sieve.reader.version_reader import OpenVersion, open_version
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
-from tests.made_index import plain_locations, write_version
+from tests.built_index import plain_locations, write_version
 
 LENGTH = 1000
 

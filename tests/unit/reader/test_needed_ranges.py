@@ -19,9 +19,9 @@ from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.file_numbering import NumberedVersions
 from sieve.reader.gather import gather
 from sieve.reader.run_reader import Run
-from sieve.reader.top_rows import Order
+from sieve.reader.top_k import Order
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
-from tests.made_index import CountingStore, map_row, write_run
+from tests.built_index import CountingStore, map_row, write_run
 
 ORDER = Order(("x",), descending=False, nulls="never", rows=1, ties=False, against=Or(()))
 

@@ -11,7 +11,7 @@ from sieve.errors import CorruptError
 from sieve.metadata.file_list import NO_LOCATIONS, FileState, Locations
 from sieve.metadata.file_ranges import FileRanges
 from sieve.reader.placement import Bits, place
-from tests.made_index import plain_locations
+from tests.built_index import plain_locations
 
 
 def listed(seed: int, *, ranges: bool) -> Locations:

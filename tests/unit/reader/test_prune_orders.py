@@ -16,7 +16,7 @@ from sieve.errors import UnavailableError
 from sieve.metadata.manifest import render_manifest
 from sieve.reader import version_reader
 from sieve.reader.version_reader import OpenVersion
-from tests.made_index import plain_locations
+from tests.built_index import plain_locations
 from tests.unit.reader.indexed_table import LEFT, N, Table, equals
 from tests.wire import flags, paths_of
 
@@ -46,13 +46,13 @@ def asked(
     **more: Any,
 ) -> Mapping[str, Any]:
     """The answer to a scan that lists some files, once the scan knows their numbers."""
-    first = table.prune(predicate, {"orders": list(orders)})
+    first = table.prune(predicate, {"top_k": list(orders)})
     paths = paths_of(table.ask("dictionary", dictionary=first["dictionary"]))
     files = [int(path[-1]) for path in paths]
     of = [(groups or {}).get(k, 0) if k in listed else -1 for k in files]
     sent = base64.b64encode(zlib.compress(np.array(of, "<i4").tobytes())).decode()
     present = {"dictionary": dictionary or first["dictionary"], "groups": sent}
-    return table.prune(predicate, {"orders": list(orders), "present": present, **more})
+    return table.prune(predicate, {"top_k": list(orders), "present": present, **more})
 
 
 def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
@@ -64,10 +64,10 @@ def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
 
 def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) -> None:
     """Until a scan knows its file numbers, an order skips nothing and no reason is reported."""
-    answer = table.prune(ALL, {"orders": [order()]})
+    answer = table.prune(ALL, {"top_k": [order()]})
     assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
-    answer = table.prune(equals("x", 25), {"orders": [order()]})
+    answer = table.prune(equals("x", 25), {"top_k": [order()]})
     assert (kept(table, answer), answer["used"]) == ([2], ["x@1"])
 
 
@@ -129,7 +129,7 @@ def test_what_bounds_nothing_reads_all(table: Table, monkeypatch: pytest.MonkeyP
     is_unbounded(asked(table, order()))
     monkeypatch.setattr(version_reader, "MOST_EXTENT_BYTES", size)
     assert kept(table, asked(table, order())) == [0]
-    answer = table.prune(ALL, {"orders": [order(1, "z")]})
+    answer = table.prune(ALL, {"top_k": [order(1, "z")]})
     assert ("skip" in answer, answer["reasons"]) == (False, {"no-predicate": 1})
 
 

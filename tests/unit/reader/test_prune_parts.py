@@ -60,12 +60,12 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
     """The first ten rows are those of range 0, or of the first range of a listed file."""
     order = {"col": ["x"], "descending": False, "nulls": "last", "rows": 10, "ties": True}
     orders = [order | {"against": {"op": "or", "args": []}}]
-    name = table.prune({"op": "and", "args": []}, {"orders": orders})["dictionary"]
+    name = table.prune({"op": "and", "args": []}, {"top_k": orders})["dictionary"]
 
     def first(*groups: int) -> Mapping[str, Any]:
         sent = base64.b64encode(zlib.compress(np.array(groups, "<i4").tobytes())).decode()
         present = {"dictionary": name, "groups": sent}
-        return table.prune({"op": "and", "args": []}, {"orders": orders, "present": present})
+        return table.prune({"op": "and", "args": []}, {"top_k": orders, "present": present})
 
     answer = first(0, 0, 0, 0)
     assert (skipped(answer), parts_of(answer)) == ([False, True, True, True], {})

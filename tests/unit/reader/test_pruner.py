@@ -26,7 +26,7 @@ from sieve.storage.interface import READ_LIMIT
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS
 from sql_ext.frontend.pruning import PruneService
-from tests.made_index import CountingStore
+from tests.built_index import CountingStore
 from tests.unit.reader.indexed_table import LEFT, RIGHT, Table, both, equals
 
 

@@ -29,7 +29,7 @@ from sieve.segments.shapes.format import IN_CELLS, Cells, encode
 from sieve.segments.shapes.grid import Grid
 from sieve.storage.interface import READ_LIMIT, GoneError, Store
 from sieve.storage.local import LocalStore
-from tests.made_index import RUN, CountingStore, Row, map_row, run_file_bytes, write_run
+from tests.built_index import RUN, CountingStore, Row, map_row, run_file_bytes, write_run
 
 FILES, EACH = 6, 4
 BIGINT = Encoder("bigint")

@@ -26,7 +26,7 @@ from sieve.reader.reason import Reason
 from sieve.reader.version_cache import VersionCache, reason_of
 from sieve.storage.interface import GoneError, Store
 from sieve.storage.local import LocalStore
-from tests.made_index import CountingStore, plain_locations, write_version
+from tests.built_index import CountingStore, plain_locations, write_version
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 LASTING = 3600.0

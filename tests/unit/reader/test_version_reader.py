@@ -25,7 +25,7 @@ from sieve.segments.blocks.cone import cut_segments
 from sieve.segments.blocks.format import encode_segment
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore
-from tests.made_index import RUN, CountingStore, plain_locations, write_run, write_version
+from tests.built_index import RUN, CountingStore, plain_locations, write_run, write_version
 
 N = 5
 KEY_23 = KeyRanges(np.array([[23, 23]], np.int64))

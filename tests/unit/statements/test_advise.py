@@ -288,7 +288,7 @@ def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
     scanned(session, "t")
     function = FUNCTIONS["sieve_advice"]
     rows = session.sql("ADVISE SIEVE INDEXES")
-    at = session.at()
+    at = session.context()
     for given in ({}, {"database": ["shop"]}):
         assert [row[:6] for row in function.rows(given, at)] == [row[:6] for row in rows]
     assert [name for name, _ in function.columns] == COLUMNS

@@ -16,8 +16,8 @@ from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import Failed, Gone, Ready, RegisteredIndex
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
-from sql_ext.frontend.events import Followers
-from sql_ext.statements.declared import Lacking, find_lacking
+from sql_ext.frontend.events import AutoRefresh
+from sql_ext.statements.declared import MissingIndexes, find_missing
 from sql_ext.statements.parser import parse_columns, parse_options
 from tests.fake_scan import scan
 from tests.fake_spark import (
@@ -63,23 +63,23 @@ def declare(warehouse: Warehouse, columns: str, options: str = "") -> None:
     warehouse.alter("t", lambda before: before | more)
 
 
-def write(warehouse: Warehouse, followers: Followers, session: Session) -> None:
+def write(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> None:
     """Sends the event of a write to table t under ``spark.sieve.refresh.auto``."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     table = {key: info[key] for key in identity}
-    event = {"event": "written", "table": table, "anew": "false", "every": "true"}
-    followers.act(event, session.at())
+    event = {"event": "written", "table": table, "replaced": "false", "every": "true"}
+    auto_refresh.act(event, session.context())
 
 
-def lacking(
+def missing(
     warehouse: Warehouse,
     columns: str,
     options: str = "",
     has: Mapping[str, str] | None = None,
     state: type[Failed | Gone | Ready] = Ready,
     **others: str,
-) -> Lacking:
+) -> MissingIndexes:
     """The indexes that a table of many columns lacks, given its existing indexes."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
@@ -95,7 +95,7 @@ def lacking(
             if state is Ready
             else state(name, registration, "a problem", None)
         )
-    return find_lacking(table, indexes)
+    return find_missing(table, indexes)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def lacking(
 )
 def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list[str]) -> None:
     """Names are quoted and separated as in CREATE SIEVE INDEX, and compared as in Spark."""
-    found = lacking(warehouse, columns)
+    found = missing(warehouse, columns)
     assert ([one.name for one in found.wanted], found.refused) == (names, ())
     assert found.options == IndexOptions()
 
@@ -140,7 +140,7 @@ def test_wrong_names_are_advice(
 
     An unreadable list prevents all declared indexes.
     """
-    found = lacking(warehouse, f"flag, {columns}")
+    found = missing(warehouse, f"flag, {columns}")
     (refused,) = found.refused
     assert refused.name == name
     assert words in refused.advice
@@ -153,7 +153,7 @@ def test_wrong_names_are_advice(
 
 def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
     """The advice names the nearest property, and the declared indexes are still built."""
-    found = lacking(warehouse, "id", Column="day", opts="", stuff="")
+    found = missing(warehouse, "id", Column="day", opts="", stuff="")
     known = "sieve.columns and sieve.options"
     assert [one.name for one in found.wanted] == ["id_sieve"]
     assert [(one.name, one.advice) for one in found.refused] == [
@@ -169,12 +169,12 @@ def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
 
 def test_options_are_those_of_create(warehouse: Warehouse) -> None:
     """Options are pairs without parentheses. Wrong options prevent the build of their index."""
-    found = lacking(warehouse, "id, flag", "shape = 'map', budget = \"7%\"")
+    found = missing(warehouse, "id, flag", "shape = 'map', budget = \"7%\"")
     assert (found.options.shape, found.options.budget) == ("map", "7%")
     assert [one.name for one in found.wanted] == ["id_sieve"]
     assert [one.name for one in found.refused] == ["flag_sieve"]
     for wrong in ("shape = 'mop'", "sharp = 1", "shape map", "shape = map) COMMENT 'x'", "("):
-        found = lacking(warehouse, "id", wrong)
+        found = missing(warehouse, "id", wrong)
         assert found.wanted == ()
         assert [one.name for one in found.refused] == [None]
         assert "sieve.options" in found.refused[0].advice
@@ -185,10 +185,10 @@ def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
 
     An index of a missing table does not count.
     """
-    assert lacking(warehouse, "id", has={"mine": "id"}).wanted == ()
-    assert lacking(warehouse, "id", has={"mine": "id"}, state=Failed).wanted == ()
-    assert len(lacking(warehouse, "id", has={"mine": "id"}, state=Gone).wanted) == 1
-    taken = lacking(warehouse, "id", has={"id_sieve": "Day"})
+    assert missing(warehouse, "id", has={"mine": "id"}).wanted == ()
+    assert missing(warehouse, "id", has={"mine": "id"}, state=Failed).wanted == ()
+    assert len(missing(warehouse, "id", has={"mine": "id"}, state=Gone).wanted) == 1
+    taken = missing(warehouse, "id", has={"id_sieve": "Day"})
     assert taken.wanted == ()
     assert taken.refused[0].name == "id_sieve"
 
@@ -219,12 +219,12 @@ def test_refresh_of_one_builds_that_one(warehouse: Warehouse, which: str) -> Non
 def test_a_write_builds_what_is_declared(warehouse: Warehouse) -> None:
     """The next write refreshes the index, and wrong names do not cause a failure."""
     declare(warehouse, "nope, id", "error = 1")
-    followers = Followers()
-    write(warehouse, followers, Session(warehouse))
+    auto_refresh = AutoRefresh()
+    write(warehouse, auto_refresh, Session(warehouse))
     assert scan(warehouse, "t", 13).used == ("id_sieve@1",)
     warehouse.append("t", range(40, 50))
-    write(warehouse, followers, Session(warehouse))
-    assert followers.state("shop", "t") == ""
+    write(warehouse, auto_refresh, Session(warehouse))
+    assert auto_refresh.state("shop", "t") == ""
     told = scan(warehouse, "t", 45)
     assert (told.files, told.used) == (1, ("id_sieve@2",))
 
@@ -240,13 +240,13 @@ def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by:
     before = warehouse.properties("t")
     Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
     warehouse.alter("t", lambda _: before)
-    followers = Followers()
+    auto_refresh = AutoRefresh()
     if by == "write":
-        write(warehouse, followers, Session(warehouse))
+        write(warehouse, auto_refresh, Session(warehouse))
     else:
         (row,) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
         assert row[:2] == ("id_sieve", 1)
-    assert followers.state("shop", "t") == ""
+    assert auto_refresh.state("shop", "t") == ""
     told = scan(warehouse, "t", 13)
     assert (told.files, told.used) == (1, ("id_sieve@1",))
 
@@ -257,7 +257,7 @@ def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
 
     def meanwhile(call: str) -> None:
         if call.startswith("before create") and call.endswith("/versions/1.json"):
-            write(warehouse, Followers(), Session(warehouse))
+            write(warehouse, AutoRefresh(), Session(warehouse))
 
     ((name, version, files, *_, change, advice),) = Session(warehouse, meanwhile).sql(
         "REFRESH SIEVE INDEX ON t"
@@ -291,7 +291,7 @@ def test_an_index_that_is_dropped_is_not_declared_any_more(warehouse: Warehouse)
     Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
     declared = warehouse.properties("t")["sieve.columns"]
     assert [path.parts for path in parse_columns(declared)] == [("x,y",), ("nope",)]
-    write(warehouse, Followers(), Session(warehouse))
+    write(warehouse, AutoRefresh(), Session(warehouse))
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     assert list(warehouse.root.iterdir()) == []
     declare(warehouse, "id")
@@ -330,7 +330,7 @@ def test_an_index_that_is_dropped_while_a_write_is_caught_up_with_stays_dropped(
             struck.append(call)
             Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
 
-    write(warehouse, Followers(), Session(warehouse, meanwhile))
+    write(warehouse, AutoRefresh(), Session(warehouse, meanwhile))
     assert struck
     assert registrations(warehouse.properties("t")) == {}
     assert list(warehouse.root.iterdir()) == []
@@ -348,9 +348,9 @@ def test_one_index_that_cannot_be_refreshed_keeps_none_from_being_built(
     registration = warehouse.properties("t")["sieve.index.mine"].replace('["id"]', '["old"]')
     warehouse.alter("t", lambda before: before | {"sieve.index.mine": registration})
     declare(warehouse, "id", "error = 1")
-    followers = Followers()
-    write(warehouse, followers, Session(warehouse))
-    assert followers.state("shop", "t").startswith("failed")
+    auto_refresh = AutoRefresh()
+    write(warehouse, auto_refresh, Session(warehouse))
+    assert auto_refresh.state("shop", "t").startswith("failed")
     assert scan(warehouse, "t", 13).used == ("id_sieve@1",)
 
 
@@ -361,8 +361,8 @@ def test_an_index_whose_table_is_made_anew_is_declared_again(warehouse: Warehous
     """
     for run in range(3):
         declare(warehouse, "id", "error = 1")
-        followers = Followers()
-        write(warehouse, followers, Session(warehouse))
+        auto_refresh = AutoRefresh()
+        write(warehouse, auto_refresh, Session(warehouse))
         told = scan(warehouse, "t", 13)
         assert (told.files, told.used) == (1, ("id_sieve@1",)), run
         (folder,) = warehouse.root.iterdir()
@@ -372,8 +372,8 @@ def test_an_index_whose_table_is_made_anew_is_declared_again(warehouse: Warehous
         identity = ("catalog", "database", "table", "create_time_ms", "location")
         gone = {key: info[key] for key in identity}
         event = {"event": "dropped", "table": gone, "registrations": info["registrations"]}
-        at = Session(warehouse).at()
-        followers.act(event | {"location": f"file:{warehouse.folder}"}, at)
+        at = Session(warehouse).context()
+        auto_refresh.act(event | {"location": f"file:{warehouse.folder}"}, at)
         assert not folder.exists()
         warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
 

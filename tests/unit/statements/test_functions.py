@@ -36,7 +36,7 @@ class Statement(PlainStatement):
 
 def statement(warehouse: Warehouse, *, denied: bool = False, **other: Any) -> Statement:
     """The context of a call."""
-    at = Session(warehouse).at()
+    at = Session(warehouse).context()
     assert isinstance(at, PlainStatement)
     names = [name for name in at.__dataclass_fields__ if name not in other]
     return Statement(**{name: getattr(at, name) for name in names}, **other, denied=denied)

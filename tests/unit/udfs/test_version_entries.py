@@ -17,7 +17,7 @@ from udfs.segments import stored_segments
 
 def _index(warehouse: Warehouse) -> Usable:
     """The only index of table t."""
-    at = Session(warehouse).at()
+    at = Session(warehouse).context()
     (index,) = at.indexes(at.table(TableName(("t",)))).values()
     return usable(index)
 

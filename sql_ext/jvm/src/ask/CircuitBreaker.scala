@@ -6,7 +6,8 @@ import scala.util.control.NonFatal
 /**
  * Keeps scans from waiting for a front end that was too slow several times in a row. Scans then read
  * without an index, and now and then one of them probes whether the front end answers again (Nygard,
- * "Release It!": circuit breaker).
+ * "Release It!": circuit breaker). A hung front end delays three scans by the time-out (500 ms), and
+ * later one scan a minute. Without the breaker, it would delay each scan.
  */
 object CircuitBreaker {
   private val threshold = 3

@@ -36,7 +36,7 @@ object Counters {
     val left = result.filesSkipped
     scans.increment()
     if (result.skipped.nonEmpty) pruned.increment()
-    listed.add(Pruned.files(result.kept) + left)
+    listed.add(Pruned.files(result.remaining) + left)
     skipped.add(left)
     ranges.add(result.ranges.total)
     rangesSkipped.add(result.ranges.total - result.ranges.read)

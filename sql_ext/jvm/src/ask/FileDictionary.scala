@@ -8,7 +8,7 @@ import java.security.SecureRandom
 import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.sieve.base.{Hash, LruMap, PackedInts, SipHash, Unpack}
+import org.apache.spark.sql.sieve.base.{Hash, LruMap, SipHash, Unpack}
 import org.apache.spark.sql.sieve.formats.State
 
 /** A file that an index knows: its number, and the number of its ranges. */
@@ -22,14 +22,14 @@ final case class IndexedFile(number: Int, ranges: Int)
  * @param paths   the first half of the hash of each path, in buckets
  * @param high    the first half of the hash of path and state of each file, in buckets
  * @param numbers the number of each file, in the order of `high`
- * @param ranges  the number of ranges of each file, in order of file numbers
+ * @param ranges  the number of ranges of each file, in order of file numbers; of all files if it is one number
  */
 final class FileDictionary private (
     paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],
-    byFile: Buckets, ranges: PackedInts) {
-  val bytes: Long = byPath.bytes + byFile.bytes + ranges.bytes +
+    byFile: Buckets, ranges: Array[Int]) {
+  val bytes: Long = byPath.bytes + byFile.bytes +
     java.lang.Long.BYTES * (paths.length.toLong + high.length + low.length) +
-    Integer.BYTES * numbers.length.toLong
+    Integer.BYTES * (numbers.length.toLong + ranges.length)
 
   /** The number of files. */
   def files: Int = numbers.length
@@ -40,7 +40,7 @@ final class FileDictionary private (
   def find(path: Hash, state: State): Option[IndexedFile] = {
     val hash = FileDictionary.hash(path, state)
     val at = byFile.find(hash.high, k => high(k) == hash.high && low(k) == hash.low)
-    if (at < 0) None else Some(IndexedFile(numbers(at), ranges(numbers(at))))
+    if (at < 0) None else Some(IndexedFile(numbers(at), if (ranges.length == 1) ranges(0) else ranges(numbers(at))))
   }
 
   /** Whether a file was too young to be indexed when it was listed, and has not changed since. */
@@ -59,10 +59,10 @@ object FileDictionary {
     val random = new SecureRandom
     (Hash(random.nextLong, random.nextLong), Hash(random.nextLong, random.nextLong))
   }
-  private val kept = new LruMap[String, FileDictionary](Long.MaxValue)
+  private val cached = new LruMap[String, FileDictionary](Long.MaxValue)
   private val capacity = Runtime.getRuntime.maxMemory / 8
 
-  def get(id: String): Option[FileDictionary] = kept.synchronized(Option(kept.get(id)))
+  def get(id: String): Option[FileDictionary] = cached.synchronized(Option(cached.get(id)))
 
   /**
    * Adds the dictionary of an answer, and evicts the least recently used ones above the memory bound.
@@ -70,11 +70,11 @@ object FileDictionary {
    */
   def add(id: String, answer: JsonNode): FileDictionary = {
     val made = read(answer)
-    kept.synchronized {
-      kept.put(id, made)
-      var bytes = kept.values.asScala.map(_.bytes).sum
-      val eldest = kept.values.iterator
-      while (bytes > capacity && kept.size > 1) {
+    cached.synchronized {
+      cached.put(id, made)
+      var bytes = cached.values.asScala.map(_.bytes).sum
+      val eldest = cached.values.iterator
+      while (bytes > capacity && cached.size > 1) {
         bytes -= eldest.next().bytes
         eldest.remove()
       }
@@ -119,7 +119,7 @@ object FileDictionary {
     ofFile.indices.foreach(i => numbers(ofFile(i)) = i)
     new FileDictionary(
       moved(paths, ofPath), byPath, moved(high, ofFile), moved(low, ofFile), numbers, byFile,
-      PackedInts.of(ranges))
+      if (ranges.distinct.length == 1) ranges.take(1) else ranges)
   }
 
   private def moved(values: Array[Long], places: Array[Int]): Array[Long] = {

@@ -21,7 +21,7 @@ object FileGroups {
   /** The group of each file, in the order of file numbers, encoded for the front end. */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
-      relation: HadoopFsRelation, first: FirstRows): String = {
+      relation: HadoopFsRelation, first: TopK): String = {
     val groups = Array.fill(known.files)(absent)
     val numbers = mutable.Map.empty[Seq[Any], Int]
     for (directory <- listed) {

@@ -33,7 +33,7 @@ class Filters(
   }
 
   /** The orders whose first rows a scan needs, with its filters, which are all negatable. */
-  def orders(first: FirstRows, filters: Seq[Expression]): Seq[Node] = first.orders.map { order =>
+  def orders(first: TopK, filters: Seq[Expression]): Seq[Node] = first.orders.map { order =>
     val path = Column.unapply(order.child).get._1
     /** Whether a filter only says that a column, or a struct that contains the column, is not NULL. */
     def isPresence(e: Expression) = e match {
@@ -241,7 +241,7 @@ object Filters {
    * others.
    */
   def evaluable(filters: Seq[Expression]): Seq[Expression] =
-    FirstRows.without(filters).filterNot(isUnused).map {
+    TopK.without(filters).filterNot(isUnused).map {
       case DynamicPruningExpression(valued) => valued
       case filter => filter
     }.filter(f => f.deterministic && !f.exists(_.isInstanceOf[PlanExpression[_]]))

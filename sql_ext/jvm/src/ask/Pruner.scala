@@ -16,24 +16,24 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FileCuts, FilePart, FileRa
 import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecords}
 
 /**
- * What pruning made of a listing.
+ * A listing after pruning.
  *
- * @param kept     the files to read, those of which it is enough to read ranges restricted to these
- * @param skipped  the files not to read, and of the others the ranges not to read
- * @param ranges   how many ranges the files have, by what indexes know, and how many of them are read
- * @param used     indexes that were asked
- * @param reasons  why files were read, with how many
- * @param bytesSkipped bytes of the files that are not read
- * @param rangesOf how many ranges a file of the listing has; else why no index knows the file
- * @param detail   says more of a reason
- * @param narrows  whether the indexes took more of the filter than IS NOT NULL
+ * @param remaining    the files to read, restricted to ranges where these suffice
+ * @param ranges       the number of ranges of the files, and of those that are read
+ * @param used         the indexes that evaluated the filter
+ * @param reasons      why files are read, with the number of files
+ * @param skipped      the files that are not read, and the ranges that are not read of other files
+ * @param bytesSkipped the bytes that are not read
+ * @param rangesOf     the number of ranges of a file of the listing, or why no index knows the file
+ * @param detail       details of a reason
+ * @param narrows      whether the indexes evaluated more of the filter than IS NOT NULL
  */
 final case class Pruned(
-    kept: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
+    remaining: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
     skipped: Seq[PartitionDirectory] = Nil, bytesSkipped: Long = 0,
     rangesOf: (InternalRow, FileStatusWithMetadata) => Either[Reason, Int] = (_, _) => Right(1),
     detail: String = "", narrows: Boolean = false) {
-  /** How many files are skipped whole. */
+  /** The number of files that are skipped whole. */
   def filesSkipped: Long = Pruned.count(skipped)(FileRanges.of(_).isEmpty)
 }
 
@@ -59,23 +59,24 @@ object Pruned {
 
 /** A request sent before the files were listed, and how many nanoseconds sending it took. */
 final case class Prefetch(request: Sent, nanos: Long) {
-  private val made = System.nanoTime
-  /** An index that was refreshed since may have more to say. */
-  def isRecent: Boolean = System.nanoTime - made < TimeUnit.SECONDS.toNanos(10)
+  private val sentAt = System.nanoTime
+  /** An older answer may miss a refresh of the index. */
+  def isRecent: Boolean = System.nanoTime - sentAt < TimeUnit.SECONDS.toNanos(10)
 }
 
 /**
- * Asks the front end which files may be dropped and drops them. The one place where a failure
- * becomes "read everything": counted, logged once a cause, and an error under `strict`.
+ * Requests from the front end which files a scan may skip, and drops them from the listing. This is the
+ * only place where a failure becomes "read everything": it is counted, logged once for each cause, and an
+ * error under `spark.sieve.strict`.
  */
 object Pruner extends OnceLogging {
   /**
    * @param inRanges whether the scan reads ranges of files
-   * @param first    which of the rows that satisfy the filters are wanted; None for all
+   * @param first    the rows that the query needs of those that satisfy the filters; None for all
    */
   def prune(
       index: IndexedScan, listed: Seq[PartitionDirectory], filters: Seq[Expression],
-      inRanges: Boolean, first: Option[FirstRows] = None): Pruned = {
+      inRanges: Boolean, first: Option[TopK] = None): Pruned = {
     val strict = Settings.strict(index.executing)
     val prefetched = index.takePrefetched()
     val table = index.table.identifier.unquotedString
@@ -87,7 +88,7 @@ object Pruner extends OnceLogging {
       Pruned.nothing(listed, reason, detail)
     }
     if (first.isEmpty && filters.forall(TableFormat.addsFilter)) Pruned.nothing(listed, Reason.NoPredicate)
-    // No row satisfies it, of whichever file: a join whose other side is empty.
+    // The other side of a join is empty, so no row of any file satisfies the filter.
     else if (filters.contains(Literal.FalseLiteral))
       Pruned(
       Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed, Pruned.bytes(listed))
@@ -97,7 +98,7 @@ object Pruner extends OnceLogging {
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
-      // The dictionary behind an answer is asked for with it, so that a slow front end counts once.
+      // An answer and its dictionary are one call, so that a slow front end counts once.
       val (reply, known) = CircuitBreaker.guard {
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
@@ -113,7 +114,7 @@ object Pruner extends OnceLogging {
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         ask(Map.empty, prefetched) match {
-          // Only rows of listed files bound others: which these are is said by their numbers.
+          // Only rows of listed files give a bound, so the front end needs the numbers of these files.
           case (reply, Some(known)) if first.nonEmpty =>
             val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
             ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
@@ -121,7 +122,7 @@ object Pruner extends OnceLogging {
         }
       }
       val (reasons, detail) = (Reason.counts(reply.get("reasons")), reply.path("detail").asText)
-      // What is wrong with one index is reported even where another one served.
+      // A broken index is reported even if another index served the scan.
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
@@ -137,17 +138,17 @@ object Pruner extends OnceLogging {
       case e: InterruptedException => throw e
       case _: TimeoutException => fallback(Reason.Timeout, "the front end did not answer in time")
       case e: FrontendDown => fallback(Reason.FrontEndDown, e.getMessage)
-      // A Spark whose classes are others than those this was compiled for must not fail queries.
+      // A Spark whose classes differ from those at compile time must not fail queries.
       case e @ (NonFatal(_) | _: LinkageError) => fallback(Reason.Error, String.valueOf(e.getMessage))
     }
   }
 
   /**
-   * Asks what a scan will want to know when it lists its files, so that it need not wait for it then.
-   * A query of an earlier instant cannot: its question depends on the listing.
+   * Sends a scan's request before the scan lists its files, so that the answer is there by then. A query
+   * of an earlier instant cannot do so, because its request depends on the listing.
    */
   def prefetch(
-      index: IndexedScan, filters: Seq[Expression], first: Option[FirstRows]): Option[Prefetch] =
+      index: IndexedScan, filters: Seq[Expression], first: Option[TopK]): Option[Prefetch] =
     if (first.isEmpty && filters.forall(TableFormat.addsFilter) || CircuitBreaker.isOpen || TableFormat.of(index.relation).isAsOf(index.relation)) None
     else try {
       val start = System.nanoTime
@@ -156,34 +157,34 @@ object Pruner extends OnceLogging {
     } catch { case NonFatal(_) | _: LinkageError => None }
 
   private def question(
-      index: IndexedScan, filters: Seq[Expression], first: Option[FirstRows],
+      index: IndexedScan, filters: Seq[Expression], first: Option[TopK],
       fingerprints: Seq[Fingerprint], more: Map[String, Any] = Map.empty): String = {
     val made = Filters.of(index.scan.output, index.relation)
     FrontendClient.body(index.executing, "prune", Map(
       "table" -> TableIdentity.of(index.table), "registrations" -> index.entry.registrations,
       "fingerprints" -> fingerprints.map(_.hash),
       "predicate" -> made.conjunction(filters.filterNot(TableFormat.addsFilter))) ++
-      first.map("orders" -> made.orders(_, filters)) ++ more)
+      first.map("top_k" -> made.orders(_, filters)) ++ more)
   }
 
-  /** Whether Spark could fail on what is left of a listing: it makes smaller splits for fewer bytes. */
+  /** Whether Spark could fail on the remaining files: fewer bytes give smaller splits. */
   private def dependsOnSplits(index: IndexedScan, pruned: Pruned): Boolean =
     pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
-      pruned.kept.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
+      pruned.remaining.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
 
-  /** The files of one state of a table's indexes; one that comes too late for this scan serves the next. */
+  /** The files of one state of a table's indexes; a dictionary that arrives late serves the next scan. */
   private def dictionary(index: IndexedScan, id: String): FileDictionary =
     FileDictionary.get(id).getOrElse(FrontendClient.prune(
       index.executing, FrontendClient.body(index.executing, "dictionary", Map("dictionary" -> id)),
       None, FileDictionary.add(id, _)))
 
-  /** What an answer says of files by their numbers, as they are shown and with all that was written. */
+  /** An answer by file numbers, for files as readers show them and as they were written. */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
     private val parts = Option(reply.get("parts")).fold(FileParts.none)(FileParts.read)
     private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
 
-    /** The ranges of a location; else why nothing the indexes say holds for it. */
+    /** The ranges of a location, or why the indexes prove nothing of it. */
     def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
       location.map(now => (now, FileDictionary.hash(now.path))) match {
         case None => Left(Reason.ChangedFile)
@@ -199,7 +200,7 @@ object Pruner extends OnceLogging {
 
     private def verdict(file: IndexedFile, length: Long): Verdict =
       parts.of(file.number, length).fold(Verdict.whole(length, skip.get(file.number), file.ranges)) {
-        case (kept, skipped) => Verdict(kept, skipped, file.ranges)
+        case (remaining, skipped) => Verdict(remaining, skipped, file.ranges)
       }
 
     private def bits(name: String): BitSet = Option(reply.get(name)).fold(new BitSet)(node =>
@@ -207,19 +208,16 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * Ranges of a file: those that may hold a row asked for, and those that hold none.
+   * The ranges of a file that may hold a matching row, and those that hold none.
    *
-   * @param ranges how many there are; of a file that is kept or skipped whole, the bytes are one range
+   * @param ranges the number of ranges; the parts of a file that is read or skipped whole are one range
    */
-  private final case class Verdict(kept: FilePart, skipped: Seq[ByteRange], ranges: Int) {
-    def isMixed: Boolean = kept.ranges.nonEmpty && skipped.nonEmpty
+  private final case class Verdict(remaining: FilePart, skipped: Seq[ByteRange], ranges: Int) {
+    def isMixed: Boolean = remaining.ranges.nonEmpty && skipped.nonEmpty
 
-    /**
-     * Whether more is lost by opening the file again and again, and reading its footer each time, than is
-     * saved by skipping parts.
-     */
+    /** Whether opening the file for each stretch, and reading its footer, costs more than the skipped parts. */
     def isCostly(length: Long, opening: Long): Boolean =
-      (kept.stretches.size - 1) * opening.toDouble > length - kept.bytes(length)
+      (remaining.stretches.size - 1) * opening.toDouble > length - remaining.bytes(length)
   }
 
   private object Verdict {
@@ -235,27 +233,27 @@ object Pruner extends OnceLogging {
       opening: Option[Long]): Pruned = {
     val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
     var (total, read, bytesSkipped) = (0L, 0L, 0L)
-    /** What to read of a file, and what not. */
+    /** The part of a file to read, and the part to skip. */
     def parts(values: InternalRow, file: FileStatusWithMetadata) = {
       val verdict = answer.of(locations.of(values, file), file.getLen).fold(
         reason => { reasons(reason) += 1; Verdict.whole(file.getLen, skips = false) }, identity)
       val isWhole = verdict.isMixed && opening.forall(verdict.isCostly(file.getLen, _))
       if (isWhole) reasons(Reason.WholeFile) += 1
       total += verdict.ranges
-      read += (if (isWhole || verdict.skipped.isEmpty) verdict.ranges else verdict.kept.ranges.size)
-      if (!isWhole) bytesSkipped += file.getLen - verdict.kept.bytes(file.getLen)
-      if (verdict.kept.ranges.isEmpty) (None, Some(file))
+      read += (if (isWhole || verdict.skipped.isEmpty) verdict.ranges else verdict.remaining.ranges.size)
+      if (!isWhole) bytesSkipped += file.getLen - verdict.remaining.bytes(file.getLen)
+      if (verdict.remaining.ranges.isEmpty) (None, Some(file))
       else if (verdict.skipped.isEmpty || isWhole) (Some(file), None)
       else (
-        Some(FileRanges.restricted(file, verdict.kept)),
+        Some(FileRanges.restricted(file, verdict.remaining)),
         Some(FileRanges.restricted(file, FilePart(verdict.skipped, 0))))
     }
-    val (kept, skipped) = listed.map { directory =>
+    val (remaining, skipped) = listed.map { directory =>
       val (files, rest) = directory.files.map(parts(directory.values, _)).unzip
       (directory.copy(files = files.flatten), directory.copy(files = rest.flatten))
     }.unzip
     Pruned(
-      kept.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, reasons.toMap,
+      remaining.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, reasons.toMap,
       skipped.filter(_.files.nonEmpty), bytesSkipped,
       (values, file) => answer.of(locations.of(values, file), file.getLen).map(_.ranges))
   }

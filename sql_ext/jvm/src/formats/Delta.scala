@@ -85,8 +85,8 @@ object Delta extends TableFormat with OnceLogging {
    * The result of a call of Delta's classes; None, with a warning, if the classes differ from what the
    * call expects.
    */
-  private def attempt[A](made: => A): Option[A] =
-    try Some(made)
+  private def attempt[A](call: => A): Option[A] =
+    try Some(call)
     catch {
       // Delta would fail, or be cancelled, in the same way without an index.
       case e: InvocationTargetException => throw e.getCause

@@ -39,9 +39,9 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     else {
       // Reading a smaller footer costs less than the opening, which Spark takes for 4 MB.
       val (sent, layout, large) = (new SerializableConfiguration(conf), read.get, 1L << 20)
-      val asked = files.zip(canCut).map { case (file, can) => (file.getPath.toString, file.getLen, can) }
+      val inputs = files.zip(canCut).map { case (file, can) => (file.getPath.toString, file.getLen, can) }
       val context = session.sparkContext
-      context.parallelize(asked, math.min(asked.size, context.defaultParallelism)).map {
+      context.parallelize(inputs, math.min(inputs.size, context.defaultParallelism)).map {
         case (path, length, true) =>
           val (starts, footer) = Try(layout(new Path(path), sent.value)).getOrElse((Nil, 0L))
           val least = if (footer > large) math.max(footer, bytes) else bytes

@@ -163,7 +163,7 @@ object Hudi extends TableFormat {
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
 
   /** Indexes of Hudi's own find rows with a record key. Without one MERGE joins its source with the table. */
-  override def mergeJoin(relation: HadoopFsRelation, asked: JoinType): Option[JoinType] =
+  override def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] =
     if (option(call(call(client(relation), "getTableConfig"), "getRecordKeyFields")).nonEmpty) None else Some(LeftOuter)
 
   private def activeTimeline(relation: HadoopFsRelation) = call(client(relation), "getActiveTimeline")

@@ -74,7 +74,7 @@ trait TableFormat {
   def numbersRows(projection: Project): Boolean = false
 
   /** The kind of join in which MERGE looks for rows of a table, if its clauses ask for a kind; None if it needs no join. */
-  def mergeJoin(relation: HadoopFsRelation, asked: JoinType): Option[JoinType] = Some(asked)
+  def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] = Some(joinType)
 
   // -- commands and the catalog -----------------------------------------------------------------
 

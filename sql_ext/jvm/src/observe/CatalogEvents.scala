@@ -128,12 +128,12 @@ class CatalogEvents(first: Compat.Session)
     // A refresh that has not begun yet will see this write; a replaced table has to be reported.
     if (followed(table, write) && !before.exists(p => !write.replaced && p.covers(write) && !p.begun())) {
       val event = fields("written", table,
-        "anew" -> write.replaced.toString, "every" -> write.every.toString)
+        "replaced" -> write.replaced.toString, "every" -> write.every.toString)
       val begun = FrontendClient.post(writer, event, { answer =>
         pendingRefreshes.remove(key)
         val again = answer match {
           case Success(node) if node.path("again").asBoolean =>
-            Some(Write(node.path("anew").asBoolean, node.path("every").asBoolean))
+            Some(Write(node.path("replaced").asBoolean, node.path("every").asBoolean))
           // The front end has gone before it came to it.
           case Failure(_: Undelivered) => Some(write)
           case Failure(e) =>
@@ -163,7 +163,7 @@ class CatalogEvents(first: Compat.Session)
     worker.shutdown()
     // A driver that drops a table and ends takes the index along.
     worker.awaitTermination(20, TimeUnit.SECONDS)
-    ScanRecord.keep(first)
+    ScanRecord.save(first)
     FrontendProcess.end(application)
   }
 }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, PlanAdaptiveDynamicPruningFilters, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.{InMemoryRelation, InMemoryTableScanExec}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitionDirectory}
-import org.apache.spark.sql.sieve.ask.{Filters, FirstRows, Pruned, Pruner}
+import org.apache.spark.sql.sieve.ask.{Filters, TopK, Pruned, Pruner}
 import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
 import org.apache.spark.sql.sieve.plan.{AmongKeys, CountedScan, JoinRefusals, Loops, RunTimeFilters, SieveFileIndex}
@@ -26,11 +26,11 @@ object Explain {
       val awaited = RunTimeFilters.awaited(scan)
       val (listed, own) = listing(session, scan, awaited)
       val notFound = if (scan.dataFilters.exists(Filters.isUnused)) Some(Reason.JoinNotRepeatable) else None
-      val pruned = own.copy(reasons = own.reasons ++ (refusals(scan) ++ notFound).map(_ -> Pruned.files(own.kept)))
+      val pruned = own.copy(reasons = own.reasons ++ (refusals(scan) ++ notFound).map(_ -> Pruned.files(own.remaining)))
       val predicate = (Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter).map(unqualified(_).sql) ++
         awaited.map(atRunTime)).mkString(" AND ")
-      val first = FirstRows.in(scan.dataFilters).map(unqualified(_).sql)
-      sizes("total", listed) ++ sizes("read", pruned.kept) ++ outcome(pruned) ++
+      val first = TopK.in(scan.dataFilters).map(unqualified(_).sql)
+      sizes("total", listed) ++ sizes("read", pruned.remaining) ++ outcome(pruned) ++
         Map("ranges_total" -> pruned.ranges.total, "ranges_read" -> pruned.ranges.read,
           "table" -> scan.tableIdentifier.map(_.unquotedString), "predicate" -> (Seq(predicate).filter(_.nonEmpty) ++ first).mkString(" "))
     })
@@ -68,7 +68,7 @@ object Explain {
       val (listed, pruned) = listing(session, scan, Nil)
       val ranges = for (directory <- listed; f <- directory.files)
         yield f.getPath.toString -> pruned.rangesOf(directory.values, f).getOrElse(1)
-      val kept = for (directory <- pruned.kept; f <- directory.files; path = f.getPath.toString) yield {
+      val kept = for (directory <- pruned.remaining; f <- directory.files; path = f.getPath.toString) yield {
         val known = pruned.rangesOf(directory.values, f)
         path -> Map(
           "bytes" -> FileRanges.bytes(f),

@@ -16,15 +16,15 @@ object RecentScans extends ListingObserver {
 
   override def listed(index: SieveFileIndex, listing: Listing): Unit = {
     import listing.{filters, millis, pruned}
-    val (read, skipped) = (Pruned.files(pruned.kept), pruned.filesSkipped)
-    val told = Map(
+    val (read, skipped) = (Pruned.files(pruned.remaining), pruned.filesSkipped)
+    val scan = Map(
       "at" -> System.currentTimeMillis, "table" -> index.table.identifier.unquotedString,
       "execution" -> Option(index.executing.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)),
       "predicate" -> text(filters),
       "files" -> (read + skipped), "files_skipped" -> skipped, "ranges" -> pruned.ranges.total,
       "ranges_skipped" -> (pruned.ranges.total - pruned.ranges.read), "bytes_skipped" -> pruned.bytesSkipped,
       "used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons), "ms" -> millis)
-    synchronized { latest = (latest :+ told).takeRight(50) }
+    synchronized { latest = (latest :+ scan).takeRight(50) }
   }
 
   /** The latest first. */

@@ -19,10 +19,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.SieveFileIndex
 
 /**
- * The scans of tables that this driver has run, added up by table, by what they asked, and by the
- * indexes that served them. Of a predicate its form and its columns remain, and no constant. The
- * front end decides what to make of it. Plans are read once they have ended, on Spark's listener
- * bus, where no query waits.
+ * The scans of tables that this driver has run, added up by table, by the form of their filters, and by the
+ * indexes that served them. The record has the columns of a filter and no constants. It reads plans after
+ * queries have ended, on Spark's listener bus, where no query waits.
  */
 object ScanRecord extends SparkListener with OnceLogging {
   private final class Sums { var scans, bytes, files, filesSkipped, bytesSkipped = 0L }
@@ -40,11 +39,11 @@ object ScanRecord extends SparkListener with OnceLogging {
       try Option(e.qe).foreach { execution =>
         val isFirst = synchronized(sums.isEmpty)
         add(execution.executedPlan)
-        // The front end keeps what there is from time to time; one that cannot start is told of elsewhere.
-        if (isFirst && isKept(execution.sparkSession))
+        // The front end saves the record from time to time. A failed start is reported elsewhere.
+        if (isFirst && isSaved(execution.sparkSession))
           try FrontendProcess.ensure(execution.sparkSession, atOnce = false) catch { case _: FrontendDown => }
       }
-      // A plan of somebody else's operators is not worth an error on the bus.
+      // A plan with unknown operators must not fail the listener bus.
       catch { case e @ (NonFatal(_) | _: LinkageError) => warnOnce(s"scans are not recorded: ${e.getClass}") }
     case _ =>
   }
@@ -54,17 +53,17 @@ object ScanRecord extends SparkListener with OnceLogging {
     driver = newDriver
   }
 
-  private def isKept(session: Compat.Session): Boolean =
+  private def isSaved(session: Compat.Session): Boolean =
     Settings.history(session.sparkContext) && synchronized(!sums.isEmpty)
 
-  /** The application ends: keeps what its scans asked, if that is wanted. */
-  def keep(session: Compat.Session): Unit =
-    if (isKept(session)) try FrontendClient.saveHistory(session) catch {
+  /** Saves the record when the application ends, if `spark.sieve.history` is set. */
+  def save(session: Compat.Session): Unit =
+    if (isSaved(session)) try FrontendClient.saveHistory(session) catch {
       case e @ (_: FrontendDown | _: TimeoutException | _: SieveException) =>
-        logWarning(s"sieve: what the latest scans asked is not kept: $e")
+        logWarning(s"sieve: the record of the latest scans is not saved: $e")
     }
 
-  /** The driver, when the first of these scans ended, in milliseconds, and the sums for each thing asked. */
+  /** The record as JSON: the driver, the end of its first scan in milliseconds, and the sums of each key. */
   def json: String = synchronized(Json.write(Map("driver" -> driver, "since" -> since, "scans" -> sums.asScala.toSeq.map {
     case (asked, sum) => Map("asked" -> asked, "scans" -> sum.scans, "bytes" -> sum.bytes, "files" -> sum.files,
       "files_skipped" -> sum.filesSkipped, "bytes_skipped" -> sum.bytesSkipped)
@@ -72,7 +71,7 @@ object ScanRecord extends SparkListener with OnceLogging {
 
   private def add(plan: SparkPlan): Unit = {
     val all = nodes(plan)
-    lazy val fromAbove = all.flatMap(askedBy)
+    lazy val fromParents = all.flatMap(keysOf)
     for {
       scan <- all.collect { case scan: FileSourceScanExec => scan }
       table <- scan.tableIdentifier if table.catalog.forall(_ == TableIdentity.sessionCatalog)
@@ -86,10 +85,10 @@ object ScanRecord extends SparkListener with OnceLogging {
         case index: SieveFileIndex => index.used
         case _ => Nil
       }
-      def asked(filter: Node) =
+      def keyWith(filter: Node) =
         Json.write(Map("table" -> Seq(database, table.table), "used" -> used, "filter" -> filter))
-      val whole = asked(filterOf(scan, fromAbove))
-      val key = if (whole.length <= longest) whole else asked(Map("op" -> "unknown"))
+      val whole = keyWith(filterOf(scan, fromParents))
+      val key = if (whole.length <= longest) whole else keyWith(Map("op" -> "unknown"))
       synchronized {
         if (sums.isEmpty) since = System.currentTimeMillis
         val sum = sums.computeIfAbsent(key, _ => new Sums)
@@ -105,12 +104,12 @@ object ScanRecord extends SparkListener with OnceLogging {
   private def value(scan: SparkPlan, metric: String): Long =
     scan.metrics.get(metric).fold(0L)(m => math.max(0L, m.value))
 
-  /** The tree of a scan's filters without constants, with what joins and orders ask of its columns. */
-  private def filterOf(scan: FileSourceScanExec, fromAbove: Seq[(ExprId, String)]): Node = {
+  /** The tree of a scan's filters without constants, with the keys of joins and orders above it. */
+  private def filterOf(scan: FileSourceScanExec, fromParents: Seq[(ExprId, String)]): Node = {
     val names = scan.output.map(a => a.exprId -> a.name).toMap
     val own = Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter)
     val tree = new Filters(names, scan.relation.partitionSchema.fieldNames.toSet, identity).conjunction(own)
-    val more = fromAbove.distinct.collect { case (id, op) if names.contains(id) =>
+    val more = fromParents.distinct.collect { case (id, op) if names.contains(id) =>
       Map("op" -> op, "col" -> Seq(names(id)))
     }
     Map("op" -> "and", "args" -> (bare(tree) +: more))
@@ -122,8 +121,8 @@ object ScanRecord extends SparkListener with OnceLogging {
     case kept @ ("op" | "col" | "names", _) => kept
   }
 
-  /** Columns that a node asks of the scans below it, by its keys or its order, and how. */
-  private def askedBy(node: SparkPlan): Seq[(ExprId, String)] = node match {
+  /** The columns that a node uses as keys or as an order, and how. */
+  private def keysOf(node: SparkPlan): Seq[(ExprId, String)] = node match {
     case j: BroadcastHashJoinExec if leavesOut(j.joinType) =>
       val (build, keys) = if (j.buildSide == BuildLeft) (j.left, j.rightKeys) else (j.right, j.leftKeys)
       if (isFiltered(build)) attributes(keys, "join") else Nil
@@ -145,14 +144,14 @@ object ScanRecord extends SparkListener with OnceLogging {
   private def attributes(keys: Seq[Expression], op: String): Seq[(ExprId, String)] =
     keys.collect { case a: AttributeReference => a.exprId -> op }
 
-  /** Whether a side of a join may lack keys: Spark asks each side for its keys' being there. */
+  /** Whether a side of a join is filtered. Spark adds IS NOT NULL on join keys, which does not count. */
   private def isFiltered(side: SparkPlan): Boolean = nodes(side).exists {
     case scan: FileSourceScanExec =>
       scan.partitionFilters.nonEmpty || scan.dataFilters.exists(!_.isInstanceOf[IsNotNull])
     case _ => false
   }
 
-  /** The scan whose rows a node hands on, as far as filters and projections leave them rows of a table. */
+  /** The scan whose rows a node passes on through filters and projections. */
   private def scanBelow(node: SparkPlan): Option[FileSourceScanExec] = node match {
     case scan: FileSourceScanExec => Some(scan)
     case _: ProjectExec | _: FilterExec | _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowExec =>
@@ -160,7 +159,7 @@ object ScanRecord extends SparkListener with OnceLogging {
     case _ => None
   }
 
-  /** All nodes of a plan that ran, those of its stages and subqueries included. */
+  /** All nodes of a plan that ran, with those of its stages and subqueries. */
   private def nodes(plan: SparkPlan): Seq[SparkPlan] = {
     val below = plan match {
       case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.executedPlan)

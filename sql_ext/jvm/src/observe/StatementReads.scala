@@ -53,11 +53,11 @@ object StatementReads {
   /** The join in which MERGE looks for rows of its target. */
   private def matches(session: Compat.Session, merge: MergeIntoTable): LogicalPlan = {
     val source = ReadOnce(merge.sourceTable)
-    val asked =
+    val joinType =
       if (merge.notMatchedBySourceActions.nonEmpty) RightOuter else if (merge.matchedActions.isEmpty) LeftAnti else Inner
     val kind = analysed(session, merge.targetTable).analyzed.collectFirst { case l: LogicalRelation => l.relation } match {
-      case Some(files: HadoopFsRelation) => TableFormat.of(files).mergeJoin(files, asked)
-      case _ => Some(asked)
+      case Some(files: HadoopFsRelation) => TableFormat.of(files).mergeJoin(files, joinType)
+      case _ => Some(joinType)
     }
     kind.fold[LogicalPlan](source)(Join(source, merge.targetTable, _, Some(merge.mergeCondition), JoinHint.NONE))
   }

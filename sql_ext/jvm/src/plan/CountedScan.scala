@@ -9,20 +9,20 @@ import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.sieve.ask.{Filters, FirstRows}
+import org.apache.spark.sql.sieve.ask.{Filters, TopK}
 import org.apache.spark.sql.sieve.base.Settings
 import org.apache.spark.sql.sieve.formats.{FileRanges, RangeListing}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A scan that reads ranges of files, and shows in Spark's user interface, beside what it reads, how
- * many files, ranges and bytes the index has skipped.
+ * A scan that reads ranges of files. Spark's web UI shows how many files, ranges and bytes its index
+ * skipped.
  */
 trait CountedScan extends FileSourceScanExec {
   /** The files to read, each with its partition's values. */
   protected def selectedFiles: Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /** What Spark's own scan counts in the driver, and what the listing does. */
+  /** The driver metrics of Spark's own scan and of the listing. */
   override lazy val driverMetrics: Map[String, SQLMetric] = relation.location match {
     case index: SieveFileIndex =>
       val ofKeys = if (awaitsKeys) index.keyMetrics else Map.empty
@@ -30,14 +30,14 @@ trait CountedScan extends FileSourceScanExec {
     case _ => inSession(copy().driverMetrics)
   }
 
-  /** A node takes its session from the thread that makes it, which may have none where rows of an RDD are asked for. */
-  private def inSession[A](made: => A): A = if (session == null) made else session.withActive(made)
+  /** A new node takes the session of its thread, and a thread that computes an RDD may have none. */
+  private def inSession[A](work: => A): A = if (session == null) work else session.withActive(work)
 
   private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
 
   /**
-   * Spark waits here for the results of the scan's subqueries, and holds the scan's lock, which each thread that prints
-   * the plan may need. An adaptive subquery prints it before its result is there: so here nothing is locked.
+   * Waits for the results of the scan's subqueries. Spark's own method holds the scan's lock. An adaptive
+   * subquery prints the plan before it has a result, and printing needs the lock, so this method takes none.
    */
   override protected def waitForSubqueries(): Unit = {
     val start = System.nanoTime
@@ -56,7 +56,7 @@ trait CountedScan extends FileSourceScanExec {
 
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
-  /** Spark copies a node by the constructor arguments of its class, which only its own scan has. */
+  /** Spark copies a node by the constructor arguments of its class; only Spark's own scan has these arguments. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     val counted = inSession(copy().makeCopy(arguments) match {
       case scan: FileSourceScanExec => new SieveScan(scan)
@@ -67,7 +67,7 @@ trait CountedScan extends FileSourceScanExec {
 
   override def clone(): SparkPlan = makeCopy(productIterator.map(_.asInstanceOf[AnyRef]).toArray)
 
-  /** Spark's own scan with the values that filters have by now; it has listed its files. */
+  /** Spark's own scan with run-time values in its filters; it has listed its files. */
   @transient protected lazy val listed: FileSourceScanExec = {
     val resolved = RunTimeFilters.resolved(this)
     relation.location match {
@@ -80,16 +80,16 @@ trait CountedScan extends FileSourceScanExec {
     own
   }
 
-  /** Shows what another scan has listed as its own. */
+  /** Copies the driver metrics of another scan. */
   private def counts(other: FileSourceScanExec): Unit = other.driverMetrics.foreach { case (name, metric) =>
     if (!metric.isZero) driverMetrics.get(name).foreach(_.set(metric.value))
   }
 
-  /** Whether this scan reads ranges of files where that is enough; else it reads whole files. */
+  /** Whether this scan can read ranges of files; otherwise it reads whole files. */
   def readsRanges: Boolean = relation.location match {
-    // Spark groups files by their buckets, and no parts of files.
+    // Spark groups whole files by bucket.
     case _ if bucketedScan || optionalBucketSet.nonEmpty => false
-    // Of a damaged file Spark then leaves out what follows in the split.
+    // After damage in a file, Spark then skips the remaining split.
     case _ if new FileSourceOptions(CaseInsensitiveMap(relation.options)).ignoreCorruptFiles => false
     case index: SieveFileIndex => !index.showsSplits && !output.exists {
       case FileSourceConstantMetadataAttribute(a) => CountedScan.ofSplits(a.name)
@@ -104,11 +104,11 @@ trait CountedScan extends FileSourceScanExec {
     case _ => relation
   }
 
-  /** What Spark's own scan reads, unless there are files of which it would read too much. */
+  /** The RDD of Spark's own scan, or one of ranges if the listing restricts files to ranges. */
   override lazy val inputRDD: RDD[InternalRow] = {
     val read =
       // The files may have been listed before the session let readers leave out rows.
-      if (FirstRows.in(dataFilters).nonEmpty && FirstRows.mayBeMissing(relation)) withoutBound
+      if (TopK.in(dataFilters).nonEmpty && TopK.mayBeMissing(relation)) withoutBound
       else {
         val files = selectedFiles
         if (files.exists { case (_, file) => FileRanges.of(file).nonEmpty }) ranges(files)
@@ -119,7 +119,7 @@ trait CountedScan extends FileSourceScanExec {
   }
 
   private def withoutBound: RDD[InternalRow] = {
-    val all = inSession(new SieveScan(copy(dataFilters = FirstRows.without(dataFilters))))
+    val all = inSession(new SieveScan(copy(dataFilters = TopK.without(dataFilters))))
     val read = all.inputRDD
     counts(all)
     read
@@ -139,20 +139,20 @@ trait CountedScan extends FileSourceScanExec {
       new FileSourceOptions(CaseInsensitiveMap(options)))
   }
 
-  /** A filter that Spark gave up is none: the scan equals others without it, and shares exchanges. */
+  /** Without filters that Spark has given up, so that the scan shares exchanges with equal scans. */
   override def doCanonicalize(): FileSourceScanExec = {
     val used = dataFilters.filterNot(Filters.isUnused)
     if (used.size == dataFilters.size) super.doCanonicalize() else copy(dataFilters = used).doCanonicalize()
   }
 
-  /** Never equal to Spark's own, or Spark, which keeps what equals, would not put one for the other. */
+  /** Never equal to Spark's own scan: Spark does not replace a node by an equal one. */
   override def canEqual(other: Any): Boolean = other.isInstanceOf[CountedScan]
   override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
   override def hashCode: Int = super.hashCode
 }
 
 object CountedScan {
-  /** Metadata of a row that is not of its file, but of the split in which it is read. */
+  /** Metadata columns that describe the split of a row, not its file. */
   private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
 
   /** Whether rows of a query may depend on how files are split, other than by such metadata. */
@@ -162,8 +162,8 @@ object CountedScan {
   }))
 
   /**
-   * A plan whose scans count. In a Spark whose scan has other arguments than the one this was compiled
-   * for they stay Spark's own.
+   * A plan whose scans are counted scans. Scans stay Spark's own if the constructor of Spark's scan has
+   * other arguments than at compile time.
    */
   def in(plan: SparkPlan, session: SparkSession): SparkPlan =
     if (!FileRanges.areRead(session)) plan
@@ -171,7 +171,7 @@ object CountedScan {
       case scan: FileSourceScanExec => try new SieveScan(scan) catch { case _: LinkageError => scan }
     }
 
-  /** A plan whose scans have these filters, too, which have their values while the query runs. */
+  /** A plan whose scans have these run-time filters, too. */
   def withFilters(plan: SparkPlan, filters: Seq[Expression]): SparkPlan =
     if (filters.isEmpty) plan
     else plan.transform { case scan: CountedScan =>

@@ -12,14 +12,14 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.sieve.ask.FirstRows
+import org.apache.spark.sql.sieve.ask.TopK
 import org.apache.spark.sql.sieve.base.{OnceLogging, SieveException}
 import org.apache.spark.sql.sieve.formats.{TableFormat, WholeRecords}
 import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType, StringType}
 
 /**
- * The side of a join that is evaluated a second time, for its keys alone: when this gives the same
- * rows, and when it is worth its price.
+ * Decides when a job of its own may read the keys of a side of a join: the second evaluation must return
+ * the same rows, and must cost less than it saves.
  */
 object FetchedKeys extends OnceLogging {
   /** A job that reads keys may cost at most this part of the bytes that the keys could save: decision 16. */
@@ -28,10 +28,10 @@ object FetchedKeys extends OnceLogging {
   private val job = 32L << 20
 
   /**
-   * Whether a plan gives the very same rows when it is run again at once. Only what is known to do so:
-   * a key that the second run has and the first had not would be a lost row. Hence none that may list
-   * other files by then, choose among equals (a window, a limit), or round differently. Nor one with a
-   * subquery: Spark runs them all in one pool, where those that wait for others may hold every thread.
+   * Whether a plan returns the same rows when it runs again. A key that only one of the runs has would lose
+   * rows. So this holds only for known nodes: none that may list other files, choose among equal rows (a
+   * window, a limit) or round differently. A plan with a subquery is excluded, because Spark runs subqueries
+   * in one pool, where waiting ones could occupy all threads.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -39,7 +39,7 @@ object FetchedKeys extends OnceLogging {
     }
   }
 
-  /** Spark's keys of partitions wait for a broadcast, or are none (`JoinKeys`). */
+  /** Subqueries of dynamic partition pruning use a broadcast or are dropped (`JoinKeys`). */
   private def isSubquery(e: Expression): Boolean =
     e.isInstanceOf[SubqueryExpression] && !e.isInstanceOf[DynamicPruningSubquery]
 
@@ -49,18 +49,17 @@ object FetchedKeys extends OnceLogging {
     case scan: RunTimeFilteredScan => isKnown(scan.child)
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
     case scan: LogicalRelation => scan.relation match {
-      // Each scan of a whole catalog table asks the metastore for the partitions that there are by then, and one of
-      // a Delta table whose own rule has not prepared it for the newest version;
-      // what a damaged record of a text shows depends on the columns that are read.
+      // A scan of a whole catalog table lists the partitions that exist by then. A Delta table that Delta's rule has
+      // not prepared shows its newest version. A damaged record of a text file depends on the columns that are read.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
-          !WholeRecords.isText(files) && !FirstRows.mayBeMissing(files)
+          !WholeRecords.isText(files) && !TopK.mayBeMissing(files)
       case _ => false
     }
     case _ => false
   }
 
-  /** What a cached table is made of again where its blocks are lost. */
+  /** The plan by which Spark computes a cached table again if its blocks are lost. */
   private def isRepeatable(plan: SparkPlan): Boolean = plan match {
     case adaptive: AdaptiveSparkPlanExec => isRepeatable(adaptive.inputPlan)
     case cached: columnar.InMemoryTableScanExec => isRepeatable(cached.relation.cachedPlan)
@@ -74,17 +73,17 @@ object FetchedKeys extends OnceLogging {
     case _: SortExec | _: exchange.Exchange | _: CoalesceExec => true
     case _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowTransition => true
     case _: LocalTableScanExec | _: RangeExec => true
-    case scan: FileSourceScanExec => !FirstRows.mayBeMissing(scan.relation)
+    case scan: FileSourceScanExec => !TopK.mayBeMissing(scan.relation)
     case _ => false
   }
 
-  /** Groups have the first of their keys that are equal, where these may differ. Of floats Spark makes one of them before. */
+  /** A group has the first of its equal keys, and equal keys may differ. Spark normalizes floats before. */
   private def choosesAmongEquals(node: LogicalPlan): Boolean = node match {
     case grouped: Aggregate => !grouped.groupingExpressions.forall(g => isSameIfEqual(g.dataType))
     case _ => false
   }
 
-  /** Whether texts that are equal are the same: not in another collation than that of bytes. */
+  /** Whether equal strings are identical, which holds only in the binary collation. */
   private def isSameIfEqual(of: DataType): Boolean = !of.existsRecursively {
     case text: StringType => text != StringType
     case _ => false
@@ -94,8 +93,8 @@ object FetchedKeys extends OnceLogging {
     e.deterministic && !mayDiffer(e) && !e.exists(_.isInstanceOf[PlanExpression[_]])
 
   /**
-   * Whether an aggregate depends on the order in which rows come, as sums of floats do, sums that are NULL if they
-   * overflow on the way, and choices among equals: 0.0 and -0.0 are.
+   * Whether an aggregate depends on the order of rows: a sum of floats, a sum that is NULL after an overflow on the
+   * way, or a choice among equal values such as 0.0 and -0.0.
    */
   private def mayDiffer(e: Expression): Boolean = e.exists {
     case a: AggregateExpression => a.aggregateFunction match {
@@ -107,11 +106,11 @@ object FetchedKeys extends OnceLogging {
     case _ => false
   }
 
-  /** Whether it is `try_sum` or `try_avg`: by the name of an enumeration, which each Spark has in another field. */
+  /** Whether it is `try_sum` or `try_avg`, by the name of an enumeration that each Spark has in another field. */
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
 
-  /** Whether decimals are summed in all digits that there are, not in so many more than theirs that no sum needs them. */
+  /** Whether the sum's decimal type has the maximum precision, so that a sum may overflow. */
   private def mayOverflow(sum: AggregateFunction): Boolean = sum.aggBufferAttributes.head.dataType match {
     case decimal: DecimalType => decimal.precision == DecimalType.MAX_PRECISION
     case _ => false
@@ -120,11 +119,10 @@ object FetchedKeys extends OnceLogging {
   private def isOfFloats(of: DataType): Boolean = of.existsRecursively(t => t == DoubleType || t == FloatType)
 
   /**
-   * Whether the work for the keys is small beside that of the scans which they prune, both by the bytes that
-   * are read: the build side reads its own, and again as much for each exchange above them. A scan of
-   * unknown size may be small.
+   * Whether reading the keys costs little compared with the scans that they prune, by the bytes that are read. The
+   * build side reads its leaves, and the same bytes again for each exchange. A scan of unknown size may be small.
    *
-   * @param left the bytes of a leaf that indexes leave; asked only where Spark's own estimates do not decide
+   * @param left the bytes of a leaf that indexes leave; used only if Spark's own estimates do not decide
    */
   def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation], left: BytesLeft): Boolean = {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size
@@ -137,8 +135,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys, and tells whether they have come. If a task fails there are none, and the scan reads all files: a
-   * join whose other side is empty never reads the side that fails, and one that does fails by itself.
+   * Waits for keys; false if a task failed. The scan then reads all files. The query fails only if the join reads the
+   * failing side, which it does not if its other side is empty.
    */
   def come(keys: ExecSubqueryExpression): Boolean =
     try { keys.updateResult(); true }
@@ -151,16 +149,16 @@ object FetchedKeys extends OnceLogging {
       } else throw causes.find(!isWrapper(_)).getOrElse(e)
     }
 
-  /** Whether a job ended for what a task ran. One that was cancelled ends with an error of Spark's scheduler alone. */
+  /** Whether a job failed in a task. A cancelled job ends with an error of Spark's scheduler only. */
   private def isOfTask(root: Throwable): Boolean = root match {
     case _: SparkException | _: InterruptedException | _: CancellationException | _: TimeoutException => false
     case _ => true
   }
 
-  /** What a thread that waits for a job puts around its error. */
+  /** Whether an exception only wraps the error of a job that another thread waits for. */
   private def isWrapper(e: Throwable): Boolean = e.isInstanceOf[ExecutionException] || e.getCause.isInstanceOf[ExecutionException]
 
-  /** Of partitions in a catalog that have not been listed yet Spark knows no size, and takes the greatest there is. */
+  /** Spark assumes the greatest size for a partitioned catalog table whose partitions it has not listed. */
   private def isOfKnownSize(scan: LogicalRelation): Boolean = scan.relation match {
     case files: HadoopFsRelation =>
       !files.location.isInstanceOf[CatalogFileIndex] || scan.catalogTable.exists(_.stats.nonEmpty)

@@ -16,19 +16,19 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * A side of a join whose keys may leave out rows of the other one.
+ * A side of a join whose keys can select rows of the other side.
  *
- * @param side     the build side: the one that gives keys
- * @param pairs    keys of the probe side, each with that of the build side
+ * @param side     the build side, which supplies the keys
+ * @param pairs    each key of the probe side with its key of the build side
  * @param isShared whether Spark broadcasts the build side, so that its keys cost nothing
- * @param alone    whether no exchange stands between the join and the probe side
+ * @param alone    whether there is no exchange between the join and the probe side
  */
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
     isShared: Boolean, alone: Boolean) {
   /**
-   * The keys by a job of their own; one for all scans that they prune. What Spark asks for partitions there
-   * comes from a broadcast or not at all: a query within this one would hold a second thread of Spark's pool.
+   * A subquery that collects the keys, one for all scans that they prune. Dynamic partition pruning in it uses
+   * broadcasts only, because a query within this one would need a second thread of Spark's pool.
    */
   lazy val collected: ScalarSubquery = DistinctKeys.of(build.transformAllExpressions {
     case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral
@@ -41,7 +41,7 @@ final case class KeySource(
 }
 
 /**
- * Gives the scans of one plan the keys of the joins above them as filters at run time.
+ * Adds the keys of joins as run-time filters to the scans below them.
  *
  * {{{
  * Join Inner (f.k = d.k)                 Join Inner (f.k = d.k)
@@ -51,33 +51,32 @@ final case class KeySource(
  *                                            Relation d
  * }}}
  *
- * A row of `f` without a partner may be left out only if the join would not give it out, and only
- * if nothing between the join and the scan looks at other rows than the one it gives on. So
+ * A scan may skip a row of `f` without a partner only if the join does not return the row, and each node
+ * between the join and the scan passes on rows one by one. Therefore
  *
- *  - `f` is a side of an inner or left semi join, or the one of an outer join that gets NULLs for rows
- *    without a partner. Where Spark broadcasts the other side its keys come out of the broadcast, else a
- *    subquery collects them (`FetchedKeys` says when);
- *  - between them stand projections, filters, joins that hand on the rows of this side, grouping by
- *    the key and unions, all deterministic; never a limit, a window or a sample. The one exception
- *    is the projection in which Delta's MERGE numbers rows (`TableFormat.numbersRows`).
+ *  - `f` is a side of an inner or left semi join, or the side of an outer join that is padded with NULLs.
+ *    If Spark broadcasts the other side, the keys come from the broadcast. Otherwise a subquery collects
+ *    them (`FetchedKeys` decides when);
+ *  - the nodes between them are deterministic projections, filters, joins that pass on the rows of this
+ *    side, grouping by the key, and unions; never a limit, a window or a sample. The one exception is the
+ *    projection in which Delta's MERGE numbers rows (`TableFormat.numbersRows`).
  *
- * A broadcast side that has been given as keys is never changed afterwards, nor is one whose keys
- * prune partitions already, nor has one keys whose own partitions are picked by a join above: Spark would
- * take it for another plan and reuse no broadcast.
+ * Spark reuses a broadcast only for an equal plan. So a broadcast side does not change after it has supplied
+ * keys, or if its keys prune partitions, and it supplies no keys if a join above prunes its partitions.
  *
- * @param fetches whether keys may be collected by a subquery
+ * @param fetches whether a subquery may collect keys
  */
 class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) extends PredicateHelper {
-  /** What Spark's own dynamic partition pruning takes keys from. */
+  /** The plans from which Spark's dynamic partition pruning takes keys. */
   private lazy val frozen: Set[LogicalPlan] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Set.empty
     else plan.collect { case node => node.expressions }.flatten
       .flatMap(_.collect { case d: DynamicPruningSubquery => d.buildQuery.canonicalized }).toSet
   private lazy val bytes = new BytesLeft(session, plan)
-  /** Filters of scans below an exchange, which may serve other scans alike. */
+  /** Filters of scans below an exchange that equal scans may share. */
   private val beyondExchange = mutable.ArrayBuffer.empty[Expression]
 
-  /** The plan with its filters; itself where there is none. */
+  /** The plan with its run-time filters; the same plan if it has none. */
   def filtered: LogicalPlan = withSharing(below(plan))
 
   private def below(plan: LogicalPlan): LogicalPlan = plan match {
@@ -86,18 +85,18 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       sources(join).view.map(source => (source, keyed(source))).find { case (source, probe) =>
         probe ne source.probe
       }.fold(join.mapChildren(below)) {
-        case (source, probe) if source.side == BuildRight => join.withNewChildren(Seq(below(probe), rest(source)))
-        case (source, probe) => join.withNewChildren(Seq(rest(source), below(probe)))
+        case (source, probe) if source.side == BuildRight => join.withNewChildren(Seq(below(probe), buildSide(source)))
+        case (source, probe) => join.withNewChildren(Seq(buildSide(source), below(probe)))
       }
     case _ => plan.mapChildren(below)
   }
 
-  /** What remains of a side that gave its keys. One that is read apart for them may get keys from within. */
-  private def rest(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
+  /** A side that supplied its keys. It gets keys of its own joins only if a subquery collected its keys. */
+  private def buildSide(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
 
-  /** The probe side with the keys at its scans; itself where they reach none, or are not worth it. */
+  /** The probe side with the keys at its scans; the same plan if no scan gets keys, or keys do not pay. */
   private def keyed(all: KeySource): LogicalPlan = {
     val source = if (all.isShared) all else all.copy(pairs = all.pairs.filter { case (key, _) => reaches(all.probe, key) })
     val reached = mutable.ArrayBuffer.empty[LogicalRelation]
@@ -120,38 +119,37 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** Whether any scan below gives the values of a key: others are not collected. */
+  /** Whether a scan below supplies the values of a key; other keys are not collected. */
   private def reaches(probe: LogicalPlan, key: Expression): Boolean =
     pushed(probe, key, (_, _, _) => Literal.TrueLiteral, shuffled = false) ne probe
 
   // -- which joins ----------------------------------------------------------------------------
 
-  /** The sides that may give keys, the cheaper first. */
+  /** The sides that can supply keys, the cheaper first. */
   private def sources(join: Join): Seq[KeySource] = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) =>
       val built = broadcast(join)
       def source(side: BuildSide) = {
         val isShared = built.contains(side) && isFoundAgain(join.children(if (side == BuildLeft) 0 else 1))
-        // Of a side that is broadcast the exchange stands between, too.
         if (side == BuildRight) {
           KeySource(side, join.left, join.right, left.zip(right), isShared, alone = isShared)
         } else KeySource(side, join.right, join.left, right.zip(left), isShared, alone = isShared)
       }
       Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
-        // To ask the other side would save no more than a table that is broadcast.
+        // Keys of the other side would save no more than a table that is broadcast.
         case both if both.exists(_.isShared) => both.filter(_.isShared)
         case fetched => fetched.sortBy(_.build.stats.sizeInBytes)
       }
     case _ => Nil
   }
 
-  /** Whether the broadcast is found again: adaptive execution plans a scan of a cached table again each time. */
+  /** Whether Spark reuses the broadcast: adaptive execution plans a scan of a cached table anew each time. */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
 
   /**
-   * Whether Spark picks partitions of this side by keys of a join above it. Planned apart from that join, the side
-   * reads all partitions: another broadcast.
+   * Whether a join above this side prunes its partitions. Planned without that join, the side reads all partitions,
+   * which is another broadcast.
    */
   private def asksAbove(build: LogicalPlan): Boolean = build.containsPattern(DYNAMIC_PRUNING_SUBQUERY) && {
     val within = build.collect { case join: Join => join.children.map(_.canonicalized) }.flatten.toSet
@@ -161,7 +159,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }))
   }
 
-  /** Why the keys of a side are not worth asking for, or must not be relied on. */
+  /** The reason why the keys of a side do not pay, or may differ when they are read again. */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
     else if (!source.isShared && !(fetches && FetchedKeys.isRepeatable(source.build))) Some(Reason.JoinNotRepeatable)
@@ -171,20 +169,20 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       FetchedKeys.isCheap(source.build, scans, bytes))) Some(Reason.JoinTooCostly)
     else None
 
-  /** Whether keys of this side may leave out files: to ask for all keys of a dimension costs and saves nothing. */
+  /** Whether the keys of this side can skip files. All keys of a dimension cost time and skip nothing. */
   private def isSelective(build: LogicalPlan): Boolean =
     build.stats.sizeInBytes <= JoinKeys.smallBuild || build.exists {
       case Filter(condition, _) => isLikelySelective(condition)
       case _ => false
     }
 
-  /** Whether Spark can look up the keys of a join by their bytes: else it sorts both sides, whatever hints say. */
+  /** Whether Spark can hash the keys of a join; otherwise it sorts both sides and ignores hints. */
   private def isHashed(join: Join): Boolean = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => (left ++ right).forall(k => Compat.isHashed(k.dataType))
     case _ => true
   }
 
-  /** The side that Spark will broadcast, by hints and by sizes as known before the query runs. */
+  /** The side that Spark will broadcast, by hints and by the sizes known before the query runs. */
   private def broadcast(join: Join): Option[BuildSide] = if (!isHashed(join)) None else {
     val hints = Seq(join.hint.leftHint, join.hint.rightHint).map(_.flatMap(_.strategy))
     val can = Seq(
@@ -209,13 +207,13 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   // -- how far down ---------------------------------------------------------------------------
 
-  /** Makes the filter of a scan by a key; the flag tells whether an exchange stands above it. */
+  /** Makes the filter of a scan by a key; the flag says whether there is an exchange above the scan. */
   private type Filters = (LogicalRelation, Expression, Boolean) => Expression
 
   /**
-   * The plan with a filter of `key` at the scans that give its values; itself where none does.
+   * The plan with a filter of `key` at the scans that supply its values; the same plan if there is none.
    *
-   * @param shuffled an exchange stands between the join and this plan
+   * @param shuffled whether there is an exchange between the join and this plan
    */
   private def pushed(plan: LogicalPlan, key: Expression, make: Filters, shuffled: Boolean): LogicalPlan = {
     def into(child: LogicalPlan, key: Expression, shuffled: Boolean = shuffled): LogicalPlan =
@@ -253,7 +251,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** A child with a filter at its scan. Spark plans it apart from what is not deterministic, and would read all columns. */
+  /** A child with a filter at its scan. Below a nondeterministic projection, Spark would read all its columns. */
   private def narrowed(p: Project, child: LogicalPlan): LogicalPlan =
     if ((child eq p.child) || p.projectList.forall(_.deterministic)) child
     else Project(child.output.filter(p.references.contains), child)
@@ -262,7 +260,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     if (children.zip(plan.children).forall { case (a, b) => a eq b }) plan
     else plan.withNewChildren(children)
 
-  // Filters of a side that commute with the join: it gives out such rows whatever else they meet.
+  // Whether filters of a side commute with the join.
   private def handsOnLeft(kind: JoinType): Boolean = kind match {
     case _: InnerLike | LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => true
     case _ => false
@@ -274,7 +272,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   // -- which scans ----------------------------------------------------------------------------
 
-  /** Comparisons of an index are those of joins: NaN equals NaN, and 0.0 equals -0.0. */
+  /** An index compares floats as a join does: NaN equals NaN, and 0.0 equals -0.0. */
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
   private def isPruned(scan: LogicalRelation, key: Expression): Boolean =
@@ -290,8 +288,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   // -- what scans share -----------------------------------------------------------------------
 
   /**
-   * The plan without the filters that would keep scans alike from sharing an exchange: it serves
-   * all of them, if they have the same filters, and is worth more than what one of them skips.
+   * The plan without filters that prevent equal scans from sharing an exchange. A shared exchange saves more
+   * than the files that one of the scans skips.
    */
   private def withSharing(plan: LogicalPlan): LogicalPlan =
     if (beyondExchange.isEmpty) plan
@@ -319,7 +317,7 @@ object JoinKeys {
   /** A side without a selective predicate may be a short list of keys, or a whole dimension. */
   private val smallBuild = 1L << 16
 
-  /** Whether a join gives out no row of the other side whose keys this side lacks, or looks at none. */
+  /** Whether a join needs no row of the other side whose key this side does not have. */
   private def mayPruneByKeysOf(kind: JoinType, side: BuildSide): Boolean = (kind, side) match {
     case (_: InnerLike | LeftSemi, _) => true
     case (LeftOuter, BuildLeft) | (RightOuter, BuildRight) => true

@@ -1,17 +1,17 @@
 package org.apache.spark.sql.sieve.plan
 
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.sieve.ask.{FirstRows, Pruned}
+import org.apache.spark.sql.sieve.ask.{TopK, Pruned}
 
 /**
- * A listing as an index has pruned it.
+ * A listing that an index has pruned.
  *
- * @param filters what the index was asked
- * @param bound   the first rows that are wanted; a file skipped for its place in an order may well hold
+ * @param filters the filters that the index evaluated
+ * @param bound   the first rows that the query needs; a file skipped by its place in an order may hold
  *                rows that satisfy the filters
- * @param millis  how long pruning took
+ * @param millis  the time that pruning took
  */
-final case class Listing(filters: Seq[Expression], bound: Option[FirstRows], pruned: Pruned, millis: Long)
+final case class Listing(filters: Seq[Expression], bound: Option[TopK], pruned: Pruned, millis: Long)
 
 /** Sees listings of indexed tables. An exception fails the query. */
 trait ListingObserver {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.{ArrayData, TypeUtils}
 import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, InSubqueryExec, ScalarSubquery => ScalarResult}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, FirstRows, MonotoneFunction, MonotoneSolver, Ordinals}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, TopK, MonotoneFunction, MonotoneSolver, Ordinals}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Reason, Settings}
 import org.apache.spark.sql.sieve.formats.TableFormat
@@ -16,8 +16,8 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Filters whose values come while the query runs: a join's keys and results of scalar subqueries.
- * Spark waits for them before it executes the scan that has them.
+ * Filters with values that only a running query has: keys of a join, and results of scalar subqueries.
+ * Spark waits for these values before it executes the scan.
  */
 object RunTimeFilters {
   /** Both sides take too long for a longer list of keys, so ranges replace it. */
@@ -28,8 +28,8 @@ object RunTimeFilters {
   private val mostSolved = MonotoneSolver.mostValues
 
   /**
-   * The filters of a scan with which its listing asks an index once their values have come: those of indexed columns.
-   * With others an audit would look for fewer rows.
+   * The run-time filters of a scan that an index evaluates: those of indexed columns. With other filters, an audit would
+   * look for fewer rows.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
     case index: SieveFileIndex if Settings.joinPruning(index.executing) =>
@@ -38,7 +38,7 @@ object RunTimeFilters {
     case _ => Nil
   }
 
-  /** The data filters of a scan, those with values of subqueries that have come to an end. */
+  /** The data filters of a scan, with the results of its subqueries. */
   def resolved(scan: CountedScan): Resolved = {
     if (scan.dataFilters.exists(Filters.isUnused)) Counters.refused(Reason.JoinNotRepeatable)
     scan.relation.location match {
@@ -54,10 +54,10 @@ object RunTimeFilters {
     }
   }
 
-  /** Readers are given the results of a scan's subqueries, and fail where one has none. */
+  /** Readers need the results of all subqueries in their filters, and fail if one has none. */
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
-  /** What a filter asks of a row now that its values are there; None while they are not. */
+  /** A filter with its run-time values; None while they have not arrived. */
   private def valued(filter: Expression): Option[Valued] = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) =>
       Try(in.values().map(oneOf(in.child, _))).toOption.flatten
@@ -70,7 +70,7 @@ object RunTimeFilters {
     }).toOption.filterNot(awaits).map(Valued(_, 1, isOfMany = false))
   }
 
-  /** Whether a filter gets values while the query runs. */
+  /** Whether a filter has run-time values. */
   def awaits(filter: Expression): Boolean = filter.exists {
     case _: ExecSubqueryExpression | _: SubqueryExpression => true
     case _ => false
@@ -79,18 +79,18 @@ object RunTimeFilters {
   /** Whether a filter compares columns of files with a subquery's result. Spark 3.5 keeps it from scans. */
   def ofResults(filter: Expression, scan: LogicalRelation): Boolean = scan.relation match {
     case fs: HadoopFsRelation =>
-      // Of a Bloom filter no value can be looked up.
+      // A Bloom filter has no values to look up.
       filter.deterministic && !filter.exists(_.isInstanceOf[BloomFilterMightContain]) &&
         filter.exists(_.isInstanceOf[ScalarSubquery]) &&
         filter.references.forall(a => !fs.partitionSchema.fieldNames.contains(a.name))
     case _ => false
   }
 
-  /** What only a running query asks, or only the plan says: no listing but an index's own is to see it. */
+  /** Whether only an index's own listing may see a filter: it has run-time values, or is no filter of rows. */
   def isOwn(filter: Expression): Boolean =
-    filter.isInstanceOf[DynamicPruningExpression] || filter.isInstanceOf[FirstRows] || awaits(filter)
+    filter.isInstanceOf[DynamicPruningExpression] || filter.isInstanceOf[TopK] || awaits(filter)
 
-  /** Floats as joins compare them are floats as indexes compare them. */
+  /** A key without normalization: joins and indexes compare floats alike. */
   def withoutNormalization(key: Expression): Expression = key match {
     case KnownFloatingPointNormalized(NormalizeNaNAndZero(plain)) => plain
     case _ => key
@@ -103,7 +103,7 @@ object RunTimeFilters {
     case _ => MonotoneFunction.of(e).flatMap(f => column(f.argument, output))
   }
 
-  /** Whether a plan gives the same rows each time, should Spark run it twice. */
+  /** Whether a plan returns the same rows if Spark runs it twice. */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists {
     case _: GlobalLimit | _: LocalLimit | _: Tail | _: Offset | _: Sample | _: CTERelationRef => true
     case node => node.expressions.exists(e => !TableFormat.withoutCounters(e).deterministic || e.exists {
@@ -151,7 +151,7 @@ object RunTimeFilters {
     case _ => 0L
   }
 
-  /** Of a column that a join widens to the other side's integers: it, and values it can have. */
+  /** The column below a widening cast of a join key, and the ranges cut to the values of its type. */
   private def narrowed(
       key: Expression, ranges: IndexedSeq[(Any, Any)]): (Expression, IndexedSeq[(Any, Any)]) = key match {
     case Cast(child, to: IntegralType, _, _) if isNarrower(child.dataType, to) =>
@@ -175,12 +175,12 @@ object RunTimeFilters {
 }
 
 /**
- * A scan's filters once values have come.
+ * A scan's filters with their run-time values.
  *
- * @param keys   how many values, or ranges of values, have come
- * @param reason why more may be read than the keys of joins ask for
+ * @param keys   the number of values, or of ranges of values
+ * @param reason why the scan may read more files than hold these keys
  */
 final case class Resolved(filters: Seq[Expression], keys: Long, reason: Option[Reason])
 
-/** A filter with its values, how many there are, and whether these are more than are looked up one by one. */
+/** A filter with its values, their number, and whether ranges replace them because they are too many. */
 final case class Valued(filter: Expression, keys: Long, isOfMany: Boolean)

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, FirstRows, IndexedScan, Prefetch, Pruned, Pruner}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, TopK, IndexedScan, Prefetch, Pruned, Pruner}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Compat, Reason}
 import org.apache.spark.sql.sieve.catalog.Entry
@@ -15,9 +15,9 @@ import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A table's own listing, less the files, and for scans that read ranges the ranges of files, that an
- * index proves to hold no row for the filters asked with. Plans may merge, reuse and re-plan it as
- * they like: a prefetched answer serves only a listing that would ask the very same.
+ * A table's own listing without the files, or ranges of files, that an index proves to hold no row that
+ * satisfies the filters. Plans may merge, reuse and re-plan it: a prefetched answer serves only a listing
+ * with an equal request.
  *
  * @param showsSplits whether rows of the query may depend on how files are split
  */
@@ -33,50 +33,50 @@ class SieveFileIndex(
   private lazy val keys = SQLMetrics.createMetric(context, "number of keys received")
   private lazy val keyTime = SQLMetrics.createTimingMetric(context, "time waiting for keys")
   @volatile private var ofKeys: Option[Reason] = None
-  /** The indexes that the last listing asked, as `name@version`. */
+  /** The indexes that the last listing used, as `name@version`. */
   @volatile var used: Seq[String] = Nil
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
 
-  /** Asks now what a listing with these filters will want to know. */
+  /** Sends the request of a listing with these filters. */
   def prefetch(filters: Seq[Expression]): Unit = {
     prefetched.set(Pruner.prefetch(this, Filters.evaluable(filters), first(filters)))
   }
 
-  /** Bytes that an index leaves of what is listed; None where no index is asked. */
+  /** The bytes of listed files that an index leaves; None if the scan uses no index. */
   def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
     if (TableFormat.of(relation).isAsOf(relation)) None
     else {
       val pruned = Pruner.prune(this, listed, filters, inRanges = true)
       val locations = TableFormat.of(relation).locations(relation)
-      val kept = for (directory <- pruned.kept; file <- directory.files) yield locations.bytes(directory.values, file)
-      Some(kept.sum)
+      val remaining = for (directory <- pruned.remaining; file <- directory.files) yield locations.bytes(directory.values, file)
+      Some(remaining.sum)
     }
 
   override def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)
 
-  /** Of the last listing; a plan has a listing of its own for each of its scans. */
+  /** Metrics of the last listing; each scan of a plan has a listing of its own. */
   def metrics: Map[String, SQLMetric] = Map(
     "numFilesSkipped" -> skipped, "numRangesSkipped" -> rangesSkipped, "bytesSkipped" -> bytesSkipped,
     "pruneTime" -> pruneTime)
 
-  /** Of a scan with values that come while the query runs. */
+  /** Metrics of a scan with run-time values. */
   def keyMetrics: Map[String, SQLMetric] = Map("numKeys" -> keys, "keyTime" -> keyTime)
 
-  /** Notes what the next listing is told of values that have come. */
+  /** Records the run-time values of the next listing. */
   def received(resolved: Resolved): Unit = {
     keys.set(resolved.keys)
     ofKeys = resolved.reason
   }
 
-  /** Notes how long a scan waited for values. */
+  /** Records how long a scan waited for run-time values. */
   def waited(nanos: Long): Unit = {
     Counters.waited(nanos)
     keyTime.set(TimeUnit.NANOSECONDS.toMillis(nanos))
   }
 
-  /** What is wanted beside the filters, if readers leave out no row that an index counts on. */
-  def first(filters: Seq[Expression]): Option[FirstRows] =
-    FirstRows.in(filters).filterNot(_ => FirstRows.mayBeMissing(relation))
+  /** The first rows that the query needs; None if readers may leave out rows that the index counts. */
+  def first(filters: Seq[Expression]): Option[TopK] =
+    TopK.in(filters).filterNot(_ => TopK.mayBeMissing(relation))
 
   override def listFiles(
       partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] =
@@ -90,11 +90,11 @@ class SieveFileIndex(
       partitionFilters: Seq[Expression], dataFilters: Seq[Expression],
       inRanges: Boolean): Seq[PartitionDirectory] = {
     val listed = delegate.listFiles(partitionFilters, dataFilters.filterNot(RunTimeFilters.isOwn))
-    // One list for both: the audit asks of the files what the index was asked.
+    // An audit reads the files with the filters that the index evaluated.
     val (filters, bound) = (Filters.evaluable(dataFilters), first(dataFilters))
     val start = System.nanoTime
     val answer = Pruner.prune(this, listed, filters, inRanges, bound)
-    val pruned = answer.copy(reasons = answer.reasons ++ ofKeys.map(_ -> Pruned.files(answer.kept)))
+    val pruned = answer.copy(reasons = answer.reasons ++ ofKeys.map(_ -> Pruned.files(answer.remaining)))
     RequireCheck(this, pruned)
     val millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - start)
     pruneTime.set(millis)
@@ -104,7 +104,7 @@ class SieveFileIndex(
     rangesSkipped.set(pruned.ranges.total - pruned.ranges.read)
     bytesSkipped.set(pruned.bytesSkipped)
     SieveFileIndex.observers.foreach(_.listed(this, Listing(filters, bound, pruned, millis)))
-    pruned.kept
+    pruned.remaining
   }
 
   override def rootPaths: Seq[Path] = delegate.rootPaths
@@ -123,6 +123,6 @@ class SieveFileIndex(
 }
 
 object SieveFileIndex {
-  /** Who is to see each listing, in this order, before Spark reads the files. */
+  /** The observers of each listing, called in this order before Spark reads the files. */
   @volatile var observers: Seq[ListingObserver] = Nil
 }

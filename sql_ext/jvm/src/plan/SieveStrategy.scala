@@ -10,17 +10,17 @@ import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
 
 /**
- * Wraps the listing of a file scan over an indexed table, as late as can be: after every rule that
- * matches on the listing's class, and on a copy, since sessions share the relation itself.
+ * Wraps the listing of a file scan over an indexed table. A strategy runs after every rule that matches on the
+ * listing's class. It wraps a copy, because sessions share the relation itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     // Spark's own strategies plan it.
-    case _ if TopRows.isBegun(plan) => Nil
-    // The whole of what is planned comes first, and its scans after it in the same thread.
+    case _ if TopKQuery.isBegun(plan) => Nil
+    // The whole query comes first, and its scans follow in the same thread.
     case ReturnAnswer(query) =>
       SieveStrategy.showsSplits.set(CountedScan.showsSplits(query))
-      TopRows.forget()
+      TopKQuery.forget()
       bounded(plan)
     case _: GlobalLimit | _: Offset | _: Aggregate => bounded(plan)
     case ReadOnce(source) => Seq(planLater(source))
@@ -29,7 +29,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def scanned(plan: LogicalPlan): Seq[SparkPlan] =
     RunTimeFilteredScan.takenOff(plan) match {
-      // Without an index the scan is planned by others, and nothing waits for these filters.
+      // Other strategies plan a scan without an index, and nothing waits for these filters.
       case Some((bare, filters)) =>
         indexed(bare).fold(Seq(planLater(bare)))(s => prefetched(s.map(CountedScan.withFilters(_, filters))))
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
@@ -40,12 +40,12 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => false
   }
 
-  /** The plan of a query that wants the first rows of a scan alone; nothing for any other. */
+  /** The plan of a query that needs only the first rows of a scan; Nil for any other query. */
   private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
     if (!Settings.enabled(session) || !Settings.topPruning(session) ||
         !FileRanges.areRead(session)) Nil
-    else TopRows.in(plan, columns).toSeq.map { top =>
-      TopRows.within(top)(executing.sessionState.planner.plan(plan).next())
+    else TopKQuery.in(plan, columns).toSeq.map { top =>
+      TopKQuery.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
   /** The indexed columns of a relation whose rows an index has counted. */
@@ -62,28 +62,28 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => false
   }
 
-  /** The plan of a scan of an indexed table, or of ranges of files; None for any other. */
+  /** The plan of a scan of an indexed table, or of ranges of files; None for any other scan. */
   private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
     case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
       Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))
     case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
-      // A format may put another relation in the place of its own.
+      // A format may replace its relation.
       entry(scan).flatMap(found => prepared(scan, plan).collect {
         case whole @ ScanOperation(_, _, filters, own: LogicalRelation) =>
           val indexed = wrap(own, found)
           FileSourceStrategy(whole.transform { case l: LogicalRelation if l eq own => indexed })
             .map(CountedScan.in(_, session))
             .map(CountedScan.withFilters(_, filters.filter(RunTimeFilters.ofResults(_, indexed))))
-            .map(made => TopRows.of(plan).fold(made)(TopRows.bounding(made, _)))
+            .map(made => TopKQuery.of(plan).fold(made)(TopKQuery.bounding(made, _)))
       })
     case _ => None
   }
 
-  /** Plans whose scans have asked: the rest of planning goes on beside the answer. */
+  /** Sends the requests of the scans, so that planning continues while the front end answers. */
   private def prefetched(planned: Seq[SparkPlan]): Seq[SparkPlan] = {
     for (one <- planned; scan <- one.collect { case s: FileSourceScanExec => s })
       scan.relation.location match {
-        // What is known only later would make another question of it.
+        // Run-time values would change the request.
         case index: SieveFileIndex if !scan.dataFilters.exists(RunTimeFilters.awaits) =>
           index.prefetch(scan.dataFilters)
         case _ =>
@@ -107,10 +107,10 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 }
 
 object SieveStrategy {
-  /** Of the query that this thread plans; Spark has a new strategy for each of its parts. */
+  /** A property of the query that this thread plans; Spark makes a new strategy for each part of it. */
   private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
 
-  /** Whether Spark's own scan would read more of the files than is listed. */
+  /** Whether the listing restricts files to ranges, which Spark's own scan would ignore. */
   private def isOfRanges(scan: LogicalRelation): Boolean = scan.relation match {
     case fs: HadoopFsRelation => fs.location match {
       case pinned: PinnedFileIndex => pinned.hasRanges

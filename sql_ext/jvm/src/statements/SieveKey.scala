@@ -12,7 +12,7 @@ case class SieveKey(child: Expression) extends RuntimeReplaceable with UnaryLike
   override def prettyName: String = "sieve_key"
   override def dataType: DataType = LongType
   override def nullable: Boolean = child.nullable || floating
-  override protected def withNewChildInternal(made: Expression): Expression = copy(child = made)
+  override protected def withNewChildInternal(newChild: Expression): Expression = copy(child = newChild)
   private def floating: Boolean = child.dataType == FloatType || child.dataType == DoubleType
 
   override def checkInputDataTypes(): TypeCheckResult = child.dataType match {

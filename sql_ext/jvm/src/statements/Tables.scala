@@ -15,8 +15,8 @@ import org.apache.spark.sql.sieve.catalog.{Registry, TableIdentity}
 object Tables {
 
 
-  def resolve(session: Compat.Session, name: JList[String]): TableAccess =
-    new TableAccess(session, name, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed))
+  def resolve(session: Compat.Session, name: JList[String]): TableHandle =
+    new TableHandle(session, name, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed))
 
   /** A table by what the catalog says of it alone; null for a view, and for a name of another catalog. */
   def registered(session: Compat.Session, name: JList[String]): RegisteredTable =

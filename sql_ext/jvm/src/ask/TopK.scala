@@ -17,13 +17,13 @@ import org.apache.spark.sql.types.{BooleanType, DataType}
  * @param isOfValues whether MIN or MAX needs the least values, not their rows; no NULL is among them
  * @param groups     partition columns; each group of their values needs `rows` rows
  */
-case class FirstRows(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups: Seq[Expression])
+case class TopK(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups: Seq[Expression])
     extends Expression with Unevaluable {
   override def children: Seq[Expression] = orders ++ groups
   override def dataType: DataType = BooleanType
   override def nullable: Boolean = false
-  override protected def withNewChildrenInternal(made: IndexedSeq[Expression]): FirstRows = {
-    val (first, second) = made.splitAt(orders.size)
+  override protected def withNewChildrenInternal(newChildren: IndexedSeq[Expression]): TopK = {
+    val (first, second) = newChildren.splitAt(orders.size)
     copy(orders = first.collect { case order: SortOrder => order }, groups = second)
   }
 
@@ -36,10 +36,10 @@ case class FirstRows(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, gr
   override def toString: String = sql
 }
 
-object FirstRows {
-  def in(filters: Seq[Expression]): Option[FirstRows] = filters.collectFirst { case own: FirstRows => own }
+object TopK {
+  def in(filters: Seq[Expression]): Option[TopK] = filters.collectFirst { case own: TopK => own }
 
-  def without(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[FirstRows])
+  def without(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[TopK])
 
   /**
    * Whether readers may leave out rows of files, by an option of the relation or a current setting of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sieve.errors import InvalidInputError
-from sieve.operations.indexed_column import dropped_column, indexed_column
+from sieve.operations.dropped_column import dropped_column, indexed_column
 from sieve.tables.column import Column
 from tests.fake_spark import PlainTable, Warehouse, no_fault
 from tests.unit.metadata.manifest_sample import SAMPLE

@@ -17,7 +17,7 @@ import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRe
 import org.apache.spark.sql.types._
 
 /** One table of a statement: what it is, its files, a frame that reads some of them as a query would. */
-class TableAccess(session: Compat.Session, name: JList[String], plan: LogicalPlan)
+class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPlan)
     extends RegisteredTable(session, name, plan.asInstanceOf[LogicalRelation].catalogTable.get) {
   private type Listed = (InternalRow, FileStatusWithMetadata)
   lazy val relation: HadoopFsRelation = plan match {

@@ -11,7 +11,7 @@ from sieve.arrays.dtypes import Codes, Counts
 from sieve.metadata.file_ranges import whole_files
 from sieve.predicate.tree import Or
 from sieve.reader.extents import LocationEnds, extents
-from sieve.reader.top_rows import Order, needed
+from sieve.reader.top_k import Order, needed
 
 # For location k: least and greatest key, rows with a key, NULLs, NaNs. Location 3 has no keys.
 LOCATIONS = [
