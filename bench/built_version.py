@@ -65,7 +65,7 @@ class CountingStore(LocalStore):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BuiltVersion:
     """A version on disk.
 
     Attributes:
@@ -81,7 +81,7 @@ class Made:
     seconds: float
 
 
-def make_version(root: Path, n_files: int, ranges: int = 1) -> Made:
+def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
     """Makes a version below a folder; each file has `ranges` ranges, at most `EACH`."""
     started = time.perf_counter()
     folder = root / str(uuid := IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab"))
@@ -122,7 +122,7 @@ def make_version(root: Path, n_files: int, ranges: int = 1) -> Made:
     data = render_manifest(manifest)
     (folder / "versions").mkdir()
     (folder / "versions" / "1.json").write_bytes(data)
-    return Made(root, parse_manifest(data), entries, time.perf_counter() - started)
+    return BuiltVersion(root, parse_manifest(data), entries, time.perf_counter() - started)
 
 
 def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
@@ -159,7 +159,7 @@ def _run_file(segments: list[Segment]) -> bytes:
     return sink.getvalue()
 
 
-def made_list(n: int, ranges: int = 1) -> Locations:
+def built_list(n: int, ranges: int = 1) -> Locations:
     """A list of files below `TABLE`, where each range of a file has `EACH` rows."""
     # The names are in the order of a listing: the files of a folder are adjacent.
     names = sorted(f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
@@ -177,7 +177,7 @@ def made_list(n: int, ranges: int = 1) -> Locations:
 
 
 def _locations(folder: Path, n: int, ranges: int) -> LocationsRef:
-    data = render_locations(made_list(n, ranges), (TABLE,))
+    data = render_locations(built_list(n, ranges), (TABLE,))
     name = f"{secrets.token_hex(16)}.parquet"
     (folder / "locations").mkdir()
     (folder / "locations" / name).write_bytes(data)

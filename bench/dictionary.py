@@ -18,7 +18,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.built_version import made_list
+from bench.built_version import built_list
 from sieve.client.spark_home import find_spark, shim_jar
 from sieve.reader.placement import place
 from sql_ext.frontend.pruning import dictionary_to_wire
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
-    wire = json.dumps(dictionary_to_wire(place(made_list(n, ranges)).files))
+    wire = json.dumps(dictionary_to_wire(place(built_list(n, ranges)).files))
     sieve = jvm.org.apache.spark.sql.sieve
     node = sieve.base.Json.read(wire)
     sieve.ask.FileDictionary.read(node)

@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Described:
     """One column: estimated and measured values by property, and the seconds of both statements."""
 
     column: str
@@ -64,13 +64,13 @@ def main() -> None:
         # CREATE TABLE warms up the session, so that the first column's seconds exclude one-time
         # work.
         spark.sql("CREATE TABLE warm USING parquet AS SELECT id AS k FROM range(1000)")
-        _told(spark, "warm", "warm", args.budget)
+        _described(spark, "warm", "warm", args.budget)
     found = []
     for number, name in enumerate(track(args.columns, console=console, transient=True)):
         of = column(name, args.rows, args.files, DATA)
         path = _write(of, FOLDER / f"t{number}")
         spark.sql(f"CREATE TABLE t{number} (k BIGINT) USING parquet LOCATION '{path.as_uri()}'")
-        found.append(_told(spark, f"t{number}", name, args.budget))
+        found.append(_described(spark, f"t{number}", name, args.budget))
         shutil.rmtree(path)
     _print(console, found)
     if args.json:
@@ -88,7 +88,7 @@ def _write(of: Column, folder: Path) -> Path:
     return folder
 
 
-def _told(spark: SparkSession, table: str, name: str, budget: str) -> Told:
+def _described(spark: SparkSession, table: str, name: str, budget: str) -> Described:
     on = f"ON {table} (k) OPTIONS (budget = '{budget}')"
     started = time.perf_counter()
     (row,) = spark.sql(f"ESTIMATE SIEVE INDEX EXTENDED {on}").collect()
@@ -98,7 +98,7 @@ def _told(spark: SparkSession, table: str, name: str, budget: str) -> Told:
     spark.sql(f"CREATE SIEVE INDEX {on}").collect()
     created = time.perf_counter()
     after = _properties(spark, f"DESCRIBE SIEVE INDEX EXTENDED k_sieve ON {table}")
-    return Told(
+    return Described(
         name,
         before,
         {key: after[key] for key in TOLD if key in after},
@@ -118,7 +118,7 @@ def _properties(spark: SparkSession, statement: str) -> dict[str, float]:
     return found
 
 
-def _print(console: Console, found: list[Told]) -> None:
+def _print(console: Console, found: list[Described]) -> None:
     table = Table(title="ESTIMATE, and what CREATE then made", box=box.SIMPLE)
     table.add_column("column")
     for title in ("bytes", "occurs", "does not", "0.05%", "worst", "seconds", "CREATE took"):

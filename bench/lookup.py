@@ -25,7 +25,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.built_version import EACH, SPAN, CountingStore, Made, make_version
+from bench.built_version import EACH, SPAN, BuiltVersion, CountingStore, make_version
 from sieve.predicate.key_ranges import KeyRanges, key_ranges
 from sieve.predicate.tree import Leaf, parse
 from sieve.reader.cache import Cache
@@ -89,18 +89,18 @@ def main() -> None:
     gc.freeze()
     for n in args.locations:
         with tempfile.TemporaryDirectory() as folder:
-            made = make_version(Path(folder), n, args.ranges)
-            opened, measured = _measure(made, args.rounds)
-        _print(console, made, opened, measured)
+            version = make_version(Path(folder), n, args.ranges)
+            opened, measured = _measure(version, args.rounds)
+        _print(console, version, opened, measured)
         found += measured
     if args.json:
         args.json.write_text(json.dumps([asdict(one) for one in found], indent=1))
 
 
-def _measure(made: Made, rounds: int) -> tuple[Opened, list[Measured]]:
+def _measure(version: BuiltVersion, rounds: int) -> tuple[Opened, list[Measured]]:
     rng = np.random.default_rng(1)
-    cold = {kind: _cold(made, kind, rng) for kind in KINDS}
-    index, opened = _open(made)
+    cold = {kind: _cold(version, kind, rng) for kind in KINDS}
+    index, opened = _open(version)
     found = []
     for kind in KINDS:
         asked = [predicate_of(kind, rng) for _ in range(rounds)]
@@ -108,27 +108,29 @@ def _measure(made: Made, rounds: int) -> tuple[Opened, list[Measured]]:
         kept = float(np.mean([np.count_nonzero(index.keep(one)) for one in wanted]))
         warm = percentiles(times_of(index.keep, wanted))
         cpu = percentiles(times_of(index.keep, wanted, time.thread_time))
-        request = percentiles(times_of(service_of(made), [request_of(made, one) for one in asked]))
-        n = made.manifest.locations.count
+        request = percentiles(
+            times_of(service_of(version), [request_of(version, one) for one in asked])
+        )
+        n = version.manifest.locations.count
         found.append(Measured(n, kind, kept, *cold[kind], warm, cpu, request))
     opened = dataclasses.replace(opened, held=index.cache.nbytes)
     return opened, found
 
 
-def _open(made: Made) -> tuple[OpenVersion, Opened]:
+def _open(version: BuiltVersion) -> tuple[OpenVersion, Opened]:
     store, cache = CountingStore(), Cache(ROOM)
-    folder = f"file:{made.root}/{made.manifest.index}"
+    folder = f"file:{version.root}/{version.manifest.index}"
     started = time.perf_counter()
-    index = open_version(store, folder, made.manifest, cache)
+    index = open_version(store, folder, version.manifest, cache)
     taken = (time.perf_counter() - started) * 1e3
     return index, Opened(taken, sum(store.sizes), cache.nbytes)
 
 
-def _cold(made: Made, kind: str, rng: np.random.Generator) -> tuple[float, float, float]:
+def _cold(version: BuiltVersion, kind: str, rng: np.random.Generator) -> tuple[float, float, float]:
     """Medians of the first look-up after opening: milliseconds, run files, bytes of run files."""
     found = []
     for _ in range(COLD_ROUNDS):
-        index, opened = _open(made)
+        index, opened = _open(version)
         wanted = _required(index, predicate_of(kind, rng))
         (taken,) = times_of(index.keep, [wanted])
         assert isinstance(index.store, CountingStore)
@@ -171,7 +173,7 @@ def _required(index: OpenVersion, predicate: dict[str, Any]) -> KeyRanges:
     return KeyRanges(np.array(ends, np.int64))
 
 
-def service_of(made: Made) -> Callable[[str], str]:
+def service_of(version: BuiltVersion) -> Callable[[str], str]:
     """A function that does all of the front end's work for one warm request, from text to text."""
     service = PruneService(Roots(None), Pruner(lambda _: CountingStore(), 1 << 26))
 
@@ -179,19 +181,19 @@ def service_of(made: Made) -> Callable[[str], str]:
         return json.dumps(service.prune(Request(1, "prune", json.loads(text), None)))
 
     everything = {"op": "not in", "col": ["id"], "values": [0]}
-    answer = json.loads(serve(request_of(made, everything)))
+    answer = json.loads(serve(request_of(version, everything)))
     assert answer["used"] == ["id_sieve@1"], answer
     return serve
 
 
-def request_of(made: Made, predicate: dict[str, Any], room: int = ROOM) -> str:
+def request_of(version: BuiltVersion, predicate: dict[str, Any], room: int = ROOM) -> str:
     """A request in the driver's form, with a bound of the cache in bytes."""
-    manifest = made.manifest
+    manifest = version.manifest
     registration = {
         "format": 1,
         "uuid": manifest.index,
         "column": manifest.column,
-        "root": f"file:{made.root}",
+        "root": f"file:{version.root}",
     }
     return json.dumps(
         {
@@ -201,7 +203,7 @@ def request_of(made: Made, predicate: dict[str, Any], room: int = ROOM) -> str:
             "parts": {"own": dict(manifest.fingerprint_parts)},
             "predicate": predicate,
             "settings": {
-                "spark.sieve.roots": f"file:{made.root}",
+                "spark.sieve.roots": f"file:{version.root}",
                 "spark.sieve.cache.bytes": str(room),
             },
         }
@@ -227,10 +229,12 @@ def percentiles(times: Sequence[float]) -> tuple[float, float]:
     return float(np.percentile(times, 50)), float(np.percentile(times, 99))
 
 
-def _print(console: Console, made: Made, opened: Opened, measured: Sequence[Measured]) -> None:
-    run = made.manifest.runs[0]
+def _print(
+    console: Console, version: BuiltVersion, opened: Opened, measured: Sequence[Measured]
+) -> None:
+    run = version.manifest.runs[0]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column(f"\n{made.manifest.locations.count:,} locations", no_wrap=True)
+    table.add_column(f"\n{version.manifest.locations.count:,} locations", no_wrap=True)
     for title in (
         "kept", "cold\nms", "cold\nfiles", "cold\nMB", "look-up\np50 ms", "look-up\np99 ms",
         "its CPU\np99 ms", "request\np50 ms", "request\np99 ms",
@@ -247,8 +251,8 @@ def _print(console: Console, made: Made, opened: Opened, measured: Sequence[Meas
         )
     console.print(table)
     console.print(
-        f"  run: {made.entries:,} entries ({EACH} a file), {run.segments} segments, "
-        f"{len(run.files)} files, {run.bytes / 1e6:.1f} MB; made in {made.seconds:.0f} s\n"
+        f"  run: {version.entries:,} entries ({EACH} a file), {run.segments} segments, "
+        f"{len(run.files)} files, {run.bytes / 1e6:.1f} MB; made in {version.seconds:.0f} s\n"
         f"  opening reads the list of locations: {opened.milliseconds:.0f} ms, "
         f"{opened.list_bytes / 1e6:.2f} MB; held when all was read: {opened.held / 1e6:.0f} MB"
     )

@@ -33,7 +33,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.built_version import TABLE, made_list, make_version
+from bench.built_version import TABLE, built_list, make_version
 from bench.session import start_session
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
 from sieve.metadata.commit import publish, read_version
@@ -132,7 +132,7 @@ def _lists(n: int, changed: list[int]) -> Table:
     table = Table(box=box.SIMPLE, title=f"what a version writes of a list of {n:,} locations")
     for name in ("changed", "whole bytes", "whole ms", "part bytes", "part ms", "share"):
         table.add_column(name, justify="right")
-    listed = made_list(n)
+    listed = built_list(n)
     for count in changed:
         times = listed.mtimes.copy()
         times[:: max(1, n // count)][:count] += 1

@@ -29,7 +29,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.built_version import CountingStore, Made, make_version
+from bench.built_version import BuiltVersion, CountingStore, make_version
 from bench.lookup import LIST, POINT, percentiles, predicate_of, request_of, times_of
 from sieve.indexing.write_file_list import read_list, store_list
 from sieve.metadata.manifest import render_manifest
@@ -106,7 +106,7 @@ def main() -> None:
 def _measure(n: int, ranges: int, rounds: int) -> Measured:
     gc.freeze()
     with tempfile.TemporaryDirectory() as folder:
-        made = make_version(Path(folder), n, ranges)
+        version = make_version(Path(folder), n, ranges)
         rng = np.random.default_rng(1)
         pruner = Pruner(lambda _: CountingStore(), DEFAULTS.cache_bytes)
         service = PruneService(Roots(None), pruner)
@@ -115,7 +115,7 @@ def _measure(n: int, ranges: int, rounds: int) -> Measured:
             return json.dumps(service.prune(Request(1, "prune", json.loads(text), None)))
 
         def asked(kind: str) -> str:
-            return request_of(made, predicate_of(kind, rng), DEFAULTS.cache_bytes)
+            return request_of(version, predicate_of(kind, rng), DEFAULTS.cache_bytes)
 
         before = _resident()
         text = asked(POINT)
@@ -129,30 +129,30 @@ def _measure(n: int, ranges: int, rounds: int) -> Measured:
         cpu = times_of(serve, warm, time.thread_time)
         wall = times_of(serve, [asked(POINT) for _ in range(rounds)])
         many = [_timed(lambda: serve(asked(LIST))) for _ in range(3)]
-        refresh_cpu, refresh, refresh_bytes = _refresh(made)
+        refresh_cpu, refresh, refresh_bytes = _refresh(version)
     return Measured(
         files=n, ranges=ranges, first_cpu=first_cpu, first=first, held=held, grown=grown,
         dictionary=len(wire), dictionary_ms=dictionary_ms, answer=len(answer),
         point_cpu=percentiles(cpu), point=percentiles(wall),
         many_cpu=float(np.median([cpu for cpu, _, _ in many])),
         many=float(np.median([ms for _, ms, _ in many])),
-        manifest_bytes=len(render_manifest(made.manifest)),
-        list_bytes=made.manifest.locations.parts[0].length,
+        manifest_bytes=len(render_manifest(version.manifest)),
+        list_bytes=version.manifest.locations.parts[0].length,
         refresh_cpu=refresh_cpu, refresh=refresh, refresh_bytes=refresh_bytes,
     )  # fmt: skip
 
 
-def _refresh(made: Made) -> tuple[float, float, int]:
+def _refresh(version: BuiltVersion) -> tuple[float, float, int]:
     """Reads the list of files, and writes the list after `CHANGED` files got other times."""
-    store, directory = LocalStore(), f"file:{made.root}/{made.manifest.index}"
+    store, directory = LocalStore(), f"file:{version.root}/{version.manifest.index}"
     store.mkdirs(f"{directory}/intents")
 
     def run() -> int:
-        before = read_list(store, directory, made.manifest)
+        before = read_list(store, directory, version.manifest)
         times = before.whole.mtimes.copy()
         times[:: max(1, len(times) // CHANGED)][:CHANGED] += 1
         now = replace(before.whole, mtimes=times)
-        ref, _ = store_list(store, directory, now, made.manifest.roots, before)
+        ref, _ = store_list(store, directory, now, version.manifest.roots, before)
         return ref.parts[-1].length
 
     return _timed(run)

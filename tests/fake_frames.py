@@ -31,7 +31,7 @@ from sieve.indexing import (
     read_column,
     value_columns,
 )
-from sieve.indexing.even_partitions import partition_keys
+from sieve.indexing.partition_keys import partition_keys
 from sieve.operations import check
 
 _BATCH_ROWS = 1000

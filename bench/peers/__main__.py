@@ -33,7 +33,7 @@ from rich.console import Console
 from bench.hudi_session import start_hudi_session
 from bench.peers.data import HOME, Dataset, datasets, log_rows
 from bench.peers.hudi_systems import hudi_systems
-from bench.peers.measure import Asked, Made, Written, ask, make, write
+from bench.peers.measure import QueryCost, TableCost, Written, ask, make, write
 from bench.peers.picture import draw
 from bench.peers.queries import KEY, queries_of, small_tables
 from bench.peers.report import Report, print_report
@@ -86,8 +86,8 @@ def _in_process(args: argparse.Namespace, side: str) -> Report:
     told: Mapping[str, Any] = json.loads((args.folder / f"{side}.json").read_text())
     return Report(
         _SIDES[side],
-        [Asked(**each) for each in told["asked"]],
-        [Made(**each) for each in told["made"]],
+        [QueryCost(**each) for each in told["asked"]],
+        [TableCost(**each) for each in told["made"]],
         [Written(**each) for each in told["written"]],
     )
 

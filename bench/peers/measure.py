@@ -26,7 +26,7 @@ _METASTORE = "metastore_db"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QueryCost:
     """The measurements of a query by one system.
 
     Attributes:
@@ -50,7 +50,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TableCost:
     """The cost of a system's table: seconds to make, bytes rewritten, bytes beside the rows."""
 
     table: str
@@ -79,7 +79,7 @@ class Written:
     right: bool
 
 
-def make(spark: SparkSession, system: System, table: Dataset, root: Path) -> Made:
+def make(spark: SparkSession, system: System, table: Dataset, root: Path) -> TableCost:
     """Makes a system's table in a separate folder below `root`."""
     before = _sizes(root)
     started = time.perf_counter()
@@ -93,7 +93,7 @@ def make(spark: SparkSession, system: System, table: Dataset, root: Path) -> Mad
             rewritten += size if links == 1 else 0
         else:
             beside += size
-    return Made(table.name, system.name, took, rewritten, beside)
+    return TableCost(table.name, system.name, took, rewritten, beside)
 
 
 def ask(
@@ -102,7 +102,7 @@ def ask(
     table: Dataset,
     asked: Sequence[System],
     versions: Mapping[str, str] | None = None,
-) -> Sequence[Asked]:
+) -> Sequence[QueryCost]:
     """Runs a query by each system in turn, after a round that warms up and compares the rows.
 
     Args:
@@ -146,7 +146,7 @@ def ask(
         # its start.
         size = int(statistics.median(read[name]))
         ms, spread = statistics.median(each) * 1000, max(each) / min(each)
-        found.append(Asked(table.name, query.name, name, files, size, tasks, ms, spread))
+        found.append(QueryCost(table.name, query.name, name, files, size, tasks, ms, spread))
     return found
 
 

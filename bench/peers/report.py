@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from bench.peers.measure import Asked, Made, Written
+from bench.peers.measure import QueryCost, TableCost, Written
 
 WORST = 3
 PLAIN, NO_INDEX = "Spark alone", "Hudi, no index"
@@ -20,13 +20,13 @@ class Report:
     """The figures of one Spark line: of queries, of tables, of writes."""
 
     line: str
-    asked: list[Asked]
-    made: list[Made]
+    asked: list[QueryCost]
+    made: list[TableCost]
     written: list[Written]
 
-    def by_query(self) -> Iterator[tuple[tuple[str, str], Mapping[str, Asked]]]:
+    def by_query(self) -> Iterator[tuple[tuple[str, str], Mapping[str, QueryCost]]]:
         """The figures of each query: by its table and name, then by system."""
-        found: dict[tuple[str, str], dict[str, Asked]] = {}
+        found: dict[tuple[str, str], dict[str, QueryCost]] = {}
         for each in self.asked:
             found.setdefault((each.table, each.query), {})[each.system] = each
         yield from found.items()
@@ -39,8 +39,8 @@ class Beaten:
     line: str
     table: str
     query: str
-    other: Asked
-    own: Asked
+    other: QueryCost
+    own: QueryCost
 
     @property
     def times(self) -> float:
@@ -109,7 +109,7 @@ def _queries(report: Report, name: str) -> Table:
     return table
 
 
-def _cell(one: Asked | None) -> str:
+def _cell(one: QueryCost | None) -> str:
     if one is None:
         return ""
     return f"{one.files} / {_mb(one.bytes)} / {one.tasks} / {one.ms:,.0f}"

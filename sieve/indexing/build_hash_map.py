@@ -14,7 +14,7 @@ from sieve.errors import InvalidInputError
 from sieve.indexing import hash_map_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.column_sample import Sample
-from sieve.indexing.even_partitions import partition_keys
+from sieve.indexing.partition_keys import partition_keys
 from sieve.indexing.seen import Seen
 from sieve.indexing.value_columns import encoded_bytes, hash_of_value
 from sieve.reader.run_file import SCHEMA

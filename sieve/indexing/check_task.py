@@ -32,7 +32,7 @@ _SHOWN_CHARACTERS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class HeldFiles:
+class FilesInMemory:
     """Run files in memory, by URI."""
 
     files: Mapping[str, bytes]
@@ -44,7 +44,7 @@ class HeldFiles:
 
 def look_up_keys(
     encoder: Encoder,
-    asked: Sequence[Round],
+    rounds: Sequence[Round],
     index_dir: str,
     ordinals: Sequence[Sequence[int]],
     files: Callable[[], Mapping[str, bytes]],
@@ -55,33 +55,33 @@ def look_up_keys(
     no run holds it. Hashes are needed only if codes are inexact and rounds have hashes.
 
     Args:
-        asked: the rounds, one for each run of the locations; may be empty.
+        rounds: the rounds, one for each run of the locations; may be empty.
         ordinals: by run, the ordinal of each location, or -1 if the run does not have the location.
         files: the run files of the rounds by URI.
     """
 
     def run(batches: Batches) -> Batches:
-        opened = _open(asked, index_dir, files())
+        opened = _open(rounds, index_dir, files())
         for batch in batches:
             for location, part in together(batch, 1):
                 if location < 0:
                     yield _line(-1 - location, (0, 0, 0, 0, part.num_rows), None)
                     continue
                 own = [of_run[location] for of_run in ordinals]
-                yield _seen(part, encoder, asked, opened, location, own)
+                yield _seen(part, encoder, rounds, opened, location, own)
 
     return run
 
 
-def _open(asked: Sequence[Round], index_dir: str, files: Mapping[str, bytes]) -> list[Run]:
+def _open(rounds: Sequence[Round], index_dir: str, files: Mapping[str, bytes]) -> list[Run]:
     # This function is at module level so that executors use the cache of their own module.
-    return [Run(HeldFiles(files), index_dir, one.run, _HELD) for one in asked]
+    return [Run(FilesInMemory(files), index_dir, one.run, _HELD) for one in rounds]
 
 
 def _seen(
     part: pa.RecordBatch,
     encoder: Encoder,
-    asked: Sequence[Round],
+    rounds: Sequence[Round],
     opened: Sequence[Run],
     location: int,
     ordinals: Sequence[int],
@@ -92,7 +92,7 @@ def _seen(
     keys = np.flatnonzero(encoded.valid & ~encoded.nan)
     codes = encoded.codes[keys]
     missed = np.ones(len(keys), np.bool_)
-    for one, run, ordinal in zip(asked, opened, ordinals, strict=True):
+    for one, run, ordinal in zip(rounds, opened, ordinals, strict=True):
         hashes = None
         if one.hashes is not None:
             hashes = (
@@ -116,13 +116,13 @@ def _line(location: int, counts: Sequence[int], key: str | None) -> pa.RecordBat
 
 
 def _missed_by(
-    asked: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
+    wanted: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
     """bool[n]: the keys, by code and hash, that a run does not hold for a location."""
-    missed = _lost(codes, asked.codes, lambda some: run.holds_codes(some, ordinal))
+    missed = _lost(codes, wanted.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(
-            hashes, asked.hashes, lambda some: run.holds_hashes(some.view(np.uint64), ordinal)
+            hashes, wanted.hashes, lambda some: run.holds_hashes(some.view(np.uint64), ordinal)
         )
     return missed
 

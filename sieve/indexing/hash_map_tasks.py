@@ -69,12 +69,12 @@ class PairPacker:
 
     def __init__(self, parts: int) -> None:
         self._parts = parts
-        self._held: list[tuple[Hashes, Ordinals]] = []
+        self._buffered: list[tuple[Hashes, Ordinals]] = []
         self._n = 0
 
     def add(self, hashes: Hashes, location: int) -> Batches:
         """Adds hashes of a location; yields rows of `PACKED` if the buffer is full."""
-        self._held.append((hashes, np.full(len(hashes), location, np.int32)))
+        self._buffered.append((hashes, np.full(len(hashes), location, np.int32)))
         self._n += len(hashes)
         if self._n >= _HELD:
             yield from self.finish()
@@ -82,8 +82,8 @@ class PairPacker:
     def finish(self) -> Batches:
         """Yields the rows of all pairs in the buffer, and empties it."""
         if self._n:
-            yield packed(*_joined(self._held), self._parts)
-            self._held, self._n = [], 0
+            yield packed(*_joined(self._buffered), self._parts)
+            self._buffered, self._n = [], 0
 
 
 def hashed_once(hashes: pa.Array) -> Hashes:
@@ -110,8 +110,10 @@ def _once(words: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return words[np.append(True, words[1:] != words[:-1])] if len(words) else words
 
 
-def _joined(held: list[tuple[Hashes, Ordinals]]) -> tuple[Hashes, Ordinals]:
-    return np.concatenate([one for one, _ in held]), np.concatenate([one for _, one in held])
+def _joined(buffered: list[tuple[Hashes, Ordinals]]) -> tuple[Hashes, Ordinals]:
+    return np.concatenate([one for one, _ in buffered]), np.concatenate(
+        [one for _, one in buffered]
+    )
 
 
 def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
@@ -199,14 +201,14 @@ def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], B
     """
 
     def run(batches: Batches) -> Batches:
-        held: dict[int, list[tuple[Hashes, Ordinals]]] = {}
+        buffered: dict[int, list[tuple[Hashes, Ordinals]]] = {}
         for batch in batches:
             part, hashes, locations = (batch.column(k).to_pylist() for k in (0, 2, 3))
             for number, one, other in zip(part, hashes, locations, strict=True):
                 pair = np.frombuffer(one, np.uint64), np.frombuffer(other, np.int32)
-                held.setdefault(number, []).append(pair)
-        for number in sorted(held):
-            yield _map(*_joined(held.pop(number)), n_locations, fingerprint_bits)
+                buffered.setdefault(number, []).append(pair)
+        for number in sorted(buffered):
+            yield _map(*_joined(buffered.pop(number)), n_locations, fingerprint_bits)
 
     return run
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 from sieve.arrays.dtypes import Codes, Numbers
 from sieve.errors import UnavailableError
 from sieve.indexing.batches import Batches
-from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.packed_intervals import pack, unpack
+from sieve.indexing.partition_keys import partition_keys
 from sieve.reader.run_file import SCHEMA
 from sieve.segments.intervals import Intervals, split_at
 from sieve.segments.shapes.planner import Plan, Segment, fitted

@@ -48,7 +48,7 @@ def build_contents(
     environment: Environment,
     snapshot: Snapshot,
     *,
-    kept: ReusedRuns = NOTHING,
+    reused: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
 ) -> Contents:
     """Indexes the files of a table that are not reused; no version refers to the result yet.
@@ -56,7 +56,7 @@ def build_contents(
     A failed build deletes the files it has written.
 
     Args:
-        kept: the reused part of an earlier version; the build reads none of its files, except for
+        reused: the reused part of an earlier version; the build reads none of its files, except for
             appended log files.
         before: the file list of the earlier version; the new list is merged onto this list.
 
@@ -68,22 +68,22 @@ def build_contents(
     """
     refuse_build(table.info)
     started = time.monotonic()
-    held = frozenset(kept.locations.paths) - kept.appended
+    held = frozenset(reused.locations.paths) - reused.appended
     numbers = [
         number
         for number, (file, stable) in enumerate(zip(snapshot.files, snapshot.stable, strict=True))
         if stable and file.path not in held
     ]
     files = [snapshot.files[number] for number in numbers]
-    news = frozenset(n for n in numbers if snapshot.files[n].path in kept.appended)
+    appended = frozenset(n for n in numbers if snapshot.files[n].path in reused.appended)
     built = _NO_RUN
     if files:
         with named_if_unreadable(table, column, files, numbers, environment):
             environment.describe_job("cutting files into ranges")
             tiling = tile(table, numbers, files, options, environment.range_bytes)
-            whole = table.frame(numbers, column, news)
+            whole = table.frame(numbers, column, appended)
             built = build_run(
-                table.frame(numbers, column, news, tiling.cuts) if tiling.is_cut else whole,
+                table.frame(numbers, column, appended, tiling.cuts) if tiling.is_cut else whole,
                 column,
                 tiling,
                 options,
@@ -91,8 +91,8 @@ def build_contents(
                 index_dir,
                 whole=whole,
                 counted=table.info.format_name in COUNTED,
-                encoder=kept.encoder,
-                added=np.isin(numbers, list(news)),
+                encoder=reused.encoder,
+                added=np.isin(numbers, list(appended)),
                 describe_job=environment.describe_job,
             )
     young = [f for f, stable in zip(snapshot.files, snapshot.stable, strict=True) if not stable]
@@ -102,7 +102,7 @@ def build_contents(
             "relied on, or have a time in the future: queries read them whatever they ask for, "
             "until a REFRESH takes them in"
         )
-    first_slot = sum(run.locations for run in kept.runs)
+    first_slot = sum(run.locations for run in reused.runs)
     try:
         environment.check_cancelled()
         # Only a format with immutable files has incremental listings.
@@ -111,7 +111,7 @@ def build_contents(
             _check_reader(table)
         is_text = table.info.format_name in TEXT_FORMATS
         read = _unchanged(built, files, now, first_slot, is_text=is_text)
-        locations = concat(_with_appended(kept, read), _racy(young))
+        locations = concat(_with_appended(reused, read), _racy(young))
         roots = roots_of(table, snapshot.files)
         listed, roots = store_list(store, index_dir, locations, roots, before)
     except BaseException:
@@ -121,7 +121,7 @@ def build_contents(
         raise
     ranges_total = len(built.tiling.owners) + len(snapshot.files) - len(files)
     bytes_total = sum(file.length for file in snapshot.files)
-    before_all = kept.stats or BuildStats(
+    before_all = reused.stats or BuildStats(
         0, 0, 0, 0, 0.0, built.expected, len(snapshot.files), ranges_total, bytes_total
     )
     return Contents(
@@ -132,7 +132,7 @@ def build_contents(
         null_proof=table.info.format_name in COUNTED,
         fingerprint=table.info.fingerprint,
         fingerprint_parts=table.info.fingerprint_parts,
-        runs=(*kept.runs, *(() if built.run is None else (built.run,))),
+        runs=(*reused.runs, *(() if built.run is None else (built.run,))),
         locations=listed,
         roots=roots,
         commit=snapshot.commit,
@@ -141,7 +141,7 @@ def build_contents(
             rows=int(locations.rows.sum()),
             nulls=int(locations.nulls.sum()),
             nans=int(locations.nans.sum()),
-            column_bytes=int(kept.column_bytes + read.rows.sum() * built.width),
+            column_bytes=int(reused.column_bytes + read.rows.sum() * built.width),
             seconds=round(time.monotonic() - started, 3),
         ),
     )
@@ -181,24 +181,24 @@ def _unchanged(
     return locations_of(files, built.tiling, counts, proven, slot).chosen(there)
 
 
-def _with_appended(kept: ReusedRuns, read: Locations) -> Locations:
+def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
     """Merges reused and read locations; one with appended log files has the sum of both counts."""
-    if not kept.appended:
-        return concat(kept.locations, read)
-    grew = np.array([path in kept.appended for path in kept.locations.paths], np.bool_)
-    added = np.array([path in kept.appended for path in read.paths], np.bool_)
-    before, news = kept.locations.chosen(grew), read.chosen(added)
+    if not reused.appended:
+        return concat(reused.locations, read)
+    grew = np.array([path in reused.appended for path in reused.locations.paths], np.bool_)
+    added = np.array([path in reused.appended for path in read.paths], np.bool_)
+    before, appended = reused.locations.chosen(grew), read.chosen(added)
     place = {path: k for k, path in enumerate(before.paths)}
-    at = np.array([place[path] for path in news.paths], np.intp)
+    at = np.array([place[path] for path in appended.paths], np.intp)
     both = replace(
-        news.at_places(_packed(np.hstack([before.places[at], news.places]))),
-        rows=before.rows[at] + news.rows,
-        nulls=before.nulls[at] + news.nulls,
-        nans=before.nans[at] + news.nans,
+        appended.at_places(_packed(np.hstack([before.places[at], appended.places]))),
+        rows=before.rows[at] + appended.rows,
+        nulls=before.nulls[at] + appended.nulls,
+        nans=before.nans[at] + appended.nans,
     )
     # The next refresh reads locations that were read incompletely or changed during the build.
-    both = both.chosen(news.states != FileState.UNPROVEN)
-    return concat(kept.locations.chosen(~grew), read.chosen(~added), both)
+    both = both.chosen(appended.states != FileState.UNPROVEN)
+    return concat(reused.locations.chosen(~grew), read.chosen(~added), both)
 
 
 def _packed(places: Counts) -> Counts:

@@ -179,7 +179,7 @@ def _build(
     environment: Environment,
 ) -> Manifest:
     one = index.wanted
-    made = build_contents(
+    contents = build_contents(
         table,
         one.column,
         options,
@@ -188,7 +188,7 @@ def _build(
         environment,
         snapshot_of(table, index.store, index.directory),
     )
-    first = _first_version(table, index, made, comment, environment)
+    first = _first_version(table, index, contents, comment, environment)
     version = publish(index.store, index.directory, None, lambda _: first, attempts=1)
     release(index.store, index.directory, version)
     return version
@@ -197,7 +197,7 @@ def _build(
 def _first_version(
     table: CatalogTable,
     index: _Begun,
-    made: Contents,
+    contents: Contents,
     comment: str | None,
     environment: Environment,
 ) -> Manifest:
@@ -213,7 +213,7 @@ def _first_version(
         comment=comment,
         next_options=None,
         created_by=environment.software,
-        **made.members(),
+        **contents.members(),
     )
 
 

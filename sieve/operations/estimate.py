@@ -27,7 +27,7 @@ from sieve.environment import Environment
 from sieve.errors import InvalidInputError
 from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
-from sieve.indexing.check_task import HeldFiles
+from sieve.indexing.check_task import FilesInMemory
 from sieve.indexing.choose_run import Choice, MadeRun
 from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.column_sample import zoomed
@@ -279,7 +279,7 @@ class _Estimating:
         ref = describe_run(RunId("0" * 32), of.n_files, encoder, [("run", data)])
         if ref is None:
             ref = RunRef(RunId("0" * 32), of.n_files, encoder.to_json(), (), 0, 0, 0, 0, 0)
-        files = HeldFiles({run_file("", ref.id, file): data for file in ref.files})
+        files = FilesInMemory({run_file("", ref.id, file): data for file in ref.files})
         run = Run(files, "", ref, FileCache(sys.maxsize))
         held = _Held(run, tuple(sorted({row["shape"] for row in rows})))
         return MadeRun(held, 0, ref.keys, run)

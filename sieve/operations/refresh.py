@@ -105,20 +105,22 @@ def _refreshed(
     mode: RefreshMode,
     environment: Environment,
     *,
-    news: bool = True,
+    appended_only: bool = True,
 ) -> Manifest:
     column = indexed_column(table.info, base)
     refuse_type(table.info, base, column)
     known = None if mode is RefreshMode.FULL else _still_valid(table, index, base, column)
     incremental = mode is RefreshMode.INCREMENTAL
-    snapshot, held = _seen(table, index, base, known if incremental else None, news=news)
+    snapshot, reused = _seen(
+        table, index, base, known if incremental else None, appended_only=appended_only
+    )
     if known is not None and is_current(known.whole, snapshot):
         if incremental or is_one_run(base, known.whole):
             return _moved_on(base, snapshot, index, environment)
         known = None
 
     try:
-        made = build_contents(
+        written = build_contents(
             table,
             column,
             base.next_options or base.options,
@@ -126,31 +128,31 @@ def _refreshed(
             index.directory,
             environment,
             snapshot,
-            kept=held,
+            reused=reused,
             before=known or NOTHING_STORED,
         )
     except ReaderChangedError:
         raise
     except Exception:
         environment.check_cancelled()
-        if not held.appended:
+        if not reused.appended:
             raise
         # If the appended log files cannot be read alone, reading whole locations may still work.
-        return _refreshed(table, index, base, mode, environment, news=False)
+        return _refreshed(table, index, base, mode, environment, appended_only=False)
     try:
         environment.changing()
         version = publish(
-            index.store, index.directory, base, _on_top(base, made, index, environment)
+            index.store, index.directory, base, _on_top(base, written, index, environment)
         )
     except UnknownOutcomeError:
         raise
     except BaseException:
-        _remove(index, made, base)
+        _remove(index, written, base)
         raise
-    if version.locations == made.locations:
+    if version.locations == written.locations:
         release(index.store, index.directory, version)
     else:
-        _remove(index, made, base)
+        _remove(index, written, base)
     return version
 
 
@@ -163,33 +165,33 @@ def _moved_on(
     environment.changing()
     contents = {field.name: getattr(base, field.name) for field in fields(Contents)}
     contents |= {"instant": iso(snapshot.instant_ms), "commit": snapshot.commit}
-    made = Contents(**contents)
-    return publish(index.store, index.directory, base, _on_top(base, made, index, environment))
+    written = Contents(**contents)
+    return publish(index.store, index.directory, base, _on_top(base, written, index, environment))
 
 
 def _seen(
-    table: CatalogTable, index: Usable, base: Manifest, known: Stored | None, *, news: bool
+    table: CatalogTable, index: Usable, base: Manifest, known: Stored | None, *, appended_only: bool
 ) -> tuple[Snapshot, ReusedRuns]:
     """The current snapshot, and the reused part of the version (nothing if there is no file list).
 
-    With ``news``, locations that were only appended to keep their indexed rows.
+    With ``appended_only``, locations that were only appended to keep their indexed rows.
     """
 
-    def held_at(snapshot: Snapshot, known: Locations) -> ReusedRuns:
-        appended = _grown(table, base, known, snapshot) if news else frozenset()
+    def reused_at(snapshot: Snapshot, known: Locations) -> ReusedRuns:
+        appended = _grown(table, base, known, snapshot) if appended_only else frozenset()
         return plan_reuse(base, known, snapshot, appended)
 
     if known is None:
         return snapshot_of(table, index.store, index.directory), NOTHING
     part = snapshot_since(table, base.instant, known.whole, base.commit)
     if part is not None:
-        held = held_at(part, known.whole)
-        paths = set(held.locations.paths)
+        reused = reused_at(part, known.whole)
+        paths = set(reused.locations.paths)
         # Files to read again must be part of the listing.
         if all(file.path in paths for file in part.files[len(part.files) - part.taken_over :]):
-            return part, held
+            return part, reused
     snapshot = snapshot_of(table, index.store, index.directory)
-    return snapshot, held_at(snapshot, known.whole)
+    return snapshot, reused_at(snapshot, known.whole)
 
 
 def _grown(
@@ -215,14 +217,14 @@ def _grown(
 
 
 def _on_top(
-    base: Manifest, made: Contents, index: Usable, environment: Environment
+    base: Manifest, written: Contents, index: Usable, environment: Environment
 ) -> Callable[[Manifest | None], Manifest]:
     """Plans the version of a refresh on top of versions that others published since its base."""
 
     def plan(newest: Manifest | None) -> Manifest:
         if newest is None:
             raise UnavailableError("SIEVE_INDEX_GONE", f"{index.directory} vanished meanwhile")
-        if newest is not base and _is_as_late(newest, made):
+        if newest is not base and _is_as_late(newest, written):
             # Another refresh listed the table at the same time or later.
             return newest
         if newest.table != base.table:
@@ -231,23 +233,23 @@ def _on_top(
                 f"the table of index {base.name} was renamed or moved meanwhile; run the "
                 "statement again",
             )
-        if not _named(made) & _named(base) <= _named(newest):
+        if not _named(written) & _named(base) <= _named(newest):
             # Files that the newest version does not name may be deleted at any time.
             raise _OvertakenError(newest)
         return next_version(
-            newest, Refresh(made), VersionId(secrets.token_hex(16)), environment.software
+            newest, Refresh(written), VersionId(secrets.token_hex(16)), environment.software
         )
 
     return plan
 
 
-def _is_as_late(newest: Contents, made: Contents) -> bool:
+def _is_as_late(newest: Contents, written: Contents) -> bool:
     """Whether a version reflects its table at the same time as another, or later."""
-    theirs, own = newest.commit, made.commit
+    theirs, own = newest.commit, written.commit
     if theirs is not None and own is not None and theirs.table == own.table:
         # The times of commits are those of their writers' clocks; the numbers ascend.
         return theirs.version >= own.version
-    return newest.instant >= made.instant
+    return newest.instant >= written.instant
 
 
 def _named(by: Contents) -> set[str]:
@@ -255,13 +257,13 @@ def _named(by: Contents) -> set[str]:
     return {*(run.id for run in by.runs), *(part.name for part in by.locations.parts)}
 
 
-def _remove(index: Usable, made: Contents, base: Manifest) -> None:
+def _remove(index: Usable, written: Contents, base: Manifest) -> None:
     """Deletes the files that this refresh wrote and no version will ever name."""
     store, directory, shared = index.store, index.directory, _named(base)
     with contextlib.suppress(SieveError):
-        for run in (run for run in made.runs if run.id not in shared):
+        for run in (run for run in written.runs if run.id not in shared):
             discard_run(store, directory, run.id)
-        for part in (part for part in made.locations.parts if part.name not in shared):
+        for part in (part for part in written.locations.parts if part.name not in shared):
             discard_locations(store, directory, part.name)
 
 

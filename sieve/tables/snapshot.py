@@ -80,18 +80,20 @@ def snapshot_since(
         # The commits and the listing spell the table's folder differently, so paths do not compare.
         return None
     facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
-    rest = tuple(DataFile(*fact) for fact in facts if not changes.cover(fact[0]))
-    return _unchanging(table, lambda: changes.files, rest)
+    others = tuple(DataFile(*fact) for fact in facts if not changes.cover(fact[0]))
+    return _unchanging(table, lambda: changes.files, others)
 
 
 def _unchanging(
-    table: CatalogTable, list_files: Callable[[], tuple[DataFile, ...]], rest: tuple[DataFile, ...]
+    table: CatalogTable,
+    list_files: Callable[[], tuple[DataFile, ...]],
+    others: tuple[DataFile, ...],
 ) -> Snapshot:
     now = int(time.time() * 1000)
-    files = (*list_files(), *rest)
+    files = (*list_files(), *others)
     instant = table.instant_ms()
     stable = (True,) * len(files)
-    return Snapshot(files, stable, now if instant is None else instant, len(rest), table.commit())
+    return Snapshot(files, stable, now if instant is None else instant, len(others), table.commit())
 
 
 def stable_snapshot(

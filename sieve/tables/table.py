@@ -110,7 +110,7 @@ class CatalogTable(RegisteredTable):
         self,
         numbers: Sequence[int],
         column: Column,
-        news: AbstractSet[int] = frozenset(),
+        appended_only: AbstractSet[int] = frozenset(),
         cuts: Sequence[Sequence[int]] = (),
         *,
         whole_texts: bool = False,
@@ -119,21 +119,21 @@ class CatalogTable(RegisteredTable):
 
         The frame reads like a query, except that an unreadable or missing file fails the job. The
         column `LOCATION` has the position of a row's file in ``numbers``; if files are cut, it has
-        the position of the row's range among all ranges. For files in ``news``, which `appended`
-        has returned, only appended log files are read. In CSV and JSON, a plan with `LOCATION`
-        reads all columns of a record. A corrupt record becomes one row with -1 minus the position,
-        and rows after it are not read.
+        the position of the row's range among all ranges. For files in ``appended_only``, which
+        `appended` has returned, only appended log files are read. In CSV and JSON, a plan with
+        `LOCATION` reads all columns of a record. A corrupt record becomes one row with -1 minus the
+        position, and rows after it are not read.
 
         Args:
             numbers: numbers of the files.
-            news: files of which only appended log files are read.
+            appended_only: files of which only appended log files are read.
             cuts: for each file the offsets at which it is cut; an empty sequence cuts no file.
             whole_texts: whether Python gets whole strings or binary values, not their leading
                 bytes.
         """
         session = self._session(whole_texts=whole_texts and column.any_width)
         offsets = json.dumps([[*some] for some in cuts])
-        found = self._access.frame(session, [*numbers], [*news], LOCATION, offsets)
+        found = self._access.frame(session, [*numbers], [*appended_only], LOCATION, offsets)
         frame = DataFrame(found, self._spark)
         if self.info.format_name not in TEXT_FORMATS:
             return frame

@@ -33,7 +33,7 @@ class Request:
         id: its number, unique in the driver.
         kind: parse, statement, function, prune, dictionary, event, page or history.
         body: the other members of the request.
-        gateway: the driver's side, for calls on behalf of this request.
+        gateway: the driver's queue of requests, for calls on behalf of this request.
     """
 
     id: int

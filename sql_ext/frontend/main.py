@@ -70,12 +70,13 @@ def _serve() -> None:
     pruner = Pruner(open_store, DEFAULTS.cache_bytes)
     pruning = PruneService(roots, pruner)
     statements = StatementService(gateway, roots, open_store, pruner)
-    pages = PageService(roots, open_store, statements.auto_refresh, statements.tests)
+    pages = PageService(roots, open_store, driver.scans, statements.auto_refresh, statements.tests)
+    requests = driver.requests()
     history = HistoryWriter(driver, roots, open_store)
     if started_with.history:
         history.start()
     link.RequestQueue(
-        driver,
+        requests,
         "scan",
         SCAN_THREADS,
         {
@@ -86,7 +87,7 @@ def _serve() -> None:
     )
     # Plans of Spark that Python refers to in cycles would stay in the driver, with their listings.
     link.RequestQueue(
-        driver,
+        requests,
         "statement",
         STATEMENT_THREADS,
         {
@@ -98,11 +99,15 @@ def _serve() -> None:
         afterwards=gc.collect,
     )
     # Function calls in queries that a statement or another function plans and waits for.
-    link.RequestQueue(driver, "nested", NESTED_THREADS, {"function": statements.function})
+    link.RequestQueue(requests, "nested", NESTED_THREADS, {"function": statements.function})
     link.RequestQueue(
-        driver, "background", BACKGROUND_THREADS, {"event": statements.event}, afterwards=gc.collect
+        requests,
+        "background",
+        BACKGROUND_THREADS,
+        {"event": statements.event},
+        afterwards=gc.collect,
     )
-    link.RequestQueue(driver, "page", PAGE_THREADS, {"page": pages.page})
+    link.RequestQueue(requests, "page", PAGE_THREADS, {"page": pages.page})
     # Excludes the loaded modules from garbage collection, because scans would wait for it.
     gc.collect()
     gc.freeze()

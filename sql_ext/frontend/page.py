@@ -52,6 +52,7 @@ class PageService:
     Args:
         roots: checks which folders may hold indexes.
         open_store: opens the store of a root.
+        scans: the driver's record of scans, as JSON.
         auto_refresh: the refreshes that follow writes.
         tests: what ADVISE has found of columns, by their table.
     """
@@ -60,11 +61,13 @@ class PageService:
         self,
         roots: Roots,
         open_store: Callable[[str], Store],
+        scans: Callable[[], str],
         auto_refresh: AutoRefresh,
         tests: Mapping[tuple[Table, Column], ColumnTest],
     ) -> None:
         self._roots = roots
         self._open_store = open_store
+        self._scans = scans
         self._auto_refresh = auto_refresh
         self._tests = tests
         self._lock = threading.Lock()
@@ -84,7 +87,7 @@ class PageService:
         picture = None
         if chosen is not None and chosen.manifest is not None:
             picture = self._picture(chosen.manifest, self._registration(body, chosen.uuid))
-        own = parse_record(request.gateway.scans())
+        own = parse_record(self._scans())
         record = add_up([own], round(time.time() * 1000))
         advice = _advice(record, body["tables"], dict(self._tests))
         html = page_html.page(shown, body["scans"], chosen, picture, advice)

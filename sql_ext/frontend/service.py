@@ -120,7 +120,7 @@ class StatementService:
             describe_job=describe_job,
             software=CreatedBy(sieve.__version__, str(context.version)),
             range_bytes=settings.range_bytes,
-            changing=lambda: driver.changing(request.id),
+            changing=lambda: request.gateway.changing(request.id),
         )
         return StatementContext(
             driver,

@@ -48,13 +48,6 @@ def start_thriftserver(
     notes.print(f"[dim]pid {server.pid}, log {server.log}; try `sieve beeline`[/dim]")
 
 
-@thriftserver.command("stop")
-@click.option("--port", type=int, help="Which one, when several run here.")
-def stop_thriftserver(port: int | None) -> None:
-    """Stops the Thrift server that was started from this directory."""
-    _stop("thriftserver", port)
-
-
 @click.group()
 def connect() -> None:
     """A server of Spark Connect.
@@ -85,13 +78,6 @@ def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str
         f"[dim]pid {server.pid}, log {server.log}; in Python: "
         f'SparkSession.builder.remote("{url}").getOrCreate()[/dim]'
     )
-
-
-@connect.command("stop")
-@click.option("--port", type=int, help="Which one, when several run here.")
-def stop_connect(port: int | None) -> None:
-    """Stops the Spark Connect server that was started from this directory."""
-    _stop("connect-server", port)
 
 
 @click.group("metastore")
@@ -145,13 +131,6 @@ def start_metastore(
     )
 
 
-@metastore_group.command("stop")
-@click.option("--port", type=int, help="Which one, when several run here.")
-def stop_metastore(port: int | None) -> None:
-    """Stops the metastore server that was started from this directory."""
-    _stop("metastore", port)
-
-
 def _start_spark(
     main_class: str, port: int, host: str, args: list[str], *, hudi: bool, delta: bool
 ) -> servers.Server:
@@ -175,11 +154,22 @@ def _reached(host: str) -> str:
     return "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
 
 
-def _stop(kind: str, port: int | None) -> None:
-    server = servers.the_one(kind, port)
-    with notes.status(f"Stopping the {kind}"):
-        servers.stop(server)
-    click.echo(f"Stopped the {kind} on port {server.port}.")
+def _add_stop(group: click.Group, kind: str, name: str) -> None:
+    @group.command("stop", help=f"Stops the {name} that was started from this directory.")
+    @click.option("--port", type=int, help="Which one, when several run here.")
+    def stop(port: int | None) -> None:
+        server = servers.the_one(kind, port)
+        with notes.status(f"Stopping the {kind}"):
+            servers.stop(server)
+        click.echo(f"Stopped the {kind} on port {server.port}.")
+
+
+for _group, _kind, _name in (
+    (thriftserver, "thriftserver", "Thrift server"),
+    (connect, "connect-server", "Spark Connect server"),
+    (metastore_group, "metastore", "metastore server"),
+):
+    _add_stop(_group, _kind, _name)
 
 
 def jdbc_url(host: str, port: int) -> str:

@@ -77,7 +77,9 @@ class Pages:
         self.refresh = ""
         auto_refresh: Any = SimpleNamespace(state=lambda *_: self.refresh)
         self.tests: dict[tuple[Table, Column], ColumnTest] = {}
-        self.service = PageService(roots, lambda _root: LocalStore(), auto_refresh, self.tests)
+        self.service = PageService(
+            roots, lambda _root: LocalStore(), lambda: self.record, auto_refresh, self.tests
+        )
 
     def _check(self, root: str, *_: object) -> None:
         self.refused.append(root)
@@ -86,8 +88,7 @@ class Pages:
         has = registrations(self.warehouse.properties("t"))
         table = {"database": "shop", "table": "t", "registrations": has}
         body = {"tables": [table], "scans": scans, "index": index, "settings": {}}
-        gateway = SimpleNamespace(scans=lambda: self.record)
-        request: Any = SimpleNamespace(body=body, session=lambda: None, gateway=gateway)
+        request: Any = SimpleNamespace(body=body, session=lambda: None)
         html: str = self.service.page(request)["html"]
         return html
 

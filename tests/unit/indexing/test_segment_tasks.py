@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sieve.indexing.block_tasks import segment_pairs
-from sieve.indexing.even_partitions import partition_keys
 from sieve.indexing.packed_intervals import pack, unpack
+from sieve.indexing.partition_keys import partition_keys
 from sieve.indexing.segment_tasks import _stretches, split_cuts, write_whole
 from sieve.segments.blocks.format import decode_segment
 from sieve.segments.budget import prices_for

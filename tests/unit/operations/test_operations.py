@@ -41,7 +41,7 @@ class Commits:
         listings: number of full listings.
         read: paths that were read.
         added: numbers of slices whose appended part could be read alone.
-        news: numbers of slices of which only the appended part was read.
+        appended_only: numbers of slices of which only the appended part was read.
         empty: whether reading finds no rows.
         broken: whether reading an appended part fails.
         asked: slices for which the refresh asked about appended files.
@@ -55,7 +55,7 @@ class Commits:
     read: list[str] = field(default_factory=list)
     instant: str = ""
     added: frozenset[int] = frozenset()
-    news: frozenset[int] = frozenset()
+    appended_only: frozenset[int] = frozenset()
     empty: bool = False
     broken: bool = False
     asked: Mapping[int, tuple[int, int, bool]] = field(default_factory=dict)
@@ -106,11 +106,11 @@ class Commits:
         self,
         numbers: Sequence[int],
         _column: object,
-        news: frozenset[int],
+        appended_only: frozenset[int],
         _cuts: object = (),
     ) -> list[list[int]]:
-        self.news = news
-        if news and self.broken:
+        self.appended_only = appended_only
+        if appended_only and self.broken:
             raise ArithmeticError
         self.read = [self._listed[number].path for number in numbers]
         return [[] if self.empty else [number] for number in numbers]
@@ -261,7 +261,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
     table = Commits(now, {"a", "b"}, added=frozenset({1}))
     assert refreshed(table, found) == {file.path for file in now}
-    assert (table.listings, table.read, table.news) == (0, [now[1].path, now[2].path], {1})
+    assert (table.listings, table.read, table.appended_only) == (0, [now[1].path, now[2].path], {1})
     assert table.asked == {1: (10, 0, False), 2: (10, 0, False)}
     after = newest(LocalStore(), found.directory)
     assert after is not None
@@ -273,7 +273,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
     # All rows of the slice are known, and stay known as long as log files are only appended.
     again = Commits([now[0], *slices("a/2", mtime=7), *now[2:]], {"a"}, added=frozenset({1}))
     refreshed(again, replace(found, manifest=after))
-    assert (again.asked, again.news) == ({1: (10, 5, True)}, {1})
+    assert (again.asked, again.appended_only) == ({1: (10, 5, True)}, {1})
     assert {tuple(one) for one in zip(known.paths, known.mtimes.tolist(), strict=True)} == {
         (file.path, file.mtime) for file in now
     }
@@ -284,7 +284,7 @@ def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> No
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
     assert refreshed(table, found) == {file.path for file in BEFORE}
-    assert (table.read, table.news) == ([BEFORE[0].path], frozenset())
+    assert (table.read, table.appended_only) == ([BEFORE[0].path], frozenset())
 
 
 def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), broken=True)
     assert refreshed(table, found) == {file.path for file in BEFORE}
-    assert (table.read, table.news) == ([now[0].path], frozenset())
+    assert (table.read, table.appended_only) == ([now[0].path], frozenset())
 
 
 def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,7 +303,7 @@ def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.Mo
     now = [*slices("a/1", "a/2", mtime=5), *BEFORE[2:]]
     table = Commits(now, {"a"}, added=frozenset({0, 1}))
     refreshed(table, found)
-    assert (len(table.read), table.news, table.asked) == (2, frozenset(), {})
+    assert (len(table.read), table.appended_only, table.asked) == (2, frozenset(), {})
 
 
 def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> No
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), empty=True)
     assert refreshed(table, found) == {file.path for file in BEFORE[1:]}
-    assert table.news == {0}
+    assert table.appended_only == {0}
 
 
 def test_what_proves_nothing_is_taken_over_as_it_is() -> None:

@@ -13,8 +13,8 @@ import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types._
 
 /**
- * All that decides which values a reader makes of a file's bytes; equal fingerprints read equally. Which parts
- * decide on the values of one column, the front end knows.
+ * Everything that decides how a reader interprets a file's bytes: readers with equal fingerprints return equal
+ * values. The front end knows which parts matter for a column.
  */
 final case class Fingerprint(parts: TreeMap[String, String]) {
   lazy val hash: String = Fingerprint.digest(
@@ -25,7 +25,7 @@ object Fingerprint {
   private def digest(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
 
-  // Whoever may read the table may read the parts in a manifest: a secret shows no more than a digest.
+  // Users who may read the table may read a manifest, so the parts contain only a digest of a secret.
   private val secret = """(?i)secret|password|token|credential|encryption\.key|security\.key""".r
   private val byName = Set("parquet", "hudi", "orc")
   /** The settings that decide the meaning of a literal's text. */
@@ -51,7 +51,7 @@ object Fingerprint {
     case other => other.getClass.getName
   }
 
-  /** The fingerprint of a relation as it would be read under the settings that `session` has now. */
+  /** The fingerprint of a relation under the current settings of `session`. */
   def of(relation: HadoopFsRelation, table: CatalogTable, session: Compat.Session): Fingerprint = {
     val kind = format(relation)
     val text = WholeRecords.isText(relation)
@@ -67,7 +67,7 @@ object Fingerprint {
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => lower(k) -> v }
       .filterNot { case (k, _) => ignoredOptions(k) || k.startsWith(TableProperties.registrations) }
-      // Hudi makes options of all settings of the session that resolves a table.
+      // Hudi adds all settings of the session that resolves a table to the options.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
       // ORC's reader converts instants of a file to whatever type the table has.
@@ -76,7 +76,7 @@ object Fingerprint {
     val parsing =
       if (!text) Nil
       else Seq(
-        // Earlier builds read one column of a record, which proves too little of the others' queries.
+        // Earlier builds read one column of a record, which proves too little for queries of other columns.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
         // Names of months and days, and the rules of zones, come with the Java that parses them.
@@ -85,9 +85,9 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    // Earlier builds read some fields of a struct, and lost a default of all of it with the others.
+    // Earlier builds read some fields of a struct, and so lost the default of the whole struct.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
-    // A build adds columns of such names, so no index of a table that has one is to be believed.
+    // A build adds columns with this prefix, so an index of a table that has such a column is not used.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
     val own = kind match {
@@ -103,15 +103,15 @@ object Fingerprint {
   }
 
   /**
-   * The columns of the table's files. A query that wants some fields of a struct only has them cut
-   * down: where columns are found by name, as in Parquet, and in ORC unless it goes by positions, that
-   * changes nothing of how one is read, unless its default was lost with it.
+   * The columns of the table's files. A relation may have only some fields of a struct, if a query needs no
+   * others. If readers find columns by name, as in Parquet and by default in ORC, this does not change how a
+   * field is read, unless the struct's default is lost.
    */
   private def schema(
       relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
     val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
     lazy val named = byName(format(relation)) && !settings.exists(_.contains("positional"))
-    // The catalog's own notion of a Delta table's columns may be none, or that of an earlier version.
+    // The catalog may have no columns of a Delta table, or those of an earlier version.
     if (Delta.isFormat(relation.fileFormat)) DeltaColumns.schema(relation.fileFormat)
     else if (named && within(relation.dataSchema, whole)) whole else relation.dataSchema
   }
@@ -129,12 +129,12 @@ object Fingerprint {
       })
     case (ArrayType(p, _), ArrayType(w, _)) => within(p, w)
     case (MapType(pk, pv, _), MapType(wk, wv, _)) => within(pk, wk) && within(pv, wv)
-    // A query that wants parts of a VARIANT reads it as a struct of these.
+    // A query of parts of a VARIANT reads it as a struct of these parts.
     case (_, w) if w.typeName == "variant" => true
     case (p, w) => p == w
   }
 
-  /** Whether a zone has a part in reading some column; days do without one, unless spelled out. */
+  /** Whether reading some column depends on a time zone; a date does so only as text. */
   private def zoned(columns: StructType, text: Boolean): Boolean = columns.existsRecursively {
     case DateType => text
     case BooleanType | BinaryType | NullType | _: NumericType | _: StringType => false
@@ -144,8 +144,8 @@ object Fingerprint {
   }
 
   /**
-   * Whether some column of structs has a default. Spark loses it where a query wants some fields only:
-   * in files that lack the column these are NULL then, and in a query of all fields the default's.
+   * Whether a struct column has a default. Spark loses the default if a query needs only some fields. In files
+   * without the column, these fields are then NULL, and a query of all fields returns the default.
    */
   private def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
     defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))

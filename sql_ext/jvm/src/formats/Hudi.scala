@@ -13,8 +13,8 @@ import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileIndex, H
 import org.apache.spark.sql.sieve.base.{Compat, Json}
 
 /**
- * Hudi tables as Spark reads them: a relation of files whose listing is a class of Hudi's own. Its
- * jar is the user's, of whatever version, so its classes and methods are found by name.
+ * Hudi tables as Spark reads them: a relation of files whose listing is a class of Hudi. The user supplies
+ * Hudi's jar, of any version, so this object finds its classes and methods by name.
  */
 object Hudi extends TableFormat {
   /** Properties that readers of a table's data do not use. */
@@ -33,13 +33,13 @@ object Hudi extends TableFormat {
   private val commits = Set("commit", "deltacommit", "replacecommit")
   private val rollbacks = Set("rollback", "restore")
 
-  /** Listings of snapshots, now or at an instant; those of changes between instants are others. */
+  /** Whether a listing is of a snapshot; listings of changes between instants have another class. */
   override def owns(location: FileIndex): Boolean = location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
 
   override def locations(relation: HadoopFsRelation): Locations = new FileSlices(relation)
   override def table(files: ListedFiles): FormatTable = new HudiTable(files)
 
-  /** Hudi may read partition columns from files, whose values are others than those of paths. */
+  /** Hudi may read partition columns from files, and their values may differ from those in paths. */
   override def hasPartitionsByPath: Boolean = false
 
   /** Whether readers ignore a setting, of a session or an option of a table. */
@@ -49,29 +49,29 @@ object Hudi extends TableFormat {
       !(key.startsWith("hoodie.datasource.write.") && merging.exists(key.contains))
   }
 
-  /** What decides, beside what decides of Parquet, which rows a reader makes of a slice. */
+  /** What decides on the rows of a slice, besides the settings of Parquet's reader. */
   def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
     val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
     val table = properties.asScala.toMap.collect { case (k, v) if !ignoredProperties(k) => s"hudi.$k" -> v }
     val set = settings.collect {
       case (k, v) if k.startsWith("hoodie.") && !isHarmless(k) => s"conf.$k" -> v
     }
-    // Columns that were dropped and added again differ from what they were in their ids alone.
+    // A column that was dropped and added again differs only in its id.
     val ids = call(field(relation.fileFormat, "tableSchema"), "internalSchema")
     table ++ set + ("hudi.columns" -> ids.toString)
   }
 
-  /** The instant after which a reader passes over what log files hold. */
+  /** The instant at which a reader reads: it ignores later entries of log files. */
   def instant(relation: HadoopFsRelation): String = field(relation.fileFormat, "queryTimestamp").toString
 
-  /** When the newest commit was complete that the relation shows, ms since the epoch. */
+  /** The completion time of the newest commit that the relation shows, ms since the epoch. */
   def completed(relation: HadoopFsRelation): Option[Long] = {
     val until = instant(relation)
     val done = call(call(client(relation), "getCommitsTimeline"), "filterCompletedInstants")
     instants(done).filter(requested(_) <= until).flatMap(completion(relation, _)).reduceOption(_ max _)
   }
 
-  /** When a commit was complete, ms since the epoch; None where the timeline does not tell. */
+  /** The completion time of a commit, ms since the epoch; None if the timeline does not have it. */
   private def completion(relation: HadoopFsRelation, instant: AnyRef): Option[Long] =
     Option(call(instant, "getCompletionTime")).map { digits =>
       load(relation.location, "common.table.timeline.HoodieInstantTimeGenerator")
@@ -79,7 +79,7 @@ object Hudi extends TableFormat {
         .asInstanceOf[Date].getTime
     }
 
-  /** The active timeline, oldest first: action, whether it is complete, and when it was; JSON. */
+  /** The active timeline, oldest first: action, whether it is complete, and its completion time; JSON. */
   def timeline(relation: HadoopFsRelation): String = Json.write(instants(activeTimeline(relation)).map { one =>
     Seq(action(one), call(one, "isCompleted"), completion(relation, one))
   })
@@ -95,9 +95,9 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * Whether commits may have been rolled back after an instant. Some releases do it by a note in a log
-   * file, which readers of any instant heed. What happened before the oldest commit of the active
-   * timeline is not known; a savepoint may keep one there while later ones are archived.
+   * Whether commits may have been rolled back after an instant. Some releases write a rollback block into a
+   * log file, which readers of any instant apply. Commits before the oldest one of the active timeline are
+   * unknown; a savepoint may keep an old commit there while later ones are archived.
    */
   def isRolledBack(relation: HadoopFsRelation, instant: String): Boolean = {
     val all = instants(activeTimeline(relation))
@@ -112,10 +112,10 @@ object Hudi extends TableFormat {
   override def isAsOf(relation: HadoopFsRelation): Boolean =
     relation.options.contains("as.of.instant")
 
-  /** When the newest commit was complete that such a query shows; None for any other. */
+  /** The completion time of the newest commit that such a query shows; None for any other query. */
   override def asOf(relation: HadoopFsRelation): Option[Long] = if (isAsOf(relation)) completed(relation) else None
 
-  /** What `listFiles` would give of some partitions alone; None in releases that have no such way. */
+  /** The result of `listFiles` for some partitions; None in releases that cannot list single partitions. */
   def list(location: FileIndex, partitions: Seq[String]): Option[Seq[PartitionDirectory]] = for {
     path <- method(location, "convertToPartitionPath")
     slices <- method(location, "getInputFileSlices")
@@ -129,8 +129,8 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * What `listFiles` would give for filters but for Hudi's own skipping of files, as its rule lists it, and keeps it, while
-   * a query is optimized; None in releases that have no such way.
+   * The result of `listFiles` for filters, without Hudi's own data skipping. Hudi's rule lists and caches the same while
+   * it optimizes a query. None in releases without this method.
    */
   override def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = for {
     slices <- method(location, "filterFileSlices", _.getParameterTypes.lastOption.contains(classOf[Boolean]))
@@ -154,7 +154,7 @@ object Hudi extends TableFormat {
     prepare.invoke(location, rows).asInstanceOf[scala.collection.Seq[PartitionDirectory]].toSeq
   }
 
-  /** Iterates over the blocks of a log file; what its records look like is not asked. */
+  /** A reader of the blocks of a log file, without a schema of its records. */
   def logReader(relation: HadoopFsRelation, log: AnyRef): AnyRef =
     load(log, "common.table.log.HoodieLogFileReader").getConstructors.find(_.getParameterCount == 4).get
       .newInstance(call(client(relation), "getStorage"), log, null, Int.box(1 << 16)).asInstanceOf[AnyRef]
@@ -203,13 +203,13 @@ object Hudi extends TableFormat {
     } yield identifier
   }
 
-  /** What is in an option of Hudi's kind. */
+  /** The content of an option of Hudi's own class. */
   def option(of: AnyRef): Option[AnyRef] = if (call(of, "isPresent") == true) Some(call(of, "get")) else None
 
-  /** What a public method without arguments returns. */
+  /** The result of a public method without arguments. */
   def call(of: AnyRef, method: String): AnyRef = of.getClass.getMethod(method).invoke(of)
 
-  /** A class of the jar that an object comes from. */
+  /** A class from the jar of an object's class. */
   def load(like: AnyRef, name: String): Class[_] =
     like.getClass.getClassLoader.loadClass(s"org.apache.hudi.$name")
 

@@ -12,18 +12,16 @@ import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex
 import org.apache.spark.sql.types.BooleanType
 
 /**
- * Reads again the files and ranges that a scan has skipped, and fails its query if a row matches: the index would
- * have lost it.
+ * Reads the files and ranges that a scan skipped, and fails the query if a row in them satisfies the scan's filters:
+ * the index would have lost this row.
  *
- * A row that the query wants satisfies all filters of the scan, so none that a skip lost goes
- * unnoticed. The converse does not hold: the query may have filters beside these, which need a
- * subquery or stand above the scan, and want none of the rows found. But a skip says that no row
- * satisfies the filters asked with, whatever else the query asks, and the filters here are those
- * very filters, whole: a match is always proof that the index is wrong. They are not cut down to what
- * the index understood of them, since one may guard another (`x <> 0 AND 1 / x > 2`).
+ * The audit evaluates all filters that the index evaluated. A row of the query's result satisfies them, so the audit
+ * finds each row that a skip lost. A match always proves that the index is wrong, even if another filter of the query
+ * excludes the row: the index claimed that no row satisfies these filters. The audit uses whole filters, not only the
+ * parts that the index understood, because one part may guard another (`x <> 0 AND 1 / x > 2`).
  */
 object Audit extends ListingObserver {
-  /** Audits the share of scans that the session asks for. */
+  /** Audits the session's share of scans. */
   override def listed(index: SieveFileIndex, listing: Listing): Unit = if (listing.bound.isEmpty) {
     import listing.{filters, pruned}
     if (pruned.skipped.nonEmpty &&
@@ -32,7 +30,7 @@ object Audit extends ListingObserver {
       val found =
         try matching(index, pruned, filters)
         catch {
-          // An audit that could not look must not pass for one that found nothing.
+          // An audit that cannot read the files must not pass for one without a match.
           case NonFatal(e) => throw new SieveException("SIEVE_AUDIT_UNREADABLE",
             s"the files of $table that $used skips could not be read again, as " +
               s"spark.sieve.audit.sample asks: ${e.getMessage}. Where the cause is not to be " +
@@ -40,8 +38,8 @@ object Audit extends ListingObserver {
         }
       Counters.audited(pruned)
       found.foreach(file => throw new SieveException("SIEVE_AUDIT_FAILED",
-        s"a row of $file satisfies the filters of a scan of $table for which $used skips the file or " +
-          "the part that holds it, or may do so, being of a damaged record: rows would be missing. " +
+        s"a row of $file satisfies the filters of a scan of $table, and $used would skip the file, or the part of " +
+          "it, that holds (or, its record being damaged, may hold) this row: rows would be missing. " +
           "SET spark.sieve.enabled = false reads the table without its " +
           s"indexes; REFRESH SIEVE INDEX ON $table FULL makes them anew. Please report this, with " +
           "the index's folder (DESCRIBE SIEVE INDEX EXTENDED tells it) as it is now.", state = "XX001"))
@@ -49,10 +47,10 @@ object Audit extends ListingObserver {
   }
 
   /**
-   * A skipped file with a row that satisfies the filters, or with a damaged record of a text format,
-   * whose rows differ from query to query; each task stops at its first. The plan
-   * is not analysed nor optimised, which the filters have been: attributes keep their ids, and
-   * listeners hear of no query that nobody asked. Sieve leaves a listing of this class alone.
+   * A skipped file with a row that satisfies the filters, or with a damaged record of a text format, whose
+   * rows differ from query to query. Each task stops at its first match. The plan is neither analysed nor
+   * optimised, because the filters are already: attributes keep their ids, and listeners see no extra query.
+   * Sieve does not prune a listing of this class.
    */
   private def matching(
       index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Option[String] = {

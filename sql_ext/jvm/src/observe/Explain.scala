@@ -16,9 +16,9 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveExc
 import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
 import org.apache.spark.sql.sieve.plan.{AmongKeys, CountedScan, JoinRefusals, Loops, RunTimeFilters, SieveFileIndex}
 
-/** Plans queries, runs nothing, and says as JSON what their scans read and why. */
+/** Plans queries without running them, and describes as JSON what their scans read and why. */
 object Explain {
-  /** For each file scan of a query, or of another statement, the files and bytes before and after pruning, and the reasons. */
+  /** The file scans of a statement: files and bytes before and after pruning, and the reasons. */
   def query(session: Compat.Session, text: String): String = {
     val queries = StatementReads.of(session, text)
     val (found, refusals) = JoinRefusals.during(queries.flatMap(query => scans(session, plan(session, query))))
@@ -36,7 +36,7 @@ object Explain {
     })
   }
 
-  /** A predicate as indexes of a table would be asked, and the files that partition pruning leaves. */
+  /** A predicate as an index evaluates it, and the files that partition pruning leaves. */
   def predicate(session: Compat.Session, name: java.util.List[String], text: String): String =
     scans(session, planned(session, name, text)) match {
       case Seq(scan) =>
@@ -55,12 +55,12 @@ object Explain {
           "and constants, without subqueries", state = "0A000")
     }
 
-  /** Each file of a table, and what `SELECT * FROM table WHERE predicate` does with it. */
+  /** Each file of a table, and whether `SELECT * FROM table WHERE predicate` reads it. */
   def files(session: Compat.Session, name: java.util.List[String], text: String): String = {
     val execution = planned(session, name, text)
     val table = execution.analyzed.collectFirst { case l: LogicalRelation => l }.get
     val relation = table.relation.asInstanceOf[HadoopFsRelation]
-    // A predicate with a subquery may have further scans, of this very table too.
+    // A predicate with a subquery may have more scans, also of this table.
     val own = scans(execution.executedPlan).find(_.output.exists(table.outputSet.contains))
     val cached = execution.withCachedData.exists(_.isInstanceOf[InMemoryRelation])
     val found = if (cached) Map("unread" -> "cached") else own.fold[Map[String, Any]](
@@ -81,7 +81,7 @@ object Explain {
       "files" -> paths(relation.location.listFiles(Nil, Nil))))
   }
 
-  /** The plan of `SELECT * FROM table WHERE predicate`; says so if the predicate is not one of the table. */
+  /** The plan of `SELECT * FROM table WHERE predicate`; an error if the table cannot have the predicate. */
   private def planned(session: Compat.Session, name: java.util.List[String], predicate: String): QueryExecution =
     try {
       val made = plan(session, filtered(session, name, predicate))
@@ -104,9 +104,9 @@ object Explain {
     scans(planned.executedPlan).distinct
 
   /**
-   * What a scan lists, after Spark's own partition pruning, and what indexes leave of it.
+   * The files of a scan after Spark's partition pruning, and the files that indexes leave.
    *
-   * @param awaited filters whose values are known only while the query runs: they name the indexes that it will ask
+   * @param awaited filters with run-time values, which name the indexes that the query will use
    */
   private def listing(
       session: Compat.Session, scan: FileSourceScanExec,
@@ -127,7 +127,7 @@ object Explain {
     }
   }
 
-  /** A filter that every row satisfies, asked as one whose values are awaited: of the same indexes, in the same form. */
+  /** A filter that every row satisfies, in the form of one with run-time values, for the same indexes. */
   private def probe(filter: Expression, scan: FileSourceScanExec, index: SieveFileIndex): Option[Expression] = {
     val stored = TableFormat.of(index.relation).stored(index.relation)
     filter.collect {
@@ -136,7 +136,7 @@ object Explain {
     }.headOption.map(column => Or(valued(filter), Or(IsNull(column), IsNotNull(column))))
   }
 
-  /** A filter with a value of each kind that is awaited, whichever. */
+  /** A filter with arbitrary values in place of its run-time values. */
   private def valued(filter: Expression): Expression = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) => RunTimeFilters.oneOf(in.child, Array(some(in.child))).filter
     case AmongKeys(key, _) => RunTimeFilters.oneOf(key, Array(some(key))).filter
@@ -145,11 +145,11 @@ object Explain {
 
   private def some(like: Expression): Any = Try(Literal.default(like.dataType).value).getOrElse(null)
 
-  /** Without the table before each column: the row names it already. */
+  /** A filter without table names, since the row of EXPLAIN names the table. */
   private def unqualified(filter: Expression): Expression =
     filter.transform { case a: AttributeReference => a.withQualifier(Nil) }
 
-  /** What a filter says that gets its values while the query runs; they are not applied here. */
+  /** The text of a filter with run-time values, which are not known here. */
   private def atRunTime(filter: Expression): String = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) => among(in.child, scans(in.plan).flatMap(_.tableIdentifier))
     case AmongKeys(key, keys) => among(key, keys.collect {
@@ -174,11 +174,11 @@ object Explain {
   private def paths(directories: Seq[PartitionDirectory]): Seq[String] =
     directories.flatMap(_.files.map(_.getPath.toString))
 
-  /** All scans of files in a plan, those of subqueries, cached plans and rounds of a loop included. */
+  /** All file scans of a plan, with those of subqueries, cached plans and rounds of a loop. */
   private def scans(plan: SparkPlan): Seq[FileSourceScanExec] = {
     val own = plan match {
       case scan: FileSourceScanExec => Seq(scan)
-      // As Spark does later: keys are those of a broadcast of this very plan, or there are none.
+      // Spark does the same later: keys come from a broadcast of this plan, or there are none.
       case adaptive: AdaptiveSparkPlanExec => scans(PlanAdaptiveDynamicPruningFilters(adaptive)(adaptive.inputPlan))
       case stage: QueryStageExec => scans(stage.plan)
       case cached: InMemoryTableScanExec => scans(cached.relation.cachedPlan)

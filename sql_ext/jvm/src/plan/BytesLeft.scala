@@ -11,11 +11,11 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * The bytes that each scan of a plan will read: Spark's estimate, or less where an index leaves less. They are
- * the price of a job that reads keys, and nothing else. Spark's planner of joins must not see them: a few bytes of
- * a file may be millions of rows, and a broadcast has to hold the rows.
+ * The bytes that each scan of a plan will read: Spark's estimate, or fewer if an index skips files. They only price a
+ * job that reads keys. Spark's join planner must not use them: a few bytes of a file may be millions of rows, and a
+ * broadcast must fit into memory.
  *
- * @param plan the plan whose leaves are priced, with the filters above them
+ * @param plan the plan with the priced leaves and the filters above them
  */
 class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   private val priced = new IdentityHashMap[LogicalPlan, BigInt]
@@ -23,7 +23,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
     val found = new IdentityHashMap[LogicalPlan, Seq[Expression]]
     def add(plan: LogicalPlan): Unit = plan match {
       case ScanOperation(_, _, own, scan: LogicalRelation) =>
-        // A relation may stand in a plan twice, below unlike filters.
+        // A relation may occur twice in a plan, below different filters.
         found.put(scan, if (found.containsKey(scan)) Nil else own)
       case _ => plan.children.foreach(add)
     }

@@ -12,10 +12,10 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtil
 import org.apache.spark.sql.types._
 
 /**
- * `key IN keys`, where a subquery collects the keys while the query runs. It stands among the filters of a
- * scan, and only an index's own listing makes use of it: no row is asked for it.
+ * `key IN keys`, where a subquery collects the keys while the query runs. It is one of a scan's filters, and only
+ * an index's own listing uses it: Spark does not evaluate it on rows.
  *
- * @param keys ranges of keys as `DistinctKeys` gives them
+ * @param keys ranges of keys as `DistinctKeys` returns them
  */
 case class AmongKeys(key: Expression, keys: Expression)
     extends Expression with BinaryLike[Expression] with Unevaluable {
@@ -28,10 +28,9 @@ case class AmongKeys(key: Expression, keys: Expression)
 }
 
 /**
- * The values of a column but NULL, sorted: as an array of ranges, each two elements, its first and its
- * last value. These are the values themselves up to a bound, and past it ranges that hold them all,
- * cut at the widest gaps that each task has seen; so a task holds no more than the bound, and the
- * driver gets no more.
+ * The values of a column other than NULL, sorted, as an array of ranges: the first and the last value of each. Up
+ * to a bound, each range is one value. Beyond it, ranges cover all values, cut at the widest gaps in each task. So
+ * neither a task nor the driver holds more ranges than the bound.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
@@ -70,7 +69,7 @@ case class DistinctKeys(
 }
 
 object DistinctKeys {
-  /** A subquery that gives the ranges of each key of a plan, as the fields of a struct. */
+  /** A subquery that returns the ranges of each key of a plan, as the fields of a struct. */
   def of(build: LogicalPlan, keys: Seq[Expression]): ScalarSubquery = {
     val fields = keys.zipWithIndex.flatMap { case (key, at) =>
       Seq(Literal(s"k$at"), DistinctKeys(key).toAggregateExpression())
@@ -81,21 +80,21 @@ object DistinctKeys {
   private def array(ranges: Seq[(Any, Any)]): ArrayData =
     new GenericArrayData(ranges.flatMap { case (first, last) => Seq(first, last) }.toArray[Any])
 
-  /** What `array` was made of. */
+  /** The ranges in an array; the inverse of `array`. */
   def ranges(array: ArrayData, of: DataType): IndexedSeq[(Any, Any)] = {
     val values = array.toObjectArray(of).map(v => InternalRow.copyValue(v).asInstanceOf[Any])
     (0 until values.length by 2).map(at => (values(at), values(at + 1)))
   }
 }
 
-/** Values as they come, in a bounded number of ranges. */
+/** Collects values in a bounded number of ranges. */
 final class KeyBuffer(of: DataType) {
   private val order = TypeUtils.getInterpretedOrdering(of)
   private val fresh = new java.util.HashSet[Any]
   private var bytes = 0L
   private var sorted = IndexedSeq.empty[(Any, Any)]
 
-  /** Adds a value, which may lie in memory that is used again. */
+  /** Adds a copy of a value, since Spark reuses the value's memory. */
   def add(value: Any): Unit = if (!fresh.contains(value)) {
     val own = InternalRow.copyValue(value)
     fresh.add(own)
@@ -105,7 +104,7 @@ final class KeyBuffer(of: DataType) {
 
   def add(others: Seq[(Any, Any)]): Unit = settle(others)
 
-  /** The ranges of all values so far, in order, without overlaps. */
+  /** The ranges of all added values, ascending, without overlaps. */
   def ranges: IndexedSeq[(Any, Any)] = {
     if (!fresh.isEmpty) settle(Nil)
     sorted

@@ -10,9 +10,8 @@ import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings}
 import org.apache.spark.sql.sieve.formats.FileRanges
 
 /**
- * A scan of a table whose files are picked by `filters`, which have their values only while the
- * query runs. It is a node of its own, not a `Filter`: Spark must neither evaluate these filters on
- * rows, nor merge or push them. `SieveStrategy` alone plans it.
+ * A scan whose files run-time `filters` select. It is a node of its own, not a `Filter`, because Spark must
+ * neither evaluate these filters on rows, nor merge or push them. Only `SieveStrategy` plans it.
  */
 case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
@@ -25,8 +24,8 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 
 object RunTimeFilteredScan {
   /**
-   * A chain of projections and filters over such a node: the chain without it, and its filters. None
-   * where Spark plans a part of the chain by itself, as it does with what is not deterministic.
+   * A chain of projections and filters over such a node: the chain without the node, and its filters. None if
+   * Spark plans a part of the chain separately, because the part is nondeterministic.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
@@ -39,21 +38,20 @@ object RunTimeFilteredScan {
 }
 
 /**
- * The rule that lets joins prune: `spark.sieve.join.pruning`. It has to see the plan that will be
- * planned, since Spark reuses a broadcast only for the very plan that it broadcasts; so it stands
- * after all rules of Spark's that change the sides of joins.
+ * The rule behind `spark.sieve.join.pruning`. It runs after all rules of Spark that change the sides of joins,
+ * because Spark reuses a broadcast only for an equal plan.
  */
 class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    // Spark optimizes these by themselves, and later merges those that are alike.
+    // Spark optimizes subqueries separately, and later merges equal ones.
     case _: Subquery => plan
     case _ if plan.isStreaming || !JoinPruning.isOn(session) => plan
     case _ => JoinPruning.orUnchanged(plan)(withSubqueries(plan, fetches = true))
   }
 
   /**
-   * Subqueries first: they may be part of what a join broadcasts, which no change may follow. None of them
-   * fetches keys: each runs in a thread of Spark's pool, and so would the query for the keys that it waits for.
+   * Changes subqueries first: a join may broadcast them, and a broadcast plan must not change later. They fetch no
+   * keys: each runs in a thread of Spark's pool, and would wait for another query in this pool.
    */
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
@@ -73,13 +71,13 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
 object JoinPruning extends OnceLogging {
   /**
-   * Puts the rule into a session. There is no hook for rules that run last but `experimental`, which is not
-   * there yet while a session is made, and which its user may set, too.
+   * Adds the rule to a session. The only hook for rules that run last is `experimental`. It does not exist yet
+   * while Spark creates a session, and users may set it, too.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
     case methods => methods.synchronized {
-      // A cloned session has the rules of the one that it was cloned from.
+      // A cloned session has the rules of its original.
       val others = methods.extraOptimizations.filterNot(_.isInstanceOf[JoinPruning])
       methods.extraOptimizations = others :+ new JoinPruning(session)
     }
@@ -91,8 +89,8 @@ object JoinPruning extends OnceLogging {
   }
 
   /**
-   * Without dynamic pruning Spark leaves such filters unplanned, without reuse it never evaluates
-   * them; beside columnar plug-ins scans stay Spark's own, which would wait for values in vain.
+   * Without dynamic pruning, Spark does not plan such filters; without reuse, it never evaluates them. In a session
+   * with columnar plug-ins, scans stay Spark's own, which would wait for values that they cannot use.
    */
   def isOn(session: Compat.Session): Boolean = {
     val conf = session.sessionState.conf
@@ -101,7 +99,7 @@ object JoinPruning extends OnceLogging {
       FileRanges.areRead(session)
   }
 
-  /** A plan that cannot be looked at is left as it is: its files are read. */
+  /** The plan after a change; the plan itself, with a warning, if the change fails. */
   def orUnchanged(plan: LogicalPlan)(change: => LogicalPlan): LogicalPlan =
     try change
     catch {
@@ -112,8 +110,8 @@ object JoinPruning extends OnceLogging {
 }
 
 /**
- * Puts the rule into the session whose query is analysed: no earlier hook finds it whole. A plan that was optimized
- * before loses its keys: they are of another query, and the rule is going to find those of this one.
+ * Installs the rule into the session whose query is analysed, the earliest hook at which the session is complete. A
+ * plan that was already optimized loses its keys, because they belong to another query.
  */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {

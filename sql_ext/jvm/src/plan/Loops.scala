@@ -4,18 +4,18 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Statistics}
 import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
 
 /**
- * The loops of recursive queries (WITH RECURSIVE). Spark runs each round of a loop as a query of its own, which it
- * analyses, optimizes and plans again with the rows of the round before in the place of a reference. So a
- * rule leaves a loop as it is: what it would put there is of no round, and each round is seen by all
- * rules. The classes are known by name, as Spark 3.5 has none of them.
+ * The loops of recursive queries (WITH RECURSIVE). Spark runs each round of a loop as a query of its own. It
+ * analyses, optimizes and plans the round with the rows of the previous round in place of a reference. All rules
+ * see each round, so a rule does not change the loop itself. The classes are matched by name, because Spark 3.5 does
+ * not have them.
  */
 object Loops {
   def isLoop(plan: LogicalPlan): Boolean = plan.nodeName == "UnionLoop"
 
-  /** Whether a leaf stands for the rows of the round before, and cannot be planned by itself. */
+  /** Whether a leaf represents the rows of the previous round, and cannot be planned by itself. */
   def isReference(plan: LogicalPlan): Boolean = plan.nodeName == "UnionLoopRef"
 
-  /** What a loop runs, as it would be planned for a round with few rows; nothing for any other plan. */
+  /** The plans of a loop's parts for a round with few rows; Nil for any other plan. */
   def rounds(plan: SparkPlan): Seq[SparkPlan] =
     if (plan.nodeName != "UnionLoop") Nil
     else plan.innerChildren.collect { case part: LogicalPlan =>

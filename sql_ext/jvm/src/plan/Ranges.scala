@@ -9,7 +9,7 @@ object Ranges {
   def distinct(values: Array[Any], t: DataType): IndexedSeq[(Any, Any)] = {
     val order = TypeUtils.getInterpretedOrdering(t)
     val sorted = t match {
-      // By an interpreted order a million of them take seconds.
+      // Sorting a million values by an interpreted order takes seconds.
       case LongType | TimestampType | TimestampNTZType => longs(values).map(v => v: Any)
       case IntegerType | DateType => longs(values).map(v => v.toInt: Any)
       case _ => values.sorted(order)
@@ -25,7 +25,7 @@ object Ranges {
     own
   }
 
-  /** Ranges sorted by their first values, with those that overlap made one. */
+  /** The union of ranges that are sorted by their first values: overlapping ranges are merged. */
   def union(sorted: Seq[(Any, Any)], order: Ordering[Any]): IndexedSeq[(Any, Any)] = {
     val made = IndexedSeq.newBuilder[(Any, Any)]
     var open = Option.empty[(Any, Any)]
@@ -38,7 +38,7 @@ object Ranges {
     (made ++= open).result()
   }
 
-  /** As many ranges as are looked up one by one, of no more bytes. */
+  /** The ranges, reduced to the limits on the number and the bytes of keys. */
   def bounded(sorted: IndexedSeq[(Any, Any)], t: DataType): IndexedSeq[(Any, Any)] = {
     val most = RunTimeFilters.mostKeys
     val bytes = sorted.map { case (first, last) => RunTimeFilters.bytes(first).max(RunTimeFilters.bytes(last)) }.sum
@@ -47,8 +47,8 @@ object Ranges {
   }
 
   /**
-   * At most `most` ranges that hold all of these: numbers are cut at the widest gaps between them,
-   * others into ranges of as many values.
+   * At most `most` ranges that cover all of these: numbers are cut at the widest gaps between them, and other
+   * values into ranges with equal numbers of values.
    */
   def over(sorted: IndexedSeq[(Any, Any)], t: DataType, most: Int): IndexedSeq[(Any, Any)] =
     if (sorted.size <= most) sorted
@@ -62,7 +62,7 @@ object Ranges {
       (0 +: cuts).zip(cuts :+ sorted.size).map { case (from, to) => (sorted(from)._1, sorted(to - 1)._2) }
     }
 
-  /** Where the widest gaps are, in their order. */
+  /** The positions of the widest gaps, ascending. */
   private def widest(gaps: Array[Double], most: Int): IndexedSeq[Int] =
     if (most == 0) IndexedSeq.empty
     else {
@@ -73,8 +73,7 @@ object Ranges {
       (wider ++ gaps.indices.filter(gaps(_) == least).take(most - wider.size)).sorted
     }
 
-  // A gap that is lost in rounding is cut elsewhere, which no range gets wrong by. NaN and the
-  // infinities come to lie at the ends.
+  // Rounding may hide a gap, which only moves a cut. NaN and the infinities lie at the ends.
   private def position(value: Any): Double = (value match {
     case d: Decimal => d.toDouble
     case n: Number => n.doubleValue

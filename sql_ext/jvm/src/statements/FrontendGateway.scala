@@ -13,22 +13,16 @@ class SilentAccumulator extends PythonAccumulatorV2("127.0.0.1", 0, "") {
 }
 
 /** What one front end may call: the entry point of its gateway. */
-class FrontendGateway(val defaultSession: Compat.Session, queue: RequestQueue) {
+class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQueue) {
   val context: JavaSparkContext = new JavaSparkContext(defaultSession.sparkContext)
   def accumulator(): PythonAccumulatorV2 = {
     val made = new SilentAccumulator
     context.sc.register(made)
     made
   }
-  def ready(): Unit = FrontendProcess.attached(queue)
-  def take(name: String, millis: Long): String = queue.take(name, millis)
-  def piece(id: Long, k: Int): String = queue.piece(id, k)
-  def session(id: Long): Compat.Session = queue.session(id)
-  def changing(id: Long): Unit = queue.changing(id)
-  def cancelled(id: Long): Boolean = queue.cancelled(id)
-  def answer(id: Long, text: String): Unit = queue.answer(id, text)
+  def ready(): Unit = FrontendProcess.attached(requests)
 
-  // What statements ask of the driver; Python calls the methods of these objects.
+  // Python calls the methods of these objects, too.
   def tables(): Tables.type = Tables
   def explain(): Explain.type = Explain
   def counters(): String = Counters.json

@@ -16,7 +16,7 @@ import org.apache.spark.sql.sieve.formats.{FileCuts, FilePart, FileRanges, Finge
 import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRecords}
 import org.apache.spark.sql.types._
 
-/** One table of a statement: what it is, its files, a frame that reads some of them as a query would. */
+/** A table of a statement: its properties, its files, and a frame that reads some of them as a query would. */
 class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPlan)
     extends RegisteredTable(session, name, plan.asInstanceOf[LogicalRelation].catalogTable.get) {
   private type Listed = (InternalRow, FileStatusWithMetadata)
@@ -25,9 +25,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
   private lazy val format = TableFormat.of(relation)
 
-  /** "files" for a table whose files Spark lists; else what it is, for the error to say. */
+  /** "files" for a table whose files Spark lists; for others, the kind that the error names. */
   def kind: String = plan match {
-    // However deep below a view: there is no table to index instead.
+    // A stream below a view has no table to index, either.
     case _ if plan.isStreaming => "stream"
     case l: LogicalRelation => l.relation match {
       case fs: HadoopFsRelation if !TableFormat.isKnown(fs) =>
@@ -41,7 +41,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
     case other => s"source ${other.getClass.getName}"
   }
 
-  /** What Spark says of the table under the settings of the session; JSON. */
+  /** The table's properties under the settings of the session; JSON. */
   def info: String = {
     val fingerprint = Fingerprint.of(relation, table, session)
     Json.write(registered ++ Map(
@@ -69,21 +69,21 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       }
     }
 
-  /** The table's log of changes, and what it tells of its files; see `FormatTable`. */
+  /** The table's log of changes and its list of files; see `FormatTable`. */
   lazy val history: FormatTable = format.table(new ListedFiles(relation))
 
-  /** Every location of the table now, see `ListedFiles.replace`. */
+  /** All current locations of the table; see `ListedFiles.replace`. */
   def list: String = history.list()
 
-  /** When the table became what was listed, ms since the epoch; below zero where nothing tells. */
+  /** The time of the listed state, ms since the epoch; negative if unknown. */
   def instant: Long = history.instant
 
   def path(text: String): Path = new Path(text)
   def hadoopConf: Configuration = session.sessionState.newHadoopConf()
 
   /**
-   * Where the files with these numbers in the last listing can be cut into ranges of so many bytes at
-   * least: of each its `FileCuts.Cuts`; null of a file that is always read whole. JSON.
+   * The cuts of the files with these numbers in the last listing, into ranges of at least `bytes` bytes, as
+   * JSON: the `FileCuts.Cuts` of each file; null for a file that is always read whole.
    */
   def cuts(numbers: JList[Int], bytes: Long): String = {
     val files = numbers.asScala.toSeq.map(number => history.files(number)._2)
@@ -91,14 +91,13 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
 
   /**
-   * Reads the files with these numbers in the last listing as a query would, no error ignored. One
-   * column more names a row's range by its place among all ranges of the files, in their order: a
-   * partition column, since its value costs nothing to read and nothing to compare. Of slices in
-   * `alone`, see `ListedFiles.append`, only the appended log files are read. Text formats have the column
-   * `WholeRecords.damaged` as well.
+   * Reads the files with these numbers in the last listing as a query would, but ignores no error. An
+   * additional column has the ordinal of a row's range among the ranges of all files. It is a partition
+   * column, since its value costs nothing to read. The frame reads only the appended log files of slices in
+   * `alone` (`ListedFiles.append`). Text formats also have the column `WholeRecords.damaged`.
    *
-   * @param cuts of each file the offsets at which it is cut, none where it is read whole; may be empty
-   *             if all are; JSON
+   * @param cuts the offsets at which each file is cut, as JSON; empty for a file that is read whole, and
+   *             empty if all files are
    */
   def frame(
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sieve.indexing.even_partitions import _murmur3, partition_keys
+from sieve.indexing.partition_keys import _murmur3, partition_keys
 
 # The numbers are results of SELECT hash(id) for INTs on Spark 4.1.
 HASHES = {
