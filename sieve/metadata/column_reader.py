@@ -39,8 +39,8 @@ _BASE: Final[Mapping[str, str]] = {
 """Formats that read a column without the others, and the format of their files."""
 
 _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
-    "parquet": frozenset({"mergeschema", "datetimerebasemode", "int96rebasemode"}),
-    "orc": frozenset({"mergeschema"}),
+    "parquet": frozenset({"datetimerebasemode", "int96rebasemode"}),
+    "orc": frozenset(),
 }
 """Options without a prefix for which the reader of a format asks."""
 
@@ -63,6 +63,24 @@ _OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
 None is of ORC, whose reader converts the types of a file to those of the table: dates to texts, and
 instants to numbers.
 """
+
+_OF_SCHEMAS: Final = frozenset(
+    {
+        *("mergeschema", "spark.sql.parquet.mergeschema", "spark.sql.orc.mergeschema"),
+        "spark.sql.parquet.respectsummaryfiles",
+    }
+)
+"""Settings and options for which Spark asks where it takes a schema from files; a table has one."""
+
+_OF_FOUND_TYPES: Final = frozenset(
+    {
+        *("spark.sql.parquet.binaryasstring", "spark.sql.parquet.int96astimestamp"),
+        "spark.sql.parquet.infertimestampntz.enabled",
+        "spark.sql.legacy.parquet.nanosaslong",
+    }
+)
+"""Settings of the type that Spark's Parquet reader gives a column of a file where it finds none by
+the column's name: in plain tables only where columns are found by ids."""
 
 _KEYS: Final = ("hadoop.security.key.",)
 """Settings and options that open encrypted columns, which have other values without their key."""
@@ -167,8 +185,12 @@ def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> b
     base = _BASE[format_name]
     if key.startswith(_foreign(base)) or (format_name != "hudi" and key.startswith(_OF_TEXT)):
         return False
-    if key in _OF_KINDS:
-        decides = place.kind in _OF_KINDS[key]
+    if key in _OF_SCHEMAS:
+        # Hudi may take a schema from files, too.
+        decides = format_name == "hudi"
+    elif key in _OF_KINDS:
+        by_name = format_name == "parquet" and not place.field_id
+        decides = place.kind in _OF_KINDS[key] and not (by_name and key in _OF_FOUND_TYPES)
     elif key.startswith("spark.sql.parquet.fieldid.read."):
         decides = place.field_id
     elif key.startswith(_OWN[base]):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from edited_schema import edit_schema, with_ids
 from pyspark.errors import PySparkException
@@ -44,6 +48,7 @@ def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
             "ALTER TABLE t SET TBLPROPERTIES ('some' = 'thing')",
             "ALTER TABLE t SET SERDEPROPERTIES ('some' = 'thing')",
             "ALTER TABLE t SET SERDEPROPERTIES ('nullValue' = '5')",
+            "ALTER TABLE t SET SERDEPROPERTIES ('mergeSchema' = 'true')",
         ]
         if "USING" in kind:
             changes += [
@@ -95,6 +100,29 @@ def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
             with_ids(lab, "t", {"a": 2, "b": 1})
             assert lab.check("SELECT b FROM t WHERE a = 3", exactly=FILES).rows == {"(36,)": 1}
             assert reasons(lab, "SELECT b FROM t WHERE a = 3") == CHANGED
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized: str) -> None:
+    """Texts without a mark, and INT96: a reader asks for the types of the table."""
+    for k in range(FILES):
+        ids = range(10 * k, 10 * k + 10)
+        texts = pa.array([f"text {i}".encode() for i in ids], pa.binary())
+        hours = pa.array([datetime(2024, 1, 1, tzinfo=UTC) + timedelta(hours=i) for i in ids])
+        table = pa.table({"s": texts, "ts": hours})
+        pq.write_table(table, tmp_path / f"{k}.parquet", use_deprecated_int96_timestamps=True)
+    inference = {"binaryAsString": "true", "int96AsTimestamp": "false", "mergeSchema": "true"}
+    with (
+        lab.database("found"),
+        lab.setting("spark.sql.parquet.enableVectorizedReader", vectorized),
+    ):
+        lab.sql(f"CREATE TABLE t (s STRING, ts TIMESTAMP) USING parquet LOCATION '{tmp_path}'")
+        lab.sql("CREATE SIEVE INDEX ON t (s, ts)")
+        for settings in ({}, inference):
+            with lab.settings({f"spark.sql.parquet.{key}": v for key, v in settings.items()}):
+                for query in ("s = 'text 5'", "ts = TIMESTAMP '2024-01-01 05:00:00'"):
+                    found = lab.check(f"SELECT s, hour(ts) FROM t WHERE {query}", exactly=1)
+                    assert found.rows == {"('text 5', 5)": 1}
 
 
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="VARIANT came with Spark 4")

@@ -34,12 +34,8 @@ _PARQUET_INSTANTS = [
     _ZONE,
     ("spark.sql.parquet.int96RebaseModeInRead", "LEGACY"),
     ("spark.sql.parquet.int96TimestampConversion", "true"),
-    ("spark.sql.parquet.int96AsTimestamp", "false"),
-    ("spark.sql.parquet.inferTimestampNTZ.enabled", "false"),
-    ("spark.sql.legacy.parquet.nanosAsLong", "true"),
 ]
 _PARQUET_TEXTS = [
-    ("spark.sql.parquet.binaryAsString", "true"),
     ("spark.sql.legacy.charVarcharAsString", "true"),
 ]
 _PARQUET_IDS = [
@@ -116,6 +112,16 @@ _READ: dict[str, dict[str, list[tuple[str, str]]]] = {
 _ANYWHERE = dict(
     setting for columns in _READ.values() for settings in columns.values() for setting in settings
 )
+_INFERENCE = {
+    "spark.sql.parquet.mergeSchema": "true",
+    "spark.sql.orc.mergeSchema": "true",
+    "spark.sql.parquet.respectSummaryFiles": "true",
+    "spark.sql.parquet.binaryAsString": "true",
+    "spark.sql.parquet.int96AsTimestamp": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+}
+"""Settings of schemas and types that Spark infers from files: they decide no value of a table."""
 _DAY, _HOUR = "DATE '1970-01-06'", "TIMESTAMP '1970-01-01 05:00:00'"
 _FIVE = {"id": "5", "d": _DAY, "ts": _HOUR, "s": "'text 5'", "x": "5"}
 COLUMNS = [(table, column) for table, columns in _READ.items() for column in columns]
@@ -226,7 +232,8 @@ def test_a_changed_reader_setting_switches_the_index_off(
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_settings_of_other_columns_do_not(tables: Lab, table: str, column: str) -> None:
     """All those together for which the reader of this column in this format never asks."""
-    others = {k: v for k, v in _ANYWHERE.items() if k not in dict(_READ[table][column])}
+    own = dict(_READ[table][column])
+    others = {k: v for k, v in (_ANYWHERE | _INFERENCE).items() if k not in own}
     with ExitStack() as changed:
         for key, value in others.items():
             changed.enter_context(flipped(tables, key, value))
@@ -414,9 +421,10 @@ def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")
     before = set(parts(session, "csv_t"))
-    for key, value in [*_ANYWHERE.items(), *((k, v) for _, k, v in HARMLESS)]:
+    settings = _ANYWHERE | _INFERENCE
+    for key, value in [*settings.items(), *((k, v) for _, k, v in HARMLESS)]:
         session.spark.conf.set(key, "false" if value == "flip" else value)
-    own = set(_ANYWHERE)
+    own = set(settings)
     fixed = {
         "spark.sql.caseSensitive",
         "spark.sql.session.timeZone",

@@ -99,6 +99,26 @@ def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
         assert changed_parts(("a",), then, then | {name: "jceks://x"}) == (name,)
 
 
+@pytest.mark.parametrize("key", ["conf.spark.sql.parquet.mergeSchema", "option.mergeschema"])
+def test_how_schemas_are_inferred_decides_nothing(key: str) -> None:
+    """A table has a schema; of Hudi's reader that is not known."""
+    for format_name, expected in (("parquet", ()), ("orc", ()), ("delta", ()), ("hudi", (key,))):
+        if format_name != "delta" or not key.startswith("option"):
+            then = parts(format_name, A)
+            assert changed_parts(("a",), then, then | {key: "true"}) == expected
+
+
+def test_the_type_in_a_file_decides_where_columns_are_found_by_ids() -> None:
+    """Spark's Parquet reader looks by name for the type that the table gives a column."""
+    key = "conf.spark.sql.parquet.binaryAsString"
+    by_id = field("b", "string", **{"parquet.field.id": "1"})
+    for format_name, column, expected in (
+        ("parquet", B, ()), ("parquet", by_id, (key,)), ("delta", B, (key,)), ("hudi", B, (key,)),
+    ):  # fmt: skip
+        then = parts(format_name, column)
+        assert changed_parts(("b",), then, then | {key: "true"}) == expected
+
+
 def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
     """Which record of a key is shown depends on its other columns; not in a copy-on-write table."""
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
