@@ -306,6 +306,19 @@ def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
             assert any("join-not-repeatable" in (why or "") for why in reasons) is (conf is FETCHED)
 
 
+def test_no_job_reads_keys_that_no_index_looks_up(star: Lab) -> None:
+    """The job would only cost, and its keys pick no file."""
+    query = "SELECT f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.k = d.k"
+    with star.settings(FETCHED | {"spark.sieve.strict": "false"}):
+        assert "amongkeys" in _plan(star, query)
+        before = star.run(query)
+        with star.setting("spark.sql.caseSensitive", "true"):
+            assert "amongkeys" not in _plan(star, query)
+            after = star.run(query)
+            assert (after.rows, after.files) == (before.rows, 1 + 10)
+            assert any(scan["reasons"] == "reader-changed: 10" for scan in star.explain(query))
+
+
 def test_texts_outlive_their_rows(star: Lab) -> None:
     """Sieve copies text keys: Spark reuses the memory of a row for the next row of a task."""
     query = (

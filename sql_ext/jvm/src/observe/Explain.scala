@@ -138,8 +138,8 @@ object Explain {
 
   /** A filter with arbitrary values in place of its run-time values. */
   private def valued(filter: Expression): Expression = filter match {
-    case DynamicPruningExpression(in: InSubqueryExec) => RunTimeFilters.oneOf(in.child, Array(some(in.child))).filter
-    case AmongKeys(key, _) => RunTimeFilters.oneOf(key, Array(some(key))).filter
+    case DynamicPruningExpression(in: InSubqueryExec) => RunTimeFilters.example(in.child)
+    case AmongKeys(key, _) => RunTimeFilters.example(key)
     case other => other.transform { case result: ExecSubqueryExpression => Literal.create(some(result), result.dataType) }
   }
 

@@ -5,8 +5,9 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, IsNotNull}
 import org.apache.spark.sql.catalyst.planning.ScanOperation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.sieve.ask.Filters
-import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.ask.{Filters, Pruner}
+import org.apache.spark.sql.sieve.base.{Compat, Reason, Settings}
+import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
@@ -36,6 +37,26 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
       left(scan, filters.getOrDefault(scan, Nil)).fold(scan.stats.sizeInBytes)(_.min(scan.stats.sizeInBytes))
     case _ => leaf.stats.sizeInBytes
   })
+
+  /**
+   * Why no index serves any of these scans, as this session reads the columns that their keys are of. None if one
+   * may: where a failure is an error, the scan itself is to meet it.
+   */
+  def unserved(keys: Seq[(LogicalRelation, Expression)]): Option[Reason] =
+    if (Settings.strict(session) || Settings.required(session)) None
+    else {
+      val why = keys.iterator.map { case (scan, key) => unserved(scan, key) }.takeWhile(_.nonEmpty).toSeq
+      if (why.size < keys.size) None else why.flatten.headOption
+    }
+
+  private def unserved(scan: LogicalRelation, key: Expression): Option[Reason] = (scan.relation, scan.catalogTable) match {
+    case (files: HadoopFsRelation, Some(table)) if !TableFormat.of(files).isAsOf(files) =>
+      Registry.find(session, table).map { entry =>
+        val index = new SieveFileIndex(scan, files, table, entry, session, showsSplits = false)
+        Pruner.prune(index, Nil, Seq(RunTimeFilters.example(key)), inRanges = false)
+      }.filter(_.used.isEmpty).flatMap(_.reasons.keys.find(_ != Reason.UnsupportedPredicate))
+    case _ => None
+  }
 
   private def left(scan: LogicalRelation, filters: Seq[Expression]): Option[BigInt] =
     (scan.relation, scan.catalogTable) match {

@@ -99,20 +99,21 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   /** The probe side with the keys at its scans; the same plan if no scan gets keys, or keys do not pay. */
   private def keyed(all: KeySource): LogicalPlan = {
     val source = if (all.isShared) all else all.copy(pairs = all.pairs.filter { case (key, _) => reaches(all.probe, key) })
-    val reached = mutable.ArrayBuffer.empty[LogicalRelation]
+    val reached = mutable.ArrayBuffer.empty[(LogicalRelation, Expression)]
     val before = beyondExchange.size
     val probe = source.pairs.zipWithIndex.foldLeft(source.probe) { case (side, ((key, _), at)) =>
       def filter(scan: LogicalRelation, key: Expression, shuffled: Boolean) = {
-        reached += scan
+        reached += scan -> key
         val made = source.filter(key, at)
         if (shuffled) beyondExchange += made
         made
       }
       pushed(side, key, filter, !source.alone)
     }
-    val scans = reached.distinct.toSeq
+    val scans = reached.map(_._1).distinct.toSeq
     if (scans.isEmpty) source.probe
-    else refusal(source, scans).fold(probe) { reason =>
+    // A job for keys that no index looks up would only cost.
+    else refusal(source, scans).orElse(if (source.isShared) None else bytes.unserved(reached.toSeq)).fold(probe) { reason =>
       beyondExchange.remove(before, beyondExchange.size - before)
       scans.foreach(JoinRefusals.note(_, reason))
       source.probe

@@ -120,6 +120,10 @@ object RunTimeFilters {
   def oneOf(key: Expression, values: Array[Any]): Valued =
     among(key, Ranges.distinct(values.filter(_ != null), key.dataType))
 
+  /** `key IN values` with a value of its type, whichever. */
+  def example(key: Expression): Expression =
+    oneOf(key, Array(Try(Literal.default(key.dataType).value).getOrElse(null))).filter
+
   /**
    * `key IN values`, where the values lie in ranges.
    *
