@@ -47,7 +47,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import Expected, RunId, RunRef
 from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
-from sieve.operations.estimate_sample import FileSample, sample_files
+from sieve.operations.estimate_sample import FEW, FileSample, sample_files
 from sieve.reader.cache import FileCache
 from sieve.reader.run_file import SCHEMA, describe_run
 from sieve.reader.run_reader import Run
@@ -65,8 +65,6 @@ FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 
 _CUTS_OF_MANY: Final = 125_000
 """Maximum number of cuts if several budgets are weighed."""
-_READINGS: Final = 2
-"""Jobs that read the column: the sample's, and the one that cuts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +146,20 @@ def estimate_index(
     of = replace(of, sample=sample)
     probes = make_probes(sample)
     environment.describe_job(f"reading {len(files)} files")
-    begun = started if chosen.is_all else time.monotonic()
+    begun, few = started, None
+    if not chosen.is_all:
+        few = of.by_file(table.frame(numbers[:FEW], column), column, tiling)
+        # The first job of a session starts Python and compiles code.
+        _seconds_to_read(few, widest, probes)
+        begun = time.monotonic()
     with (
         read_cuts(_wide(of, widest), widest, probes) as reading,
         shared_by_runs(reading.cuts, reading.seen, of) as shared,
     ):
         read = time.monotonic() - started
-        own = 0.0 if chosen.is_all else time.monotonic() - begun
+        readings = (0.0, 0.0)
+        if few is not None:
+            readings = time.monotonic() - begun, _seconds_to_read(few, widest, probes)
         idle = 0.0
         if sample.share < 1 or not chosen.is_all:
             idle = _seconds_of_a_job(reading.cuts)
@@ -171,7 +176,7 @@ def estimate_index(
             probes,
             shared,
             idle,
-            own,
+            readings,
         )
         found = []
         for options, one in zip(wanted, scaled, strict=True):
@@ -204,7 +209,7 @@ class _Estimating:
         every: all files of the table.
         chosen: how those that were read stand for all.
         idle: seconds of a job that has nothing to do; 0 if the whole domain was read of all files.
-        seconds_read: seconds of the job that reads the column; 0 if it was read of all files.
+        readings: seconds of the job that reads the column: of the chosen files, and of few of them.
     """
 
     table: CatalogTable
@@ -219,7 +224,7 @@ class _Estimating:
     probes: Probes
     shared: Shared
     idle: float
-    seconds_read: float
+    readings: tuple[float, float]
 
     def of(self, options: IndexOptions, read: float) -> Estimate:
         """The estimate for some options, given the seconds that reading took."""
@@ -234,10 +239,9 @@ class _Estimating:
         at_once = self.shared.cuts.sparkSession.sparkContext.defaultParallelism
         beside = min(max(1, stretches), at_once)
         chosen, locations = self.chosen, of.n_files
-        # Jobs take some time whatever they read, and the first ones start Python.
-        times = 1 / chosen.share
-        seconds = read + _READINGS * max(0.0, self.seconds_read - self.idle) * (times - 1)
-        seconds += self.idle + max(0.0, took - self.idle) / share / beside * times
+        making = max(0.0, took - self.idle) / share / beside
+        seconds = read + making if chosen.is_all else chosen.seconds_of_all(*self.readings, making)
+        seconds += self.idle
         size = 0 if best is None else int(best.made.bytes / share / chosen.share)
         size += FILE_OVERHEAD * stretches + self._locations_bytes()
         column_bytes = int(seen.rows[~seen.partial].sum()) * of.sample.width / chosen.share
@@ -295,6 +299,13 @@ class _Estimating:
         proven = np.ones(len(files), np.bool_)
         listed = locations_of(files, tiling, counts, proven, first_slot=0)
         return len(render_locations(listed, roots_of(self.table, files)))
+
+
+def _seconds_to_read(of: ColumnProfile, options: IndexOptions, probes: Probes) -> float:
+    """Seconds of a job that reads a column, for nothing else."""
+    started = time.monotonic()
+    with read_cuts(of, options, probes):
+        return time.monotonic() - started
 
 
 def _seconds_of_a_job(cuts: DataFrame) -> float:

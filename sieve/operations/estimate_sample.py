@@ -15,6 +15,10 @@ FILES: Final = 20
 """Files of a sample."""
 ALL_UP_TO: Final = 2 * FILES
 """A table of at most so many files is read whole."""
+FEW: Final = 2
+"""Files of a sample whose reading tells what a job takes whatever it reads."""
+_READINGS: Final = 2
+"""Jobs of a build that read the column: the sample's, and the one that cuts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,17 @@ class FileSample:
             return options
         whole = options.budget_bytes(int(column_bytes / self.share))
         return replace(options, budget=f"{max(1, int(whole * self.share))}B")
+
+    def seconds_of_all(self, reading: float, few: float, making: float) -> float:
+        """Seconds of a build of the whole table, in a session that has run such jobs before.
+
+        Args:
+            reading: seconds of the job that reads the column of the chosen files.
+            few: the same of `FEW` of them.
+            making: seconds that making the run of these takes.
+        """
+        of_chosen = max(0.0, reading - few) / (1 - FEW / len(self.numbers))
+        return _READINGS * (reading + of_chosen * (1 / self.share - 1)) + making / self.share
 
     def reads_of_all(
         self, expected: Sequence[Expected], locations: int, location_bytes: float

@@ -77,8 +77,8 @@ def advice(
             )
         return (
             "this index cannot help: a value of the column is in "
-            f"{least.get(VALUE, least['present']):.3g} of {files} files in the mean, most of the "
-            "table, and they must be read whatever the index; DROP it and nothing is lost"
+            f"{least.get(VALUE, least['present']):.3g} of {files} files in the mean, so that a "
+            "query for it reads most of the table with any index"
         )
     if mapped:
         return (
@@ -124,7 +124,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         mapped=any(file.hashes for run in manifest.runs for file in run.files),
     )
     if words is not None:
-        yield words
+        useless = stats.locations_total > 1 and benefit_of_version(manifest) is Benefit.CANNOT
+        yield words + ("; DROP this one" if useless else "")
 
 
 def _of_granularity(

@@ -73,7 +73,12 @@ def test_pyhive(site: Site) -> None:
                 assert names[:4] == ["namespace", "table", "index", "column"]
         with pytest.raises(OperationalError) as refused:
             cursor.execute("SHOW SIEVE INDEXES ON nowhere")
-        assert refused.value.args[0].status.sqlState == "42P01"
+        status = refused.value.args[0].status
+        assert status.sqlState == "42P01"
+        assert "[SIEVE_UNKNOWN_TABLE]" in status.errorMessage
+        # The message comes first in what a client prints that shows the whole answer.
+        shown = str(refused.value)
+        assert 0 < shown.index("[SIEVE_UNKNOWN_TABLE]") < shown.index("runningQueryError")
     check(lines)
 
 

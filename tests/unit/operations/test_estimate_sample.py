@@ -50,3 +50,12 @@ def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: flo
     assert (found.kind, found.minmax) == (kind, pytest.approx(100.0))
     assert found.files == found.exact == pytest.approx(of_all)
     assert found.bytes == found.exact_bytes == pytest.approx(10 * of_all)
+
+
+def test_what_a_job_takes_whatever_it_reads_is_not_scaled() -> None:
+    """Two jobs read the column, at five times the files of the sample."""
+    some = sample_files([10] * 100, every=False)
+    assert some.seconds_of_all(1.5, 1.5, 0.0) == pytest.approx(2 * 1.5)
+    assert some.seconds_of_all(1.4, 1.5, 0.0) == pytest.approx(2 * 1.4)
+    # Reading takes 0.1 s a file beside 1.3 s for the job.
+    assert some.seconds_of_all(3.3, 1.5, 0.3) == pytest.approx(2 * (1.3 + 100 * 0.1) + 5 * 0.3)
