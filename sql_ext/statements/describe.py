@@ -124,7 +124,7 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         mapped=any(file.hashes for run in manifest.runs for file in run.files),
     )
     if words is not None:
-        useless = stats.locations_total > 1 and benefit_of_version(manifest) is Benefit.CANNOT
+        useless = stats.ranges_total > 1 and benefit_of_version(manifest) is Benefit.CANNOT
         yield words + ("; DROP this one" if useless else "")
 
 
