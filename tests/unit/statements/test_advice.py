@@ -128,6 +128,16 @@ def test_ranges_in_vain_are_told(
     assert describe.advice_on(one) is None
 
 
+@pytest.mark.parametrize(("files", "drop"), [(4, True), (1, False)])
+def test_an_index_that_cannot_help_is_to_be_dropped(files: int, drop: bool) -> None:
+    """Of a table of one file, more files may let it help."""
+    each = Expected("present", float(files), float(files), float(files), 1e6, 1e6)
+    stats = BuildStats(9, 0, 0, 72, 1.0, (each,), files, files, 1_000_000)
+    words = describe.advice_on(replace(SAMPLE, stats=stats)) or ""
+    assert "cannot help" in words
+    assert words.endswith("; DROP this one") == drop
+
+
 def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
     """The bytes are those of the files read, not of files of mean size.
 
