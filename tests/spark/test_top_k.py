@@ -45,6 +45,8 @@ def top(lab: Lab) -> Iterator[Lab]:
         yield lab
 
 
+_LONG = ", ".join(map(str, range(0, 1200, 100)))
+"""More values than Spark looks up in a list one by one, each in another file."""
 MODES: list[dict[str, str]] = [{}, {"spark.sql.adaptive.enabled": "false"}]
 PRUNED = {
     "ascending": ("SELECT k, v FROM fact ORDER BY k LIMIT 10", 1),
@@ -79,6 +81,11 @@ PRUNED = {
     "the page before": ("SELECT k FROM fact WHERE k <= 1234 ORDER BY k DESC LIMIT 10", 2),
     "a filter beside": ("SELECT k FROM fact WHERE r >= 0 AND tied < 12 ORDER BY k LIMIT 9", 1),
     "a filter of lists": ("SELECT k FROM fact WHERE NOT k IN (5, 7) ORDER BY k LIMIT 9", 2),
+    "a list with NULL": ("SELECT k FROM fact WHERE r IN (5, 7, NULL) ORDER BY k LIMIT 1", 2),
+    "a long list with NULL": (
+        f"SELECT k FROM fact WHERE r IN ({_LONG}, NULL) ORDER BY k LIMIT 3",
+        12,
+    ),
     "OFFSET": ("SELECT k FROM fact ORDER BY k LIMIT 10 OFFSET 95", 2),
     "a limit, then OFFSET": (
         "SELECT k FROM (SELECT k FROM fact ORDER BY k LIMIT 100) OFFSET 95",
@@ -342,6 +349,12 @@ def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
     )
     top.check(joined)
     top.check("SELECT min(k) FROM parts WHERE p IN (SELECT k FROM texts WHERE k IN (2, 3))")
+    # The result of a subquery picks partitions once the files of all are listed.
+    of_result = ("p = (SELECT max(k) FROM texts WHERE k < 3)", "q >= (SELECT min(v) FROM texts)")
+    for condition in of_result:
+        top.check(f"SELECT k FROM parts WHERE {condition} ORDER BY k LIMIT 3")
+        top.check(f"SELECT min(k), max(n) FROM parts WHERE {condition}")
+        top.check(f"SELECT q, min(k) FROM parts WHERE {condition} GROUP BY q")
 
 
 def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
@@ -407,3 +420,25 @@ def test_a_query_that_requires_an_index_does_not_fail_without_a_bound(top: Lab) 
     with top.setting("spark.sieve.require", "true"):
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 4001", FILES)
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 3", 1)
+
+
+def test_indexes_may_cut_a_file_otherwise(top: Lab, tmp_path: Path) -> None:
+    """The rows of a whole file count only if the filter keeps those of each of its ranges."""
+    folder = tmp_path / "cut"
+    folder.mkdir()
+    for number in range(4):
+        # In every second file the first half of the rows goes, in the others the second half.
+        wanted = [(k < 100) == (number % 2 == 0) for k in range(200)]
+        pq.write_table(
+            pa.table({"k": [number * 50 + k for k in range(200)], "keep": wanted}),
+            folder / f"{number}.parquet",
+            row_group_size=100,
+        )
+    top.sql(f"CREATE TABLE cut (k BIGINT, keep BOOLEAN) USING parquet LOCATION '{folder}'")
+    top.sql("CREATE SIEVE INDEX ON cut (k) OPTIONS (granularity = 'file')")
+    with top.setting("spark.sieve.range.bytes", "100"):
+        top.sql("CREATE SIEVE INDEX ON cut (keep) OPTIONS (granularity = 'range')")
+    for condition in ("keep", "NOT keep"):
+        for order in ("k", "k DESC"):
+            _check(top, f"SELECT k FROM cut WHERE {condition} ORDER BY {order} LIMIT 3", None)
+        _check(top, f"SELECT min(k), max(k) FROM cut WHERE {condition}", None)

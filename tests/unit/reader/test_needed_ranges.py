@@ -61,8 +61,10 @@ def test_a_location_counts_if_all_its_ranges_do() -> None:
     """A range that may lack rows makes its location's number of rows unknown."""
     assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
     assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
-    sure = [True, False, False, False, True, True]
-    assert needed("bigint", [0] * 6, sure) == [0, 1, 2, 3, 4, 5]
+    for first in (True, False):
+        # Which of the two ranges it is makes no difference.
+        sure = [first, not first, False, False, True, True]
+        assert needed("bigint", [0] * 6, sure) == [0, 1, 2, 3, 4, 5]
     sure = [True, True, False, False, True, True]
     assert needed("bigint", [0] * 6, sure) == [0, 1, 2, 3, 4]
 
