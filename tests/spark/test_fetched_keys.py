@@ -353,3 +353,36 @@ def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> Non
     assert sum(len(value) for value in lasts if isinstance(value, str)) <= 500_000
     values = [row.k for row in frame.collect()]
     assert all(lasts[bisect_right(firsts, value) - 1] >= value >= firsts[0] for value in values)
+
+
+def test_a_range_of_keys_may_leave_the_type_of_the_column(star: Lab) -> None:
+    """Of many keys ranges are fetched; one may begin or end beyond all values of the column."""
+    star.sql(
+        "CREATE TABLE ends USING parquet AS SELECT CAST(k AS INT) AS k FROM ("
+        "SELECT 2147470000 + id AS k FROM range(0, 1000, 1, 2) UNION ALL "
+        "SELECT id FROM range(0, 1000, 1, 2) UNION ALL "
+        "SELECT id - 2147471000 FROM range(0, 1000, 1, 2))"
+    )
+    star.sql("CREATE SIEVE INDEX ON ends (k)")
+    keys = (
+        "SELECT id FROM range(2147450000, 2147500000, 1, 1) UNION ALL "
+        "SELECT id FROM range(-2147500000, -2147450000, 1, 1)"
+    )
+    query = f"SELECT count(*), min(k), max(k) FROM ends JOIN ({keys}) d ON ends.k = d.id"
+    with star.settings(FETCHED):
+        assert star.check(query, exactly=4).rows == {"(2000, -2147471000, 2147470999)": 1}
+
+
+@pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
+def test_columns_of_a_union_go_by_their_place(star: Lab, conf: dict[str, str]) -> None:
+    """A branch of a union may have the names of another one in another order."""
+    star.sql(
+        "CREATE TABLE IF NOT EXISTS swapped USING parquet AS "
+        "SELECT id AS low, 999 - id AS high FROM range(0, 1000, 1, 10)"
+    )
+    star.sql("CREATE SIEVE INDEX IF NOT EXISTS ON swapped (low, high)")
+    both = "SELECT low, high FROM swapped UNION ALL SELECT high, low FROM swapped"
+    query = f"SELECT low, high FROM ({both}) u JOIN dim ON u.low = dim.k WHERE attr = 7"
+    dimension = len(star.files("dim"))
+    with star.settings(conf):
+        star.check(query, exactly=5 + 5 + dimension * (1 + bool(conf)))
