@@ -64,3 +64,27 @@ def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
             (scan,) = scans(frame._jdf.queryExecution().executedPlan())
             skipped = scan.metrics().apply("numRangesSkipped").value()
             assert len(CUTS) + 1 - skipped == len(some)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
+    lab: Lab, tmp_path: Path, form: str
+) -> None:
+    """A scan that reads ranges of one file splits another one, which no index knows, by itself."""
+    format_name, options, line, ending = FORMS[form]
+    known, new = random.Random(4).sample(range(100, 500), LINES), range(500, 500 + LINES)
+    write(tmp_path / f"known.{format_name}", known, line, ending)
+    split = {"spark.sql.files.maxPartitionBytes": str(STEP), "spark.sieve.tasks.bytes": str(STEP)}
+    with lab.database("line_splits"), lab.settings(CONF | split):
+        lab.sql(
+            f"CREATE TABLE t (k INT, v BIGINT) USING {format_name} {options} LOCATION '{tmp_path}'"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (k) OPTIONS (granularity = 'range', shape = 'map')")
+        write(tmp_path / f"new.{format_name}", list(new), line, ending)
+        lab.sql("REFRESH TABLE t")
+        query = f"SELECT k, v FROM t WHERE k = {known[0]} OR k >= 500"
+        assert lab.check(query, exactly=2).rows.total() == LINES + 1
+        frame = lab.spark.sql(query)
+        frame.collect()
+        (scan,) = scans(frame._jdf.queryExecution().executedPlan())
+        assert scan.metrics().apply("numRangesSkipped").value() >= len(CUTS) - 1
