@@ -322,6 +322,25 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
             assert reasons(tables, positions) == CHANGED
 
 
+def test_a_session_decides_on_a_setting_that_its_driver_has_too(tables: Lab) -> None:
+    """Readers take a key of Hadoop from the session, and from the driver where that has none."""
+    key = "orc.force.positional.evolution"
+    with aside(tables, "own"), hadoop_setting(tables, key, "false"):
+        tables.sql(
+            "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, CAST(39 - id AS INT) b "
+            "FROM range(0, 40, 1, 4)"
+        )
+        (where,) = {path.rpartition("/")[0] for path in tables.spark.table("t").inputFiles()}
+        tables.sql(f"CREATE TABLE swapped (b INT, a INT) USING orc LOCATION '{where}'")
+        tables.sql("CREATE SIEVE INDEX ON swapped (a)")
+        query = "SELECT a, b FROM swapped WHERE a = 3 AND b > 0"
+        tables.check(query, exactly=1)
+        with tables.setting(key, "true"):
+            tables.check(query, exactly=FILES)
+            assert reasons(tables, query) == CHANGED
+        tables.check(query, exactly=1)
+
+
 def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
     """With positional reading, a scan of some struct fields has a fingerprint of its own."""
     with aside(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
