@@ -81,7 +81,7 @@ class Built:
             (``driver``).
         before: peak MB of each role's largest process before CREATE.
         after: peak MB of each role's largest process after CREATE.
-        told: the numbers that DESCRIBE returns, by property.
+        told: the numbers in the answer of DESCRIBE, by property.
         intervals: seconds and CPU seconds of a CREATE of intervals alone; empty if not measured.
         tasks_cpu: CPU seconds of the tasks that make the map, run alone.
     """

@@ -42,7 +42,7 @@ _WAYS = {
     "liquid clustering": ("_liquid", False),
     "Sieve": ("", True),
 }
-"""Of each way to skip, the end of its table's name, and whether the index is on."""
+"""For each way to skip: the end of its table's name, and whether the index is on."""
 
 
 @dataclass(slots=True)

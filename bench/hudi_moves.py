@@ -2,10 +2,10 @@
 
 A copy-on-write and a merge-on-read table have ``--rows`` rows in ``--slices`` slices. The indexed
 column ``c`` ascends with the slices. Updates move ``c`` of some rows by half the table, to values
-that other rows are leaving. The first update moves one row in fifty, the next nine in ten, of a
-quarter of the slices and then of all slices. The queries use keys of that quarter: values that rows
-leave, values that rows move to, values of rows that stay, and short ranges. The table shows means
-over the same number of queries of each kind.
+that other rows are leaving. The updates move one row in fifty of all slices, then nine rows in ten
+of the first quarter of the slices, then nine in ten of the other slices. The queries use keys of
+that quarter: values that rows leave, values that rows move to, values of rows that stay, and short
+ranges. The table shows means over the same number of queries of each kind.
 
 All queries must return the same rows without the index. The column *Held* shows the lower bound of
 slices read: the slices in which a row matches.

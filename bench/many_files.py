@@ -2,12 +2,12 @@
 
 Executors run in separate processes (``local-cluster[2,1,2048]``), so the driver's memory excludes
 them. Each size has its own Spark, and ascending keys in Parquet files of ``--rows`` rows. With
-``--partitions`` the files lie in that many partitions of the metastore. The output begins with the
-needs of Spark itself: milliseconds of the first plan of a scan, which lists the table, and of later
+``--partitions`` the files lie in that many partitions of the metastore. The output begins with
+Spark's own costs: milliseconds of the first plan of a scan, which lists the table, and of later
 plans. Two statements follow, ``SELECT input_file_name(), min(id), max(id) ... GROUP BY 1`` and
 CREATE: their seconds, CPU seconds of all processes, and CPU milliseconds a file. The rest of the
 output is the live heap of the driver after a collection, once the driver has listed the table and
-again after CREATE; peak resident memory of the front end; and the times of plans that ask the
+again after CREATE; peak resident memory of the front end; and the times of plans that consult the
 index. The same numbers for files with a hundred times the rows show the cost of more keys.
 """
 
@@ -47,7 +47,7 @@ class Measured:
     Attributes:
         files, rows: numbers of the table's files and rows.
         listing, bare: ms of the first plan of a scan and of a later plan, without an index.
-        opening, indexed: ms of the first plan that asks the index and of a later plan.
+        opening, indexed: ms of the first plan that consults the index and of a later plan.
         query, create: seconds, and CPU seconds of all processes, of the query and of CREATE.
         heap: MB of the driver's live heap before and after CREATE.
         front_end: peak MB of the front end before and after CREATE.

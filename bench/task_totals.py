@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 COUNTED_READS = {"spark.hadoop.parquet.hadoop.vectored.io.enabled": "false"}
-"""Settings of a session in which Spark counts what it reads of Parquet files on a local disk."""
+"""Settings with which Spark counts the bytes that it reads of Parquet files on a local disk."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
         root: folder of all scales.
         suite: "tpcds" or "tpch".
         scale: the scale factor; 1 is about 1 GB of text.
-        say: callback for the progress, which is told the current step in words.
+        say: callback for the progress, which gets the current step in words.
     """
     target = root / f"{suite}-{scale:g}"
     if target.exists():

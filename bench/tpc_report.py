@@ -14,9 +14,10 @@ from bench.tpc_data import FILES
 from bench.tpc_picture import Shares
 
 SLOWER = 1.03
-"""A query is slower if it takes so many times as long, and more than it varies by itself."""
+"""A query counts as slower if its time grows by this factor, and by more than its runs differ."""
 FEWER = 0.99
-"""A query reads fewer bytes if it reads less than this share: footers are read again at times."""
+"""A query counts as reading fewer bytes below this share, because footers are sometimes read
+again."""
 _WIDTH = 8
 _SIEVE, _SPARK = "Sieve", "Spark alone"
 

@@ -16,7 +16,7 @@ _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
 
 
 def draw(reports: Mapping[str, Report]) -> Figure:
-    """Draws a panel per Spark line: a row per query, a column per system, a share per field.
+    """Draws a panel per Spark line: a row per query, a column per system, a share per cell.
 
     Queries that some system cannot answer, such as time travel, are omitted.
     """

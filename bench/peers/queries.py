@@ -12,7 +12,7 @@ from bench.lineitem import order_key
 from bench.peers.data import Dataset
 
 KEY = "one key"
-"""The query that is asked of an earlier version, too."""
+"""The query that is also run on an earlier version."""
 
 
 @dataclass(frozen=True, slots=True)

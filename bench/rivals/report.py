@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """Files that one structure reads above the limit that the other structure's files give."""
+    """Number of files by which one structure exceeds the limit set by the other structure."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 
@@ -95,7 +95,7 @@ def _missed(auto: Measured, measured: Sequence[Measured], least: float) -> Itera
 
 
 def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
-    """Columns for which the budget `auto` reads more files than the budget of 1 %."""
+    """Columns in which the budget `auto` reads more files than the budget of 1 %."""
     for one in autos:
         if one.column == chosen.column and one.budget == 1 and chosen.mean > one.mean * _SLACK:
             yield f"{one.column}: {AUTOMATIC} reads {chosen.mean:.2f}, 1 % reads {one.mean:.2f}"
@@ -104,7 +104,7 @@ def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
-    """The structure that reads the fewest files in the bytes that `auto` takes or may take."""
+    """The structure that reads the fewest files within the bytes that `auto` takes or may take."""
     budget = auto.budget or 0.0
     others = (
         m

@@ -1,4 +1,4 @@
-"""Rival structures: each returns the files that may hold a key of an interval, and has a size."""
+"""Rival structures: each has a size, and returns the files that may hold a key of an interval."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """A SQLAlchemy dialect, ``hive+sieve://host:10000/database``, for Spark's Thrift server.
 
-PyHive's dialect expects the answers of Hive. Spark answers SHOW TABLES with the database first, so
-every table has its name; it tells views from tables; and it says by SQLSTATE that a table is not
-there. Indexes are those of Sieve. The name of the backend stays ``hive``, by which tools such as
-Superset choose how to treat a database.
+PyHive's dialect expects the answers of Hive, and Spark's differ. Spark's answer to SHOW TABLES
+begins with the database, which PyHive takes for the table's name. Spark lists views apart from
+tables, and reports a missing table by SQLSTATE. This dialect reads Spark's answers and reports
+Sieve's indexes. The backend name stays ``hive``, since tools such as Superset choose their
+treatment of a database by this name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
 
     driver = "sieve"
     supports_statement_cache = False
-    # SQLAlchemy 2 asks for import_dbapi, and warns of a dialect that has the old name alone.
+    # SQLAlchemy 2 calls import_dbapi, and warns if a dialect has only the old name.
     import_dbapi = HiveDialect.import_dbapi
 
     def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
@@ -37,7 +38,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     def has_table(
         self, connection: Any, table_name: str, schema: str | None = None, **_: Any
     ) -> bool:
-        """Whether a database has a table or view of a name."""
+        """Whether a database has a table or view with this name."""
         names = self._names(connection, "TABLES", schema)
         return table_name.lower() in {name.lower() for name in names}
 
@@ -59,7 +60,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
         return [{"name": row[0], "column_names": [row[1]], "unique": False} for row in rows]
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        """A text without parameters is sent as it is: its ``%`` are its own."""
+        """Sends a text without parameters unchanged, so that it may contain ``%``."""
         raw = not parameters and context is not None and context.compiled is None
         try:
             cursor.execute(statement, None if raw else parameters)
@@ -70,7 +71,8 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     def _names(self, connection: Any, kind: str, schema: str | None) -> list[str]:
         place = "" if schema is None else f" IN {_quoted(schema)}"
         rows = _rows(connection, f"SHOW {kind}{place}")
-        # Rows are database, name, temporary; a temporary view belongs to the session alone.
+        # The columns are database, name and temporary. Temporary views, which only this session
+        # has, are left out.
         return [row[1] for row in rows if not row[2]]
 
     def _get_table_columns(self, connection: Any, table_name: str, schema: str | None) -> list[Any]:
@@ -94,7 +96,7 @@ class _Answer:
 
 
 def _show_message_first(error: Exception) -> None:
-    """PyHive's errors show the server's whole answer, with eighty lines of Java before its end."""
+    """Shortens PyHive's errors, which show the server's whole answer with eighty lines of Java."""
     answer = error.args[0] if error.args else None
     if getattr(getattr(answer, "status", None), "errorMessage", None):
         error.args = (_Answer(answer), *error.args[1:])

@@ -1,8 +1,8 @@
 """Superset's treatment of ``spark+sieve://host:10000/database``: Spark's SQL, Sieve's indexes.
 
-Superset's own treatment of ``hive`` databases takes the first index of a table for its partitions,
-reads the names of views from another column than Spark puts them in, and cuts time with functions
-whose results are strings.
+Superset's own treatment of ``hive`` databases does not fit Spark: it shows the first index of a
+table as its partitions, reads the names of views from the wrong column, and truncates times with
+functions that return strings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from superset.db_engine_specs.spark import SparkEngineSpec
 
 
 class SieveEngineSpec(SparkEngineSpec):  # type: ignore[misc]
-    """Superset's treatment of Spark, where indexes are no partitions."""
+    """Superset's treatment of Spark, in which indexes do not count as partitions."""
 
     engine = "spark"
     engine_name = "Apache Spark SQL with Sieve"
@@ -23,15 +23,15 @@ class SieveEngineSpec(SparkEngineSpec):  # type: ignore[misc]
 
     @classmethod
     def get_view_names(cls, database: Any, inspector: Any, schema: str | None) -> set[str]:  # noqa: ARG003
-        """The permanent views of a database, as the dialect tells them."""
+        """The permanent views of a database, as the dialect lists them."""
         return set(inspector.get_view_names(schema))
 
     @classmethod
     def get_extra_table_metadata(cls, database: Any, table: Any) -> dict[str, Any]:  # noqa: ARG003
-        """Nothing of partitions."""
+        """Returns no metadata, so Superset shows no partitions."""
         return {}
 
     @classmethod
     def where_latest_partition(cls, *_: Any, **__: Any) -> None:
-        """A preview is of the whole table."""
+        """Adds no condition, so a preview reads the whole table."""
         return

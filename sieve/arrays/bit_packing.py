@@ -29,7 +29,7 @@ from sieve.errors import corrupt_segment
 
 Bytes = bytes | memoryview
 
-# A value may begin inside a byte: the value and the up to 7 bits before it must fit in one 8-byte
+# A value may begin inside a byte, so the value and up to 7 bits before it must fit in one 8-byte
 # word.
 MAX_BITS: Final = 56
 
@@ -55,7 +55,7 @@ def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
 
 
 def packed_size(lengths: npt.NDArray[np.int64]) -> int:
-    """The number of bytes that `pack` makes of values of these `bit_lengths`."""
+    """The size in bytes of the result of `pack` for values of these `bit_lengths`."""
     return _HEAD.size + int(_sizes(lengths).min())
 
 

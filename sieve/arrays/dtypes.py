@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
-"""A yes or no for each of something, such as the files of a table."""
+"""A flag for each element, such as each file of a table."""
 
 Codes: TypeAlias = npt.NDArray[np.int64]
-"""Key codes: what an encoder makes of values, in the order of the values."""
+"""Key codes: values in encoded form, in the order of the values."""
 
 Intervals: TypeAlias = npt.NDArray[np.int64]
 """int64[k, 2]: sets of codes as first and last, both included."""
@@ -20,7 +20,7 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 """Integers of any meaning."""
 
 Counts: TypeAlias = npt.NDArray[np.int64]
-"""How many of something, such as rows; or a place among slots, -1 for none."""
+"""Numbers of rows or other things; or positions among slots, -1 for none."""
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 """Shares, prices and sizes."""
@@ -29,16 +29,16 @@ Hashes: TypeAlias = npt.NDArray[np.uint64]
 """64-bit hashes of keys."""
 
 Words: TypeAlias = npt.NDArray[np.uint64]
-"""64 bits each, to be packed or taken apart."""
+"""64-bit words, for packing and unpacking bits."""
 
 Slots: TypeAlias = npt.NDArray[np.uint64]
-"""Places in the table of a hash map."""
+"""Positions in the table of a hash map."""
 
 Places: TypeAlias = npt.NDArray[np.intp]
-"""Places in another array."""
+"""Positions in another array."""
 
 Offsets: TypeAlias = npt.NDArray[np.int64]
-"""Where something begins in a buffer, in bytes or lines."""
+"""Start positions in a buffer, in bytes or lines."""
 
 Ordinals: TypeAlias = npt.NDArray[np.int32]
 """Locations of a run, by their number."""

@@ -48,7 +48,7 @@ class FramedColumn:
         padded = np.append(values, np.repeat(values[-1:], frames * FRAME - len(values)))
         blocks = padded.reshape(-1, FRAME)
         least = blocks.min(axis=1, initial=np.iinfo(np.int64).max)
-        # Differences of int64 fit into uint64, where a wrapped difference is right.
+        # Differences of int64 values fit into uint64: a difference that wraps is still right.
         above = blocks.view(np.uint64) - least.view(np.uint64)[:, None]
         width = np.searchsorted(_MASKS, above.max(axis=1, initial=0)).astype(np.uint8)
         sizes = width.astype(np.int64) * FRAME
@@ -73,7 +73,7 @@ class FramedColumn:
         return all(np.array_equal(one, two) for one, two in pairs)
 
     def take(self, places: Counts) -> Integers:
-        """The numbers at some places, int64; each place is at least 0 and below n."""
+        """The numbers at these positions, int64; each position is at least 0 and below n."""
         frame = places // FRAME
         width = self.width[frame]
         at = self.start[frame] + places % FRAME * width

@@ -39,7 +39,7 @@ def starts(
     *,
     touching: bool = False,
 ) -> Places:
-    """The positions at which each interval of the merged set begins, to reduce at.
+    """The positions at which each interval of the merged set begins, for ``ufunc.reduceat``.
 
     Args:
         first: int64[n], ascending for each owner.
@@ -62,14 +62,15 @@ def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[n
     """Which intervals lie above all intervals before them, bool[n - 1]."""
     apart = first[1:] > reach[:-1]
     if touching:
-        # `first - 1` cannot wrap where it matters, because `first` is above another integer there.
+        # `first - 1` cannot wrap where it is used, because `first` is above another integer there.
         apart &= first[1:] - 1 > reach[:-1]
     return apart
 
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
     """The greatest value so far of the same owner."""
-    # The rank of a value fits into one integer below the owner's number; the value would not.
+    # One integer has room for the owner's number and the rank of a value below it, but not for the
+    # value itself.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)
     reach: Integers = distinct[highest % max(1, len(distinct))]

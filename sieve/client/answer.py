@@ -1,7 +1,7 @@
 """An answer of a statement: a sequence of records that shows itself as a table.
 
-A terminal gets plain text. A notebook gets HTML (``_repr_html_``), which escapes every text and
-shows shares as bars. The HTML has inline styles and loads nothing.
+A terminal gets plain text. A notebook gets HTML (``_repr_html_``), in which every text is escaped
+and shares are bars. The HTML has inline styles and loads nothing.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, Final, Generic, TypeVar, overload
 Record = TypeVar("Record")
 
 MOST_ROWS: Final = 200
-"""Rows that are shown; CHECK has one a file."""
+"""Rows that are shown; CHECK has one row for each file."""
 
 _EXPECTED: Final = re.compile(
     r"([\d.]+) of (\d+) expected; at least [\d.]+, by min and max ([\d.]+)"
 )
-"""What DESCRIBE says of files read: by the index, of so many, and by min and max alone."""
+"""DESCRIBE's text about files read: by the index, of all files, and by min and max alone."""
 
 _CELL: Final = "padding:2px 8px;text-align:{align};vertical-align:top;white-space:pre-wrap"
 _TRACK: Final = "position:relative;height:6px;min-width:80px;background:rgba(128,128,128,.2)"
@@ -100,7 +100,7 @@ def _cell(tag: str, content: str, *, number: bool) -> str:
 
 
 def _bars(row: Any, column: str, value: object) -> str:
-    """The bar of a cell: dark for the index, pale behind it for minimum and maximum alone."""
+    """The bar of a cell: dark for the index, pale behind it for minimum and maximum."""
     if isinstance(value, str) and (found := _EXPECTED.match(value)):
         read, files, minmax = map(float, found.groups())
         return _track([(minmax / files, _PALE), (read / files, _DARK)]) if files else ""

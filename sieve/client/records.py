@@ -2,8 +2,8 @@
 
 A record has the columns of its statement, in their order; docs/sql.md describes the columns. A
 record omits columns that a later release adds. Some columns are a part of another column of their
-row, or of a property of the record. ``wholes`` names that other column or property, and notebooks
-draw the share as a bar.
+row, or of a property of the record. For these, ``wholes`` names the other column or property, and
+notebooks draw the share as a bar.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 EXTENSIONS: Final = "org.apache.spark.sql.sieve.SieveExtensions"
 
-# Sieve's value is appended to these settings, because replacing the user's value would disable it.
+# Sieve's value is appended to these settings: replacing the user's value would disable the user's
+# extensions and jars.
 SEPARATORS: Final = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",

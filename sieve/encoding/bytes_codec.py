@@ -21,7 +21,7 @@ from sieve.encoding.codec import GREATEST, LEAST, Literal, filled, wire_bytes
 from sieve.encoding.word_reader import WordReader
 
 BYTES_OF_A_CODE = 8
-"""Bytes after the prefix that a code is made of, where there are no split points."""
+"""Bytes after the prefix that form a code, if there are no split points."""
 _SIGN = np.uint64(1 << 63)
 
 
@@ -64,7 +64,8 @@ class LeadingBytes:
 class BytesCodec:
     """Strings and binary in Spark's order, by unsigned bytes.
 
-    A value without the prefix gets the least or the greatest code, so the order holds for it too.
+    A value without the prefix gets the least or the greatest code, so codes stay in the order of
+    values.
     """
 
     prefix: bytes

@@ -38,8 +38,8 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 
-# A longer common prefix is truncated, because every manifest contains the prefix. Any part of a
-# common prefix is a common prefix.
+# A longer common prefix is truncated, because every manifest contains the prefix. The first bytes
+# of a common prefix are a common prefix, too.
 MAX_PREFIX = 1024
 
 _INDEXABLE = (

@@ -106,7 +106,7 @@ def _level(
 
 
 def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
-    """For each value, the last slot of its node whose word is not greater, else the first slot."""
+    """For each value, the last slot of its node with a word not above it, else the first."""
     low, high = level.lows[nodes], level.highs[nodes]
     for _ in range(int((high - low).max() - 1).bit_length()):
         middle = (low + high) >> 1

@@ -22,7 +22,8 @@ MOST_BYTES = 1 << 14
 LONGEST_POINT = 128
 MOST_DIGITS = 24
 WIDEST_ALPHABET = 127
-"""With a wider alphabet, digits are whole bytes: it would save less than a bit of each."""
+"""With a wider alphabet, digits are whole bytes, because the alphabet would save less than a bit of
+each byte."""
 
 _HEADS = 3
 

@@ -12,10 +12,10 @@ keep a           unknown                AND: a, OR: unknown
 unknown          unknown                unknown
 ===============  =====================  ==========================
 
-Key ranges of one column are intersected below AND and united below OR before the index is asked.
-Example: for ``x > 1 AND (x < 5 OR y = 2)`` the index of x is asked about ``(1, 5)``, so the branch
-``x < 5`` does not keep a location whose only keys are 0 and 7. NOT does not occur in a tree: see
-`sieve.predicate.tree`.
+Key ranges of one column are intersected below AND and united below OR before the index is
+consulted. Example: for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the
+branch ``x < 5`` does not keep a location whose only keys are 0 and 7. NOT does not occur in a tree:
+see `sieve.predicate.tree`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class _Any:
     parts: tuple[_Bound | _All, ...]
 
 
-# A predicate without the leaves that have no index; None means that nothing can be proved.
+# A predicate reduced to the leaves with an index; None means that nothing can be proved.
 _Plan: TypeAlias = _Bound | _All | _Any | None
 
 
@@ -215,7 +215,7 @@ def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
 
 
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
-    """OR: one part without a proof makes the whole unprovable; bounds of one column are united."""
+    """OR: a part without a proof makes the OR unprovable; bounds of one column are united."""
     bounds: dict[Column, list[KeyRanges]] = {}
     others: list[_Bound | _All] = []
     for plan in plans:

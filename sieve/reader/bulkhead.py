@@ -61,7 +61,7 @@ class Bulkhead:
         }
 
     def invalidate(self, directory: str) -> None:
-        """Resets the count of an index that a statement has changed: the next scans use it again.
+        """Resets the count of an index that a statement has changed, so that scans use it again.
 
         Scans that wait for the index's old files still occupy their threads, and still count for
         the root.

@@ -1,8 +1,8 @@
 """The cache of the front end: bounded, evicts the least recently used, single flight.
 
-A cache is bounded by bytes, by entries, or by both. Threads that ask for the same key together wait
-for one load (single flight). An entry may have a time to live: a stale entry is still returned, and
-one background thread reloads it (stale-while-revalidate, RFC 5861).
+A cache is bounded by bytes, by entries, or by both. Threads that request the same key at the same
+time wait for one load (single flight). An entry may have a time to live: a stale entry is still
+returned, and one background thread reloads it (stale-while-revalidate, RFC 5861).
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ class Cache(Generic[Key, Value]):
     def get(self, key: Key, load: Callable[[], Value]) -> Value:
         """The cached value of a key, loaded on a miss.
 
-        Threads that ask for the same key together wait for one load; if the load fails, each thread
-        gets the error. A value larger than the bound is returned but not cached. Errors are not
-        cached.
+        Threads that request the same key at the same time wait for one load; if the load fails,
+        each thread gets the error. A value larger than the bound is returned but not cached. Errors
+        are not cached.
 
         Args:
             key: identifies the value.
-            load: makes the value; the function may get other keys, but not in a cycle.
+            load: makes the value; this function may itself call `get` for other keys, but not in a
+                cycle.
         """
         value, _ = self._get(key, load)
         return value
@@ -127,7 +128,8 @@ class Cache(Generic[Key, Value]):
             flight.set_exception(error)
             raise
         with self._lock:
-            # If `invalidate` removed this flight, its value may be older than the change.
+            # If `invalidate` removed this load meanwhile, the loaded value may be older than the
+            # change.
             if self._loading.get(key) is flight:
                 del self._loading[key]
                 self._keep(key, _Entry(value, nbytes, started_s))

@@ -61,8 +61,8 @@ class Chunk:
                 meets = self.high[start:stop] >= first
                 found[self.location[start:stop][meets]] = True
             return
-        # Of the intervals that end at or after an entry's begin, only the first must be compared:
-        # if a later interval meets the entry, the entry also holds the last key of the first
+        # For each entry, compare only the first interval that ends at or after the entry's begin:
+        # if a later interval meets the entry, the entry also holds the last key of this first
         # interval.
         stops = self.low.searchsorted(wanted[:, 1], side="right")
         begun = stops.copy()
@@ -71,13 +71,13 @@ class Chunk:
         found[self.location[met]] = True
 
     def holds(self, codes: npt.NDArray[np.int64], location: int) -> Flags:
-        """bool[k]: the codes for which, each by itself, `mark` would find the location."""
+        """bool[k]: for each code, whether `mark` would find the location by this code alone."""
         own = np.flatnonzero(self.location == location)
         if len(own) == 0:
             return np.zeros(len(codes), np.bool_)
         before = self.low[own].searchsorted(codes, side="right") - 1
-        # If any entry that begins at or below the code reaches the code, the farthest-reaching one
-        # does.
+        # An entry that begins at or below the code reaches the code only if the farthest-reaching
+        # such entry does.
         reach = np.maximum.accumulate(self.high[own])
         return (before >= 0) & (reach[before] >= codes)
 

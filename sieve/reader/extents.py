@@ -1,7 +1,7 @@
 """Extents: the first and last keys of a version's locations, and how many rows lie up to a key.
 
-ORDER BY ... LIMIT needs a bound: a key code up to which there surely are so many rows. Two facts
-show how many rows a location surely has up to a code:
+ORDER BY ... LIMIT needs a bound: a key code up to which the scan has at least k rows. Two facts
+give the least number of rows that a location has up to a code:
 
 - If all entries of the location end there, all its rows with a key lie there: the file list counts
   these rows.
@@ -32,7 +32,7 @@ from sieve.segments.entries import Ends
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """The rows that each location surely has from one key to the next, in the order of keys.
+    """The least number of rows of each location up to each key, as increments in the order of keys.
 
     Attributes:
         codes: int64[e], the code of each step, ascending.
@@ -69,7 +69,7 @@ class Extents:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocationEnds:
-    """The ends of a version's entries; see `sieve.segments.entries.Ends`.
+    """The ends of a version's entries; described at `sieve.segments.entries.Ends`.
 
     Attributes:
         codes: int64[4, e], for each entry the first and last code of its first cell, and of its
@@ -85,7 +85,7 @@ class LocationEnds:
     apart: Flags
 
     def falling(self) -> LocationEnds:
-        """The ends for a descending order, with negated codes."""
+        """The same ends with negated codes, for a descending order."""
         turned = ~self.codes[::-1]
         return LocationEnds(turned, self.locations, self.finishes, self.begins, self.apart)
 
@@ -139,7 +139,7 @@ def extents(ends: LocationEnds, keyed: Counts) -> Extents:
 
 
 def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:
-    """The least code of each group up to which its locations surely have enough rows.
+    """The least code of each group up to which its locations have enough rows for certain.
 
     Args:
         steps: the steps of m locations.

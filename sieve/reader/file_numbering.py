@@ -6,7 +6,7 @@ answer has one bit per number. Example: version A lists the files x, y and versi
 numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
 
 Versions may cut a large file at different offsets. The file then has a number for each range
-between neighbouring offsets of any version: what a version proves of a range holds for each part of
+between neighbouring offsets of any version: a proof about a version's range holds for each part of
 the range.
 """
 
@@ -39,11 +39,11 @@ from sieve.reader.version_reader import OpenVersion
 
 MAX_NUMBERINGS = 256
 _TWO_ZEROS: Final = frozenset(("float", "double"))
-"""Types of which two values have one exact code: 0.0 and -0.0."""
+"""Types in which two different values, 0.0 and -0.0, share one exact code."""
 
 
 class UnreadableIndexError(Exception):
-    """An index could not answer; the exception has its manifest, and the error as the cause."""
+    """An index could not answer; the exception has its manifest, and the error as its cause."""
 
     def __init__(self, manifest: Manifest, cause: SieveError) -> None:
         super().__init__(manifest, cause)
@@ -94,7 +94,7 @@ class NumberedVersions:
     Attributes:
         versions: one or more versions; a file is skipped if one of them rules the file out.
         files: the numbering of the versions' files.
-        partial: whether the scan may see rows that are hidden from other queries.
+        partial: whether the scan may see rows that are hidden from queries of the present.
     """
 
     versions: tuple[OpenVersion, ...]
@@ -147,8 +147,7 @@ class NumberedVersions:
             order: the order and its number of rows.
             groups: int64[n], the group of each range, from 0; -1 for a range that the scan does not
                 list.
-            sure: bool[n], ranges all of whose rows the scan surely returns, except for dropped
-                rows.
+            sure: bool[n], whether the scan returns all rows of the range, except for dropped rows.
 
         Returns:
             bool[n], or None if the first version cannot tell.
@@ -172,7 +171,7 @@ class NumberedVersions:
         of_sure[ordinals[known & ~sure]] = False
         # A reader of log files may show fewer rows than the index counts.
         of_sure[logged] = False
-        # The extents of a slice in several runs are those of the slice in its first run.
+        # For a slice in several runs, the extents cover only its rows in the first run.
         own[several] = -1
         one_value = version.encoder.exact and version.manifest.type not in _TWO_ZEROS
         found = needed(order, extents, counts, own, of_sure, one_value=one_value)
@@ -226,7 +225,7 @@ class FileNumberings:
         return self._load(name, own)
 
     def by_name(self, name: str) -> FileNumbering:
-        """The numbering of an answer.
+        """The numbering with this identity, which an answer named.
 
         Raises:
             UnsupportedError: numberings of other tables evicted this numbering.

@@ -15,10 +15,10 @@ import numpy as np
 from sieve.arrays.dtypes import Counts, Flags
 
 NOWHERE: Final = -1
-"""The position of what the source does not have."""
+"""The position of a flag that the source does not have."""
 
 _WORTH: Final = 256
-"""Mean length of stretches from which slices are faster than an index."""
+"""Mean length of stretches above which copying slices is faster than indexing."""
 
 _NARROW: Final = np.iinfo(np.int32).max
 

@@ -28,7 +28,7 @@ from sieve.segments.shapes.format import Cells
 from sieve.segments.shapes.grid import Grid
 
 BLOCK: Final = 64
-"""Entries of a block: its index takes a quarter of a byte an entry."""
+"""Entries of a block. At this size the block index takes a quarter of a byte for each entry."""
 
 # The number of blocks packed or unpacked together: unpacked entries take ten times the memory.
 _AT_ONCE: Final = 2048
@@ -130,7 +130,8 @@ class PackedChunk:
         first = np.append(first, _NO_CELL)
         for at in range(0, len(blocks), _AT_ONCE):
             begin, end, location = self._unpacked(blocks[at : at + _AT_ONCE])
-            # Of intervals that end at or after an entry's begin, only the first must be compared.
+            # For each entry, compare only the first interval that ends at or after the entry's
+            # begin.
             behind = last.searchsorted(begin, side="left")
             found[location[end >= first[behind]]] = True
 

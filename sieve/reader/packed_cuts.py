@@ -20,7 +20,7 @@ from sieve.arrays.framed_column import FramedColumn
 from sieve.arrays.interval_set import spelled_out
 
 PAGE: Final = 1024
-"""Files of a page: the ranges of its files are counted in some microseconds."""
+"""Files of a page. Counting the ranges of so many files takes some microseconds."""
 
 # Above this share of ranges, counting all files' ranges is faster than a search for each range.
 _DENSE: Final = 16
@@ -100,7 +100,7 @@ class PackedCuts:
         return self.footers.take(np.arange(self.n)), total[1:] - np.repeat(before, cut_counts)
 
     def to_ranges(self, values: Counts) -> Counts:
-        """The value of each range, given one value for each file."""
+        """Repeats one value for each file as the value of each range of the file."""
         return np.repeat(values, self._counts)
 
     def every(self, flags: Flags) -> Flags:
@@ -110,7 +110,7 @@ class PackedCuts:
         return every
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """The files of which no range is kept, bool[n], and the files of which some ranges are.
+        """The files without a range to read, bool[n], and the files with some ranges to read.
 
         Args:
             keep: a flag for each range.
@@ -137,7 +137,7 @@ class PackedCuts:
         return self.counts.reshape(-1)[: self.n]
 
     def _owners(self, flags: Flags) -> tuple[Counts, Counts]:
-        """The file of each flagged range, and the first range of the file, ascending."""
+        """For each flagged range: its file, and the first range of that file, ascending."""
         ranges = np.flatnonzero(flags)
         if len(ranges) * _DENSE > len(flags):
             ends = np.cumsum(self._counts, dtype=np.int64)

@@ -113,7 +113,7 @@ class PackedFiles:
         return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
 
     def to_ranges(self, values: Counts) -> Counts:
-        """The value of each range, given one value for each file."""
+        """Repeats one value for each file as the value of each range of the file."""
         return values if self.cuts is None else self.cuts.to_ranges(values)
 
     def every(self, flags: Flags) -> Flags:
@@ -121,7 +121,7 @@ class PackedFiles:
         return flags if self.cuts is None else self.cuts.every(flags)
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """The files of which no range is kept, bool[n], and the files of which some ranges are."""
+        """The files without a range to read, bool[n], and the files with some ranges to read."""
         return (~keep, NO_PARTS) if self.cuts is None else self.cuts.skipped(keep)
 
     def unpacked(self) -> Files:

@@ -46,7 +46,8 @@ class Placement:
         keys: the ranges with a key.
         nulls: the ranges with a NULL.
         nans: the ranges with a NaN.
-        all_rows: the files of which all rows ever written are known; see `Locations.all_rows`.
+        all_rows: the files whose rows were all indexed, including hidden ones; see
+            `Locations.all_rows`.
     """
 
     files: PackedFiles

@@ -75,7 +75,7 @@ class _Unused:
 
 
 class Pruner:
-    """Answers scans from versions in the memory of the front end.
+    """Answers scans by the index versions in the memory of the front end.
 
     Args:
         open_store: opens the store of a URI.
@@ -267,8 +267,8 @@ def select(
 ) -> list[Registration | None]:
     """The registrations on columns that a predicate or order names, and the unreadable ones.
 
-    An index on another column is not opened: after each rebuild, each scan would wait for the
-    index.
+    Indexes on other columns stay closed: otherwise, after each rebuild, each scan would wait for an
+    index that it does not need.
     """
     names = {column[0] for column in columns(predicate) | ordered}
     names.update(name for part in not_understood(predicate) for name in part.names)
@@ -311,7 +311,7 @@ def might_match(
     itself.
 
     Args:
-        groups: the versions of each asked column, grouped by encoder.
+        groups: the versions of each column that the predicate names, grouped by encoder.
         files: the numbering of the files.
         partial: whether the scan may see rows that are hidden from other queries.
 

@@ -1,7 +1,7 @@
 """Prune request and answer: a scan's request and its answer, as typed records.
 
-The front end converts the records from and to the wire form in ``sql_ext/frontend/pruning.py``; the
-package `sieve` passes no dicts.
+``sql_ext/frontend/pruning.py`` converts the records from and to their wire form, so the package
+`sieve` passes no dicts.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ SCHEMA: Final = pa.schema(
 """Columns of a run file."""
 
 CHUNK_BYTES: Final = 1 << 16
-"""Payload bytes of a chunk: about the least that a segment of a large run has."""
+"""Payload bytes of a chunk, about the size of the smallest segments of a large run."""
 
 # The head of every payload: shape and layout version, then first and last key, eight bytes each.
 _HEAD_BYTES: Final = 18
@@ -50,7 +50,7 @@ class RunFile:
 
     Attributes:
         payloads: uint8[b], all payloads.
-        begin, end: int64[s], position of each segment other than maps in `payloads`, sorted by key.
+        begin, end: int64[s], the position in `payloads` of each segment except maps, sorted by key.
         chunk: intp[c + 1], chunk i consists of the segments ``chunk[i]:chunk[i + 1]``.
         first, last: int64[c], least and greatest key code of each chunk.
         has_cells: whether all segments other than maps have a shape with cells.
@@ -76,7 +76,7 @@ class RunFile:
         """Decodes one chunk.
 
         Raises:
-            CorruptError: a payload is not one that Sieve can have written.
+            CorruptError: Sieve cannot have written the payload.
         """
         return assemble(map(decode, self._payloads(slice(number, number + 1))))
 

@@ -28,10 +28,11 @@ from sieve.segments.entries import Ends
 from sieve.storage.interface import Reader
 
 _DECODED: Final = 6
-"""Bytes of decoded entries for each that is stored, at the least where segments are long."""
+"""Decoded bytes for each stored byte of long segments, at least."""
 
 _MANY: Final = 2
-"""A file of a large run is decoded as one chunk if a look-up needs more than one in so many."""
+"""A look-up that needs more than one in so many chunks of a file decodes the file of a large run as
+one chunk."""
 
 
 class Run:
@@ -74,8 +75,8 @@ class Run:
                 interval whose first is above its last is empty.
 
         Returns:
-            bool[locations of the run]; a superset of the true locations, by the precision of the
-            shapes.
+            bool[locations of the run]; a superset of the true locations; the precision of the
+            shapes decides how close.
 
         Raises:
             CorruptError: a file does not match the manifest.
@@ -151,7 +152,7 @@ class Run:
         return found
 
     def holds_codes(self, codes: Codes, location: int) -> Flags:
-        """The codes for which, each by itself, `locations_in` would find the location.
+        """For each code, whether `locations_in` would find the location by this code alone.
 
         Args:
             codes: int64[k], distinct and ascending.
@@ -171,7 +172,7 @@ class Run:
         return may_hold
 
     def holds_hashes(self, hashes: Hashes, location: int) -> Flags:
-        """The hashes for which, each by itself, `locations_of` would find the location.
+        """For each hash, whether `locations_of` would find the location by this hash alone.
 
         Args:
             hashes: uint64[q], distinct, ascending as signed numbers.
@@ -241,7 +242,7 @@ class Run:
     def _whole(self, number: int) -> Chunk | PackedChunk:
         """All chunks of a file as one.
 
-        While the cache has this chunk, look-ups do not need the file.
+        While the cache has this one chunk, look-ups do not need the file.
         """
         with self._remembered(number):
             chunk: Chunk | PackedChunk = self._cache.get(
@@ -258,7 +259,7 @@ class Run:
         """Caches the first error of a file: until `retry`, every look-up raises the same error."""
         failed = self._failed.get(number)
         if failed is not None:
-            # The error is a new object: an error that was raised keeps its stack frames alive.
+            # Cache a new error object, because a raised error keeps its stack frames alive.
             raise type(failed)(failed.condition, failed.message)
         try:
             yield

@@ -1,17 +1,18 @@
 """Top rows: the locations that can hold one of the first k rows in the order of a column.
 
-ORDER BY ... LIMIT k, MIN and MAX need the locations whose rows can come before the k-th of the rows
-that a scan *surely* returns. A row is in one of three classes, NULL, NaN or key, and the order says
-which class comes first. Rows are counted class by class until there are k rows. The class of the
-k-th row is the last class that is needed, and of its keys only those up to a bound.
+ORDER BY ... LIMIT k, MIN and MAX need the locations that can have one of the first k rows. The k-th
+row is counted among *certain* rows, which the scan returns in any case. A row is in one of three
+classes, NULL, NaN or key, and the order says which class comes first. `needed` counts certain rows
+class by class until there are k. The class of the k-th row is the last one that is needed; if it is
+the keys, only keys up to a bound are needed.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` has the classes NaN, key, NULL. With 3 certain NaNs
 and 100 keys, the bound is the 7th key from the end, as closely as `Extents` locates this key.
 Locations without a NaN whose keys all lie below the bound are not needed, and neither are NULLs.
 
-A bound is a key code. Rows of the same code, which may differ if codes are inexact, are ties: no
-tie is left out. If another column orders the ties, it decides among rows that are kept. MIN and MAX
-need a value, not rows: if equal codes are equal values, one location with the value is enough.
+A bound is a key code. Rows of the same code, which may differ if codes are inexact, are ties. The
+scan reads all ties, so that another column of ORDER BY can order them. MIN and MAX need a value,
+not rows: if equal codes are equal values, one location with the value is enough.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from sieve.predicate.tree import Column, Predicate
 from sieve.reader.extents import Extents, bounds
 
 BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi"))
-"""Formats whose files, or slices without log files, give queries all rows that the list counts."""
+"""Formats in which queries see all rows that the file list counts, in whole files or in slices
+without log files."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,11 +93,11 @@ def needed(
         counts: the counts of rows of the locations.
         groups: int64[m], the group of each location, from 0; -1 for a location that the scan does
             not list.
-        sure: bool[m], locations all of whose rows the scan surely returns, except for dropped rows.
+        sure: bool[m], whether the scan returns all rows of the location, except for dropped rows.
         one_value: whether equal codes are equal values.
 
     Returns:
-        bool[m], true for locations of no group; None if no group surely has enough rows.
+        bool[m], true for locations of no group; None if no group has enough certain rows.
     """
     listed = groups >= 0
     counted = np.where(sure, groups, -1)
@@ -124,7 +126,7 @@ def needed(
 def _classes(
     order: Order, extents: Extents, counts: FileRanges
 ) -> Iterator[tuple[Flags, Counts, bool]]:
-    """For each class in order: the locations that may have its rows, how many, whether keys."""
+    """For each class in order: its possible locations, its certain rows, whether it is the keys."""
     for name in order.classes():
         if name == "key":
             yield extents.has_keys, counts.rows - counts.nulls - counts.nans, True

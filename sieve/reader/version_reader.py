@@ -28,8 +28,8 @@ from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
-"""Bytes of run files above which first rows get no bound: all entries are decoded for it, and more
-than some hundred thousand take too long for a scan that waits."""
+"""Bytes of run files above which a scan for first rows gets no bound. A bound needs all entries
+decoded, and more than some hundred thousand entries take longer than a scan waits."""
 
 _NO_FLAGS: Final = np.zeros(0, np.bool_)
 
@@ -156,7 +156,7 @@ class OpenVersion:
         listed = self.locations()
         slots, counts = listed.range_slots, listed.every_range
         in_runs = np.flatnonzero(slots >= 0)
-        # A run may have ordinals that are no longer a location's.
+        # A run may have ordinals that no longer belong to a location.
         location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
         location[slots[in_runs]] = in_runs
         first, segments, places = 0, [], []

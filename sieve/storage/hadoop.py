@@ -56,7 +56,7 @@ class HadoopFiles(ABC):
             try:
                 while left > 0:
                     size = min(left, CHUNK)
-                    # IOUtils.toByteArray is the only call on every class path that returns a byte
+                    # Of the classes on every class path, only IOUtils.toByteArray returns a byte
                     # array by value.
                     chunks.append(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
                     left -= size

@@ -1,8 +1,8 @@
 """The store for HDFS: creates a file if absent by an atomic rename without overwrite.
 
-The name node renames in one step, so the name node decides between two writers. A rename that
-copies (object stores) does not decide, nor does one that checks first and renames later. Therefore
-other schemes are refused.
+The name node renames in one step, so it decides between two writers. Other file systems copy
+(object stores), or check first and rename later, so they do not decide. Therefore this store
+refuses other schemes.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _own_permissions(status: Any) -> Permissions:
 def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
     """Whether a rename failed only because an earlier attempt of the same rename succeeded.
 
-    After a successful attempt the draft no longer exists, and deleting the draft reports that.
+    After a successful attempt the draft no longer exists; the attempt to delete it shows this.
     """
     try:
         return not fs.delete(draft, False)

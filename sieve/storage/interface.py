@@ -86,7 +86,7 @@ class Store(Reader, Protocol):
     def delete(self, uri: str) -> None:
         """Deletes a file, or a folder with its contents; does not follow symbolic links.
 
-        Deleting what does not exist is no error. A failure may leave a folder partially deleted.
+        Deleting a missing file is not an error. A failure may leave a folder partially deleted.
         """
         ...
 

@@ -44,7 +44,7 @@ def causes(error: BaseException) -> Iterator[Any]:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message; of a Java exception's own, not of its stack."""
+    """The first line of an error's message; for a Java exception without its stack."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.getMessage() or java.toString())
     return text.strip().partition("\n")[0]
@@ -82,8 +82,8 @@ def worker_conditions(error: BaseException) -> frozenset[str]:
     """The conditions of Sieve's own errors that Python workers raised.
 
     Spark's `PythonException` has the traceback of a worker as its message, and nothing else. Hence
-    the last line of the message tells the class and the condition. PySpark converts this exception
-    to a `PythonException` of its own, without the Java exception as its cause.
+    the last line of the message has the class and the condition. PySpark converts this exception to
+    a `PythonException` of its own, without the Java exception as its cause.
     """
     tracebacks = [
         str(cause.getMessage()) for cause in causes(error) if _PYTHON_ERROR in _simple_names(cause)

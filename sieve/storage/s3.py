@@ -38,10 +38,11 @@ _MET_ANOTHER: Final = 409
 _IS_THERE: Final = 412
 
 _lacks: dict[str, str] = {}
-"""By bucket, why its puts are not conditional; "" if they are. Probed once by this process."""
+"""For each bucket that this process has probed: why its puts are not conditional; "" if they
+are."""
 
 _alone = threading.Lock()
-"""Locks the check and the put together, where the put itself is not conditional."""
+"""Held during both the check and the put if the put itself is not conditional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ class S3Store(HadoopFiles):
             try:
                 write(stream, data)
             except BaseException:
-                # Closing the stream would put the part that has been written so far.
+                # Closing the stream would store an object with only the bytes written so far.
                 with contextlib.suppress(Py4JError):
                     stream.abort()
                 raise

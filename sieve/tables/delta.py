@@ -20,7 +20,7 @@ _MOST_COMMITS: Final = 200
 
 
 def listed_commit(access: Any) -> tuple[Commit, int]:
-    """The last listed commit, or else the newest commit, with its time in ms since the epoch."""
+    """The commit of the last listing, else the newest, with its time in ms since the epoch."""
     told = json.loads(access.history().commit())
     return Commit(told["table"], told["version"]), told["time_ms"]
 

@@ -12,15 +12,16 @@ FileStatus = Literal["same", "unproven", "racy", "changed", "new"]
 """The status of a file.
 
 - ``same``: length and time are those at the build.
-- ``unproven``: the time is the same, but the file proves nothing (`UNPROVEN` in the file list).
+- ``unproven``: the time is the same, but the build proved nothing about the file (`UNPROVEN` in the
+  file list).
 - ``racy``: the time is the same, but the file was racy when the index was built, and not read.
 - ``changed``: another length or time.
 - ``new``: not in the file list.
 """
 
 AS_IT_WAS: Final[tuple[FileStatus, ...]] = ("same", "unproven")
-"""Statuses of unchanged files. A stable file that proves nothing, such as one without rows, is
-compared by its time alone, and reading it again would prove no more."""
+"""Statuses of unchanged files. A stable file about which the build proved nothing, such as one
+without rows, is compared by its time alone: reading it again would prove no more."""
 
 
 def file_statuses(known: Locations, files: Sequence[DataFile]) -> list[FileStatus]:

@@ -18,7 +18,7 @@ RESERVED = "__sieve_"
 """Prefix, in lower case, of the columns that a build adds to those of a table."""
 
 UNCHANGING = ("hudi", "delta")
-"""Formats with immutable files, which listings show only when complete."""
+"""Formats with immutable files: listings show a file only once it is complete."""
 
 _INDEXED = "Sieve indexes Parquet, ORC, CSV, JSON, Hudi and Delta tables of the session catalog"
 
@@ -77,7 +77,7 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
 
 
 def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
-    """The error for options and types that make a value depend on the other columns of a query."""
+    """The error for options and types by which a value depends on a query's other columns."""
     if has_void(parts):
         return UnsupportedError(
             "SIEVE_UNSUPPORTED_TABLE",

@@ -76,10 +76,9 @@ def refusal(parts: Mapping[str, str]) -> str | None:
 
 
 def takes_whole_records(parts: Mapping[str, str]) -> bool:
-    """Whether every visible record is exactly as one write wrote the record.
+    """Whether every record that queries see is exactly as one write wrote it.
 
-    Other records of a key may hide the visible record but do not change it. All records ever
-    written for a key decide which record is visible.
+    Other records of the same key may hide a record but do not change it.
 
     Args:
         parts: the parts of the reader's fingerprint: the table's properties, and the reader's
@@ -103,14 +102,14 @@ def takes_whole_records(parts: Mapping[str, str]) -> bool:
 
 
 def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
-    """The partitions written to since the commit that completed at a given time.
+    """The partitions that commits have written to since the commit that completed at a given time.
 
     Args:
         instant_ms: ms since the epoch.
 
     Returns:
-        None if the timeline is incomplete: it no longer has that commit, or has other actions
-        since, or the table has no partitions.
+        None if the timeline no longer has that commit, has other actions since, or the table has no
+        partitions.
     """
     timeline = list(enumerate(json.loads(access.history().timeline())))
     own = [action for _, (action, done, at) in timeline if done and at == instant_ms]
@@ -135,8 +134,9 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
 def _archived_since(access: Any, time_ms: int) -> bool:
     """Whether commits have been archived since a given time.
 
-    Hudi archives commits by their requested time. Because of this order, a slow commit may be
-    archived while an earlier commit is still in the active timeline.
+    Hudi archives commits by their requested time. So a commit that was requested early and
+    completed late may be archived while a commit that completed earlier is still in the active
+    timeline.
     """
     folder = access.path(str(access.history().client().getArchivePath().toString()))
     files = folder.getFileSystem(access.hadoopConf())

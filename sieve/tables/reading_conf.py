@@ -17,8 +17,8 @@ def reading_conf(session: Any, parts: Mapping[str, str], *, whole_texts: bool) -
 
     A struct with a default is read with all of its fields, because Spark loses the default when it
     prunes some of them. If values have a maximum width, batches have no limit of bytes, since the
-    limit of rows is enough. From 4.1 on, Spark measures a batch after each row, which costs more
-    than the rest of reading a number, and a third of reading a text.
+    limit of rows is enough. From 4.1 on, Spark measures a batch after each row. For numbers this
+    costs more than the whole remaining work of reading, for texts a third of it.
 
     Args:
         session: the user's session, a py4j object.

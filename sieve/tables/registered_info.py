@@ -1,4 +1,4 @@
-"""What the catalog says of a table: its identity, and the properties that register indexes."""
+"""A table's properties in the catalog: its identity, and the properties that register indexes."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class RegisteredInfo:
         return f"{self.identity.database}.{self.identity.table}"
 
     def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
-        """The path of the column that an index knows by ``key``, as far as it is known."""
+        """The path of the column with this key, which is the key, since the columns are unknown."""
         return key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
-        """The key of the indexed column of a name, compared case-insensitively; else ``name``."""
+        """The key of the indexed column with this name, ignoring case; else ``name``."""
         wanted = [part.lower() for part in name]
         keys = (one.column for one in self.registrations.values())
         return next((key for key in keys if [part.lower() for part in key] == wanted), tuple(name))
 
 
 def registered_info_from(raw: Mapping[str, Any]) -> RegisteredInfo:
-    """What the shim says of a table's properties, as it parsed from JSON."""
+    """The shim's description of a table's properties, given as parsed JSON."""
     return RegisteredInfo(**registered_members(raw))
 
 

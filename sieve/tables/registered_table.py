@@ -1,7 +1,7 @@
-"""Registered tables: a table by its properties in the catalog alone, which register its indexes.
+"""Registered tables: a table and its indexes, known by its properties in the catalog alone.
 
-Neither its files nor its columns are needed to show, disable or drop an index. So these statements
-work on a table whose files are lost, or that Spark cannot read any more.
+Statements that show, disable or drop an index need neither the table's files nor its columns. So
+they work on a table whose files are lost, or that Spark can no longer read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from sieve.storage.java_errors import answered, denied, first_line
 from sieve.tables import hudi
 from sieve.tables.registered_info import RegisteredInfo
 
-# Serialises registrations, so that two statements of one driver cannot both find a name free.
+# Serialises registrations, so that two statements of one driver cannot both find the same name
+# free.
 _registering = threading.Lock()
 
 
@@ -52,8 +53,9 @@ class RegisteredTable:
         """Writes an index's property and refreshes the registry in all sessions of this driver.
 
         Args:
-            registration: the property's value.
-            in_place_of: expected value (compare and set); None: the value in `info`.
+            registration: the value of the property.
+            in_place_of: the value that the property must have before the write (compare and set);
+                None means the value in `info`.
 
         Raises:
             InvalidInputError: another statement has taken the name meanwhile.
@@ -63,7 +65,7 @@ class RegisteredTable:
         """
         key, value = property_key(name), render_registration(registration)
         with _registering:
-            # Reads first: an unavailable metastore is noticed before anything can be half done.
+            # Read first, so that an unavailable metastore fails before anything is half done.
             now = registrations(self.refresh_registry())
             if now.get(name) != (in_place_of or self.info.registrations.get(name)):
                 raise InvalidInputError(
@@ -91,7 +93,7 @@ class RegisteredTable:
     def unregister(self, name: str, registration: Registration) -> None:
         """Removes an index's property and refreshes the registry in all sessions of this driver.
 
-        If another index was given the name meanwhile, its property stays.
+        If another index has got the name meanwhile, its property stays.
 
         Raises:
             UnavailableError: the metastore refuses or does not answer; the property may remain.

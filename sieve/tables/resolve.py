@@ -19,7 +19,7 @@ from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
 
 _UNKNOWN: Final = frozenset({"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NO_SUCH_DATABASE"})
-"""Conditions of Spark that mean that there is no such table, or no such database."""
+"""Spark's error conditions for a missing table or database."""
 
 
 def open_table(
@@ -60,13 +60,13 @@ def open_table(
 def open_registered(
     driver: Any, spark: SparkSession, session: Any, parts: Sequence[str]
 ) -> RegisteredTable:
-    """A table by its properties in the catalog, which need no file of it.
+    """Opens a table by its properties in the catalog, without its files.
 
     Args:
         driver: the entry point of the gateway.
         spark: PySpark's view of ``session``.
         session: the session to resolve in, a py4j object.
-        parts: the name as typed.
+        parts: the parts of the name as typed.
 
     Raises:
         InvalidInputError, UnsupportedError, Py4JError, PySparkException: as `open_table`.
@@ -77,7 +77,7 @@ def open_registered(
         _refuse_unknown(error, driver, session, parts)
         raise
     if access is None:
-        # A view, or a name of another catalog.
+        # The name is a view, or belongs to another catalog.
         return open_table(driver, spark, session, parts)
     return RegisteredTable(access, registered_info_from(json.loads(access.registration())))
 

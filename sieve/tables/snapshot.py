@@ -63,7 +63,7 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
 def snapshot_since(
     table: CatalogTable, instant: str, known: Locations, commit: Commit | None = None
 ) -> Snapshot | None:
-    """Incremental listing: lists only what may have changed in a table since a version.
+    """Incremental listing: lists only files that may have changed in a table since a version.
 
     Args:
         instant: instant of the version, ISO 8601.
@@ -71,7 +71,7 @@ def snapshot_since(
         commit: the commit of the version; None if the table is not of Delta.
 
     Returns:
-        None if the table's commits do not tell what has changed.
+        None if the table's commits do not show which files have changed.
     """
     changes = table.changes(instant, commit)
     if changes is None:

@@ -48,7 +48,7 @@ class CatalogTable(RegisteredTable):
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))
 
     def changes(self, instant: str, commit: Commit | None = None) -> Changes | None:
-        """What may have changed in the table since an instant, according to the commits.
+        """The part of the table that may have changed since an instant, according to the commits.
 
         Args:
             instant: instant of an index version, ISO 8601.

@@ -52,7 +52,7 @@ class TableInfo(RegisteredInfo):
         return column.path if (column := self.column_of(key)) else key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
-        """The key of the column of a name, compared case-insensitively.
+        """The key of the column with this name, compared case-insensitively.
 
         ``name`` if no column has it.
 

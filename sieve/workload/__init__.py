@@ -1,1 +1,1 @@
-"""What queries ask of tables, and which indexes that makes worth having."""
+"""Workload: the predicates of queries on tables, and the indexes that pay for them."""

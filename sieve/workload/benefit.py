@@ -1,7 +1,8 @@
 """Benefit: the one judgement of whether an index on a column can help.
 
-CREATE, REFRESH, DESCRIBE and ESTIMATE judge by what a build or a sample has measured, ADVISE and
-the page in Spark's web UI by a test of a sample. ``sieve advise`` reads no data and does not judge.
+CREATE, REFRESH, DESCRIBE and ESTIMATE judge by the measurements of a build or a sample; ADVISE and
+the page in Spark's web UI judge by a test of a sample. ``sieve advise`` reads no data and does not
+judge.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ MOST_SHARE: Final = 0.5
 
 
 class Benefit(StrEnum):
-    """What an index on a column does for a query for one of its values."""
+    """How far an index on a column reduces the reads of a query for one of the column's values."""
 
     HELPS = "helps"
     LITTLE = "helps little"
@@ -25,8 +26,8 @@ def benefit_of(reads: float, least: float, locations: float) -> Benefit:
     """The benefit of an index.
 
     Args:
-        reads: locations that a query for a value reads with the index, in the mean.
-        least: locations that hold the value, in the mean, which every index must read.
+        reads: mean locations that a query for a value reads with the index.
+        least: mean locations that hold the value, which every query must read.
     """
     most = MOST_SHARE * locations
     if least > most:

@@ -1,15 +1,16 @@
-"""Column use: what a scan's filter asks of one column, without its constants.
+"""Column use: the kind of predicate that a scan's filter has on one column, without constants.
 
-A filter becomes one use a column. `all_of` combines the uses under AND, `any_of` those under OR:
+A filter becomes one use for each column. `all_of` combines the uses under AND, `any_of` those under
+OR:
 
     id > 3 AND id < 9            id: between
     id = 5 OR id IN (7, 8)       id: in, 3 values
     id = 5 OR day = '...'        id: or, day: or     one index alone can rule out no file
 
-A use tells how small a share of the scan's bytes an index on that column could leave at best.
-Nothing is known of the values, so ranges count by the shares that Selinger et al. assume ("Access
-Path Selection in a Relational Database Management System", 1979): a third with one bound, a quarter
-with two. A value counts as one file, the first rows of an order as ten.
+A use gives the least share of the scan's bytes that an index on that column could leave. The values
+are unknown, so ranges count by the shares that Selinger et al. assume ("Access Path Selection in a
+Relational Database Management System", 1979): a third with one bound, a quarter with two. A value
+counts as one file, the first rows of an order count as ten.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 Column: TypeAlias = tuple[str, ...]
-"""The path of a column: its name, or those of a struct and its field."""
+"""The path of a column: its name, or the names of a struct and its field."""
 
 
 class Kind(StrEnum):
-    """The kinds of use, in the order of the bytes that they leave, the fewest first."""
+    """The kinds of use, in the order of the bytes that an index would leave, the fewest first."""
 
     EQUALS = "="
     IN = "in"
@@ -41,7 +42,8 @@ class Kind(StrEnum):
 
 
 TOP_FILES: Final = 10
-"""Files that hold the first rows of an order: how many rows a query wants is not recorded."""
+"""Assumed number of files that hold the first rows of an order, since the number of rows is not
+recorded."""
 
 _ORDER = {kind: place for place, kind in enumerate(Kind)}
 _SHARES = {
@@ -49,14 +51,14 @@ _SHARES = {
     Kind.PREFIX: 1 / 4,
     Kind.BETWEEN: 1 / 4,
     Kind.RANGE: 1 / 3,
-    # Nothing in a plan says how many keys the other side has.
+    # A plan does not contain the number of keys of the other side.
     Kind.JOIN: 1 / 2,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnUse:
-    """What a filter asks of a column: the kind, and how many values it lists (``=`` and IN)."""
+    """A filter's use of a column: the kind, and for ``=`` and IN the number of listed values."""
 
     kind: Kind
     values: int = 1
@@ -65,7 +67,7 @@ class ColumnUse:
         """The least share of a scan's bytes that an index could leave, 0 to 1.
 
         Args:
-            files: files of the scan, which count as of equal size.
+            files: number of files of the scan, which count as equally large.
         """
         if self.kind in (Kind.EQUALS, Kind.IN):
             return min(1.0, self.values / max(1.0, files))
@@ -78,7 +80,7 @@ Uses: TypeAlias = Mapping[Column, ColumnUse]
 
 
 def all_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of a conjunction: the narrowest of each column, and two ranges are one between."""
+    """The uses of a conjunction: the narrowest use of each column; two ranges become `between`."""
     found: dict[Column, ColumnUse] = {}
     for part in parts:
         for column, use in part.items():
@@ -91,7 +93,7 @@ def all_of(parts: Iterable[Uses]) -> Uses:
 
 
 def any_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of a disjunction: of a column in each part the widest, of others none that helps."""
+    """The uses of a disjunction: the widest use of a column that is in every part."""
     branches = list(parts)
     names = dict.fromkeys(column for branch in branches for column in branch)
     return {
@@ -103,7 +105,7 @@ def any_of(parts: Iterable[Uses]) -> Uses:
 
 
 def negated(uses: Uses) -> Uses:
-    """The uses of a negated filter, of which no index rules out much."""
+    """The uses of a negated filter, for which an index rules out little."""
     return {column: ColumnUse(Kind.UNEQUAL) for column in uses}
 
 

@@ -1,14 +1,14 @@
-"""The record of scans that a driver keeps, parsed from its JSON and written as JSON.
+"""The driver's record of its scans: parses and writes the JSON form.
 
     {"driver": "0f3c...", "since": 1760000000000, "scans": [
       {"asked": "...", "scans": 2, "bytes": 800, "files": 4, "bytes_skipped": 39200}]}
 
-``asked`` is JSON in a string, by which the driver adds scans up:
+``asked`` is JSON in a string; the driver sums the scans with the same string:
 
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 
-``filter`` is a tree as prune requests have it (``sieve/predicate/tree.py``), without constants: of
-``values`` there is the number. More leaves, such as ``join``, stand for keys and orders.
+``filter`` is the tree of a prune request (``sieve/predicate/tree.py``) without constants:
+``values`` is the number of values. Additional leaves, such as ``join``, stand for keys and orders.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ _KINDS: Final[Mapping[str, Kind | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class ScanSums:
-    """Scans that asked the same of the same table, with the same indexes.
+    """Scans with the same predicates on the same table that consulted the same indexes.
 
     Attributes:
-        asked: what they asked, as JSON.
-        used: the indexes that they asked, by name.
-        uses: what they ask of columns.
-        scans: how many, at least one.
-        bytes: bytes that they read, in sum.
-        files: files that they read, in sum.
-        bytes_skipped: bytes that indexes skipped, in sum.
-        files_skipped: files that indexes skipped, in sum.
+        asked: table, indexes and filter, as JSON.
+        used: the names of the indexes that they consulted.
+        uses: the kind of predicate on each column.
+        scans: number of scans, at least one.
+        bytes: sum of the bytes that they read.
+        files: sum of the files that they read.
+        bytes_skipped: sum of the bytes that indexes skipped.
+        files_skipped: sum of the files that indexes skipped.
     """
 
     asked: str
@@ -72,9 +72,9 @@ class ScanRecord:
     """The scans of one driver.
 
     Attributes:
-        driver: its id.
-        since_ms: when the first of them ended, in milliseconds.
-        sums: the scans, added up.
+        driver: id of the driver.
+        since_ms: the time at which the first scan ended, in ms since the epoch.
+        sums: the sums over the scans.
     """
 
     driver: str
@@ -84,9 +84,9 @@ class ScanRecord:
 
 @dataclass(slots=True)
 class IndexWork:
-    """The scans that asked an index: how many, and what they read and skipped.
+    """The scans that consulted an index: their number, and the bytes that they read and skipped.
 
-    Where a scan asked several indexes, what it skipped counts for each of them.
+    If a scan consulted several indexes, its skipped bytes count for each of them.
     """
 
     scans: int = 0
@@ -102,8 +102,8 @@ class RecordedWork:
 
     Attributes:
         workload: the scans, with the bytes that they read after indexes skipped some.
-        indexes: the work of each index, by table and name.
-        days: days of the records, at least one.
+        indexes: the `IndexWork` of each index, by table and name.
+        days: number of days that the records cover, at least one.
     """
 
     workload: Workload
@@ -112,10 +112,10 @@ class RecordedWork:
 
 
 def parse_record(text: str | bytes) -> ScanRecord:
-    """The record of a driver, from its JSON.
+    """Parses the JSON of a driver's record.
 
     Raises:
-        CorruptError: it is not such a record.
+        CorruptError: the JSON is not such a record.
     """
     try:
         raw = json.loads(text)
@@ -128,10 +128,10 @@ def parse_record(text: str | bytes) -> ScanRecord:
 
 
 def encode_record(record: ScanRecord, limit: int) -> bytes:
-    """The JSON of a record, without the sums of the fewest bytes where it is longer than ``limit``.
+    """The JSON of a record; if it is longer than ``limit``, without the sums of the fewest bytes.
 
     Args:
-        limit: bytes of the JSON, at most.
+        limit: maximum bytes of the JSON.
     """
     head = {"driver": record.driver, "since": record.since_ms}
     room = limit - len(json.dumps({**head, "scans": []}))
@@ -156,7 +156,7 @@ def add_up(records: Iterable[ScanRecord], now_ms: int) -> RecordedWork:
     """What the scans of several records asked and read, in sum.
 
     Args:
-        records: one a driver.
+        records: one for each driver.
         now_ms: the time until which the scans are counted, in milliseconds.
     """
     workload, indexes = Workload(), dict[tuple[Table, str], IndexWork]()
@@ -194,7 +194,7 @@ def _sums(row: Mapping[str, Any]) -> ScanSums:
         _count(row["bytes"]),
         _count(row["files"]),
         _count(row["bytes_skipped"]),
-        # Records of earlier releases lack it.
+        # Records of earlier releases have no such member.
         _count(row.get("files_skipped", 0)),
     )
 
@@ -212,7 +212,7 @@ def _text(value: object) -> str:
 
 
 def tree_uses(node: Mapping[str, Any]) -> Uses:
-    """What a predicate tree without constants asks of its columns."""
+    """The column uses of a predicate tree without constants."""
     op = node["op"]
     if op == "and":
         return all_of(map(tree_uses, node["args"]))

@@ -1,9 +1,10 @@
-"""Which indexes a workload makes worth having, by the bytes that they could save a day.
+"""Ranks the indexes that a workload justifies, by the bytes that they could save a day.
 
-Two indexes on columns of the same scans do not save twice. So the columns of a table are chosen
-one by one, each time the one that saves most of what the earlier ones would leave (greedy index
-selection). Without a test the sums are upper bounds: what an index really leaves depends on how its
-keys lie in the files. A `ColumnTest` tells that by a sample of them.
+Two indexes on columns of the same scans do not save the same bytes twice. So the columns of a table
+are chosen one by one: each time the column that saves most of the bytes that the indexes chosen
+before would leave (greedy index selection). Without a test the sums are upper bounds, because the
+real savings depend on how keys lie in the files. A `ColumnTest` measures this on a sample of the
+files.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from sieve.workload.column_use import Column, Kind
 from sieve.workload.record import ScanGroup, Table
 
 WORTHWHILE_SHARE: Final = 0.01
-"""An index that could save less than this share of the bytes read of its table is not named."""
+"""An index that could save less than this share of the bytes read of its table is not suggested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """An index worth having.
+    """A suggested index.
 
     Attributes:
-        kinds: scans by what they ask of the column, the most first.
-        scans: scans that ask anything of the column.
-        bytes_read: bytes that these read.
-        bytes_saved: bytes that the index saves of these, beside the indexes of the table that are
-            named before it; at most, if the column was not tested.
-        files_before: files that one of these scans reads, in the mean.
-        files_after: the same with the index; at least, if the column was not tested.
+        kinds: number of scans by their kind of predicate on the column, the most frequent first.
+        scans: number of scans with a predicate on the column.
+        bytes_read: bytes that these scans read.
+        bytes_saved: bytes that the index saves of these, in addition to the indexes of the table
+            that are suggested before it; an upper bound if the column was not tested.
+        files_before: mean files that one of these scans reads.
+        files_after: the same with the index; a lower bound if the column was not tested.
     """
 
     table: Table
@@ -48,12 +49,12 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class ColumnTest:
-    """What a sample of a table's files says of an index on a column.
+    """The measurements of an index on a column, on a sample of the table's files.
 
     Attributes:
-        benefit: the judgement of the index.
-        value: files that a query for a value reads, in the mean.
-        span: files that a query for a short range reads, in the mean.
+        benefit: whether and how far the index helps.
+        value: mean files that a query for a value reads.
+        span: mean files that a query for a short range reads.
     """
 
     benefit: Benefit
@@ -66,7 +67,7 @@ Tests: TypeAlias = Mapping[Column, ColumnTest]
 
 
 def described(one: Suggestion) -> str:
-    """What scans ask of the column, and how many: ``= 3, between 1``."""
+    """The scans by kind of predicate, as text: ``= 3, between 1``."""
     return ", ".join(f"{kind} {count}" for kind, count in one.kinds.items())
 
 
@@ -75,13 +76,13 @@ def suggest(
     indexed: AbstractSet[Column] = frozenset(),
     tests: Tests | None = None,
 ) -> list[Suggestion]:
-    """The indexes worth having, those that save the most bytes first.
+    """The suggested indexes; those that save the most bytes come first.
 
     Args:
-        groups: the scans.
+        groups: the scans, in groups.
         indexed: columns that have an index.
-        tests: of one table's columns: columns without a test, and those that an index cannot help,
-            are left out; None: no column was tested.
+        tests: the tests of one table's columns. Columns without a test, and columns that an index
+            cannot help, are left out. None means that no column was tested.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
@@ -116,14 +117,14 @@ def _of_table(
 
 
 def _left(column: Column, group: ScanGroup, test: ColumnTest | None) -> float:
-    """Bytes that an index on a column leaves of the scans of a group."""
+    """The bytes that the scans of a group would still read with an index on a column."""
     if column not in group.left:
         return group.bytes
     least, kind = group.left[column], group.kinds[column]
     if test is None or kind in (Kind.TOP, Kind.NULL):
         return least
     if kind in (Kind.EQUALS, Kind.IN):
-        # Partitions may leave a scan few of the files that hold the value.
+        # After partition pruning, a scan may list few of the files that hold the value.
         share = min(1.0, group.files / max(1, group.scans * test.files))
         return min(float(group.bytes), least * max(1.0, test.value * share))
     files = test.value if kind is Kind.JOIN else test.span

@@ -1,6 +1,6 @@
-"""Workload: the scans of a driver or of its event logs, added up by table and by what they ask.
+"""Workload: sums over the scans of a driver or of its event logs, by table and kind of predicate.
 
-It holds no constants: names of tables and columns, kinds of use, and sums.
+It contains names of tables and columns, kinds of use, and sums, but no constants.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import TypeAlias
 from sieve.workload.column_use import Column, Kind, Uses
 
 Table: TypeAlias = tuple[str, str]
-"""Database and table."""
+"""Names of database and table."""
 
 
 @dataclass(slots=True)
 class ScanGroup:
-    """Scans of one table that ask the same of the same columns.
+    """Scans of one table with the same kinds of predicate on the same columns.
 
     Attributes:
-        kinds: what they ask of each column.
+        kinds: the use of each column.
         scans: how many.
         bytes: bytes that they read, in sum.
         files: files that they read, in sum.
-        left: bytes that an index on a column would leave of these at least, by column.
+        left: by column, the bytes that the scans would still read with an index on it, at least.
     """
 
     table: Table
@@ -36,7 +36,7 @@ class ScanGroup:
 
 
 class Workload:
-    """Sums over scans, one a group."""
+    """Sums over scans, one for each group."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[Table, frozenset[tuple[Column, Kind]]], ScanGroup] = {}
@@ -45,7 +45,7 @@ class Workload:
         """Adds scans.
 
         Args:
-            uses: what they ask.
+            uses: the use of each column.
             read: bytes that they read, in sum.
             files: files that they read, in sum.
             scans: how many.

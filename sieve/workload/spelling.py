@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from sieve.workload.column_use import Column
 from sieve.workload.record import Table
 
-# Sieve's grammar has ON alone as a word that cannot be a name.
+# ON is the only word that cannot be a name in Sieve's grammar.
 _PLAIN = re.compile(r"(?!on\b)[A-Za-z_]\w*", re.IGNORECASE | re.ASCII)
 
 
 def spelled(parts: Sequence[str]) -> str:
-    """A qualified name, in backquotes those parts that are not plain words."""
+    """A qualified name; parts that are not plain words are in backquotes."""
     return ".".join(
         part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts
     )

@@ -1,8 +1,8 @@
 """Key axis: maps key codes to positions from 0 to 1 along a picture.
 
-The scale is linear, or by quantiles of the entries' borders if these are concentrated in a small
-part of the range, because a linear scale would then be empty for the most part. If the entries of
-all files lie in a few short stretches, as those of a column of few values do, the width of a
+The scale is linear by default. If the entries' borders are concentrated in a small part of the
+range, a linear scale would be mostly empty, so the scale uses quantiles of the borders. If the
+entries of all files lie in a few short stretches, as in a column of few values, the width of a
 stretch is the number of its entries, and gaps are narrow.
 """
 
@@ -19,9 +19,9 @@ from sieve.arrays.dtypes import Codes, Counts, Numbers
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 _FEW: Final = 100
-"""Stretches that get a width of their own, at most."""
+"""The most stretches for which each gets a width of its own."""
 _GAPS: Final = 0.05
-"""Width of all gaps between stretches, as a share of theirs."""
+"""Width of all gaps between stretches, as a share of the width of all stretches."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

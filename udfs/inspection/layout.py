@@ -1,7 +1,8 @@
 """Rasterises an index's files over their keys for a picture.
 
-An index may have millions of entries. Rows are files by their least key and columns are stretches
-of keys; a cell of the raster is the share of its files and keys that entries cover.
+An index may have millions of entries. So the picture is a raster: rows are files in the order of
+their least key, and columns are stretches of keys. The value of a cell is the share of its files
+and keys that entries cover.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class FileLayout:
     Attributes:
         paths: the paths of the f files.
         entries: the index's entries of the files; their locations are positions in `paths`.
-        spans: one entry a file, from its least to its greatest key in the index.
+        spans: one entry for each file, from the file's least to its greatest key in the index.
         axis: maps keys to positions.
         without: number of files without any key, which are not drawn.
     """
@@ -95,7 +96,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
         np.add.at(touched, (file, begin[some]), 1)
         np.add.at(touched, (file, end[some] + 1), -1)
-        # Whole columns, less the uncovered parts of the first and the last one.
+        # Whole columns, minus the uncovered parts of the first and the last column.
         for at, part in ((begin, 1 - head), (end, 1 - tail)):
             np.add.at(covered, (file, at[some]), -part[some])
             np.add.at(covered, (file, at[some] + 1), part[some])
@@ -123,13 +124,13 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
             np.add.at(into, at + 1, part * times)
     np.maximum.at(most, begin, coverage.locations)
     np.maximum.at(most, end, coverage.locations)
-    # Stretches are disjoint, so at most as many as there are columns span a whole column.
+    # Stretches are disjoint, so no more stretches than columns can span a whole column.
     for k in np.flatnonzero(end > begin + 1).tolist():
         inner = most[begin[k] + 1 : end[k]]
         np.maximum(inner, coverage.locations[k], out=inner)
     sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
     mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
-    # A share this small is indistinguishable from rounding errors: its keys are points.
+    # A share this small is indistinguishable from a rounding error, so its keys count as points.
     mean = np.where(weights > _NOTHING, mean, most)
     return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
 

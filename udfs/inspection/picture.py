@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = 1000
 _TITLE_WIDTH: Final = 110
-"""Characters of a line of the title, of which even wide ones fit."""
+"""Characters of a line of the title; even wide characters fit."""
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
-# With more files, the axis of their number is logarithmic.
+# With more files than this, the axis of the number of files is logarithmic.
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
-# A byte that is not part of a character, as the decoder writes it, or a control character.
+# Matches a control character, or a byte that is not part of a character, as the decoder writes it.
 _NO_TEXT: Final = re.compile(r"\\x[0-9a-f]{2}|[\x00-\x1f\x7f-\x9f]")
 _LABEL: Final = 22
-"""Characters of a label of the axis, at most."""
+"""Maximum characters of a label of the axis."""
 _BY_ENDS: Final = "#8fa3bf"
 _BY_INDEX: Final = "#0d4d94"
 _LEAST: Final = "#c2410c"
 _BY_MAP: Final = "#15803d"
 _LEAST_TEXT: Final = 3
-"""Characters of a label of a text, at least."""
+"""Minimum characters of a label of a text."""
 _APART: Final = 0.1
-"""The least distance of two labels of the axis, as a share of it."""
+"""The least distance between two labels, as a share of the axis."""
 
 
 def draw(
@@ -53,10 +53,10 @@ def draw(
     Args:
         layout: the index's files.
         title: the sentences above; each begins a line, and is wrapped to the figure's width.
-        decode: converts a key code to text; None: the axis tells ranks instead of keys.
+        decode: converts a key code to text; None means that the axis shows ranks instead of keys.
         expected: for a key that occurs, ``exact``: files that hold it, and ``map``: files that =
             and IN read by a map; without those that are not recorded.
-        as_text: whether keys are texts, of which a code tells the first characters alone.
+        as_text: whether keys are texts, for which a code has only the first characters.
     """
     from matplotlib.figure import Figure
 
@@ -165,7 +165,10 @@ def _ticks(
 
 
 def _labelled(layout: FileLayout) -> tuple[list[float], list[int]]:
-    """Places of the axis and their keys, each of which occurs: codes between keys are no text."""
+    """Positions on the axis and their keys.
+
+    Each key occurs, because codes between keys are not texts.
+    """
     codes = np.unique(layout.entries.low)
     at = layout.axis.begin(codes)
     places, labels = [0.0], [int(codes[0])]
@@ -179,10 +182,10 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int]]:
 
 
 def shortened(keys: Sequence[str]) -> list[str]:
-    """As many characters of each text as tell it from its neighbours, at least a few.
+    """Shortens each text to the characters that distinguish it from its neighbours, at least a few.
 
-    The last characters that a code tells are those of the least text with the code, which may be
-    no key.
+    The last characters that a code gives belong to the least text with that code, which may not be
+    a key.
     """
     labels = []
     for k, key in enumerate(keys):
@@ -194,13 +197,13 @@ def shortened(keys: Sequence[str]) -> list[str]:
 
 
 def _common(one: str, other: str) -> int:
-    """Characters with which both texts begin."""
+    """Number of characters with which both texts begin."""
     pairs = zip(one, other, strict=False)
     return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _short(key: str) -> str:
-    """A key as a label, cut off at the first byte that is not text, as between two values."""
+    """A key as a label, cut off at the first byte that is not text."""
     text, *rest = _NO_TEXT.split(key, maxsplit=1)
     if not rest and len(text) <= _LABEL:
         return text

@@ -44,7 +44,7 @@ def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[s
 
 
 def anonymous_picture(index: Usable) -> bytes:
-    """The picture as a PNG that shows no key: its axis has ranks.
+    """The picture as a PNG that shows no key: its axis shows ranks.
 
     Raises the errors of `inspection_rows`.
     """
@@ -82,7 +82,7 @@ def _png(
         if version.has_maps:
             expected["map"] = present.files
     png = io.BytesIO()
-    # Without the name of the software: equal pictures are equal bytes.
+    # Omit the name of the software, so that equal pictures are equal bytes.
     as_text = version.encoder.leading_bytes is not None
     figure = draw(layout, title, decode, expected, as_text=as_text)
     figure.savefig(png, format="png", metadata={"Software": None})
