@@ -53,7 +53,7 @@ object Settings extends OnceLogging {
   def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled")
   def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict")
   def required(s: SparkSession): Boolean = flag(s, "spark.sieve.require")
-  /** Whether values that are known only at run time select files. */
+  /** Whether values that are known only at run time pick files. */
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
   /** Whether keys of joins are fetched whatever they cost. */

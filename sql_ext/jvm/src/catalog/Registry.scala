@@ -11,7 +11,9 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, Settings, TableProperties}
 import org.apache.spark.util.ThreadUtils
 
-/** A table by name as the session catalog distinguishes it: lower case, catalog first. */
+/**
+ * A table's name in the form by which the session catalog distinguishes tables: lower case, catalog first.
+ */
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
 /**
@@ -25,9 +27,9 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
 }
 
 /**
- * The tables with indexes, for the whole driver. An open session caches the table properties that it
- * first saw, so its properties would hide an index created later. The registry also has tables without
- * an index, so that a scan of such a table costs one look-up. An expired entry is read again in the
+ * The tables with indexes, for the whole driver. An open session caches the table properties that it first
+ * saw, so its properties would hide an index created later. The registry also has entries for tables without
+ * an index, so that a scan of such a table costs only one look-up. An expired entry is read again in the
  * background.
  */
 object Registry extends Logging {

@@ -10,11 +10,11 @@ import org.apache.spark.unsafe.types.UTF8String
  * CSV records that the parser may cut differently for a query that does not read all columns.
  *
  * Under column pruning, univocity skips the values of other columns by separate code. After some quoted
- * values, this code continues at another place than the code that reads values. With `escape = '"'`
- * this happens after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the
- * default escape it happens after a value that ends in an escaped backslash (`"y\\"`). With a delimiter
- * of several characters it also happens after line breaks. A record with a value that may have been
- * written so counts as damaged.
+ * values, this code continues at a different place than the code that reads values. With `escape = '"'` this
+ * happens after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the default escape
+ * it happens after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of several
+ * characters it also happens after line breaks. A record with a value that may have been written in one of
+ * these ways counts as damaged.
  *
  * @param strings the positions of string columns; a value of another type has none of these characters
  * @param marks   the texts that no value may contain

@@ -15,7 +15,7 @@ import org.apache.spark.util.Utils
 
 /**
  * Delta tables as Spark reads them: a relation of Parquet files whose listing and format are classes of
- * Delta. The user supplies Delta's jar, of any version, so this object finds its classes and methods by
+ * Delta. The user supplies Delta's jar, of any version, so this object finds Delta's classes and methods by
  * name. A file never changes under its name; deletion vectors hide some of its rows from queries.
  */
 object Delta extends TableFormat with OnceLogging {
@@ -29,8 +29,8 @@ object Delta extends TableFormat with OnceLogging {
   private val deletedColumn = "__delta_internal_is_row_deleted"
 
   /**
-   * Whether a listing is of a snapshot, or of some of its files; listings of changes between snapshots
-   * are not included.
+   * Whether a listing shows a snapshot, or some files of a snapshot. Listings of changes between snapshots do
+   * not count.
    */
   override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
 
@@ -57,17 +57,16 @@ object Delta extends TableFormat with OnceLogging {
   def isFormat(format: FileFormat): Boolean = format.getClass.getName == s"$root.DeltaParquetFileFormat"
 
   /**
-   * Whether this release of Delta tells, for a relation, how columns are named in files and which
-   * version is read.
+   * Whether this release of Delta shows, for a relation, the names of columns in files and the version that
+   * is read.
    */
   override def isKnown(relation: HadoopFsRelation): Boolean = isFormat(relation.fileFormat) &&
     attempt((DeltaColumns.stored(relation), asOf(relation))).isDefined
 
   /**
-   * The plan with a filter of the rows that deletion vectors hide, above scans of tables that have such
-   * rows; None if the filter cannot be made. Delta adds the filter when it plans a scan, which it
-   * recognises by its own listing. A rule that wraps the listing must call this method before, or queries
-   * show deleted rows.
+   * The plan with a filter of the rows that deletion vectors hide, above scans of tables that have such rows;
+   * None if the filter cannot be made. Delta adds the filter when it plans a scan, which it recognises by its
+   * own listing. A rule that wraps the listing must call this method first, or queries show deleted rows.
    */
   override def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] =
     plan.collectFirst { case l: LogicalRelation => l.relation }.collect {

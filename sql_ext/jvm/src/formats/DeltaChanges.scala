@@ -16,7 +16,7 @@ final case class DeltaChanges(versions: Seq[Long], touched: Seq[String], there: 
 object DeltaChanges {
 
   /**
-   * The commits after one, up to that of a pinned listing; fails if Delta finds that a commit is
+   * The commits after `version`, up to the commit of a pinned listing. Fails if Delta finds that a commit is
    * missing. A commit that gives a file another deletion vector removes and adds the file's path.
    */
   def since(location: FileIndex, version: Long): DeltaChanges = {

@@ -17,9 +17,9 @@ final class DeltaTable(files: ListedFiles) extends FormatTable(files) {
   def commit: String = Delta.commit(snapshot.getOrElse(Delta.pinned(relation.location)))
 
   /**
-   * The changes of the commits after one to the table's files, as JSON; see `DeltaChanges`. The JSON
-   * has the numbers of the commits, the touched paths, and the touched files that are in the table, in
-   * the form of `list`.
+   * The changes to the table's files by the commits after `version`, as JSON; see `DeltaChanges`. The JSON
+   * has the numbers of the commits, the touched paths, and the touched files that are in the table, in the
+   * form of `list`.
    */
   def listSince(version: Long): String = {
     val changes = DeltaChanges.since(newest(), version)

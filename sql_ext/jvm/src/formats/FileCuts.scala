@@ -16,10 +16,10 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Finds the offsets at which files can be cut into ranges: between row groups of Parquet, or stripes of
- * ORC. A reader gives a row group to the split with its middle, and a stripe to the split with its
- * start, so a cut at the start of a group leaves everything before the cut to one side. Text files need
- * no look-up: a line belongs to the split in which it begins.
+ * Finds the offsets at which files can be cut into ranges: between row groups of Parquet, or stripes of ORC.
+ * A reader assigns a row group to the split that contains its middle, and a stripe to the split that contains
+ * its start. So a cut at the start of a group separates all groups before the cut from those after it. Text
+ * files need no look-up: a line belongs to the split in which it begins.
  */
 class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)

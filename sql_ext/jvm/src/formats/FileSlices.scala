@@ -18,8 +18,8 @@ import org.apache.spark.sql.types.StructType
  * its files' lengths. The slice's time is a digest of the names and lengths of its log files, or 0
  * without log files.
  *
- * A reader ignores log entries after the instant at which it reads, and shows the rows of a slice
- * without those log files, unless one of them rolls back an earlier one.
+ * A reader ignores log entries after the instant at which it reads. It then shows the rows of the slice
+ * without the later log files, unless one of these rolls back an earlier log file.
  */
 class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}
@@ -64,9 +64,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   }
 
   /**
-   * The bytes of a slice's base file, the sum of the bytes of its log files, and the slice's states as
-   * [length, time] with no log file, with the first, and so on to all. The result is null for a slice
-   * without a base file, or if the file is no slice.
+   * The bytes of a slice's base file, the sum of the bytes of its log files, and a list of the slice's states
+   * as [length, time]: without log files, with the first log file, with the first two, up to all. The result
+   * is null for a slice without a base file, or if the file is no slice.
    */
   def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
     (if (isMapping(values)) slice(values, file) else None).map(parts).collect {

@@ -79,9 +79,9 @@ object Fingerprint {
         // Earlier builds read one column of a record, which proves too little for queries of other columns.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
-        // Names of months and days, and the rules of zones, come with the Java that parses them.
+        // The names of months and days, and the rules of time zones, belong to the version of Java.
         "java" -> s"${Runtime.version.feature} ${ZoneRulesProvider.getVersions("Europe/London").lastEntry.getKey}")
-    // A column's default is kept as SQL, which each reader parses again.
+    // A column's default is stored as SQL text, which each reader parses again.
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))

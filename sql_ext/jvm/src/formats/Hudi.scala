@@ -84,7 +84,10 @@ object Hudi extends TableFormat {
     Seq(action(one), call(one, "isCompleted"), completion(relation, one))
   })
 
-  /** The partitions that the instant with a number in `timeline` wrote to or replaced files of; JSON. */
+  /**
+   * The partitions in which an instant wrote or replaced files, as JSON. `number` is the instant's position
+   * in `timeline`.
+   */
   def partitions(relation: HadoopFsRelation, number: Int): String = {
     val instant = instants(activeTimeline(relation))(number)
     val metadata = load(relation.location, "common.table.timeline.TimelineUtils").getMethods
@@ -108,7 +111,7 @@ object Hudi extends TableFormat {
       Option(call(one, "getCompletionTime")).forall(_.toString > instant))
   }
 
-  /** Whether a query is of an earlier instant. */
+  /** Whether a query reads an earlier instant. */
   override def isAsOf(relation: HadoopFsRelation): Boolean =
     relation.options.contains("as.of.instant")
 
@@ -147,7 +150,7 @@ object Hudi extends TableFormat {
       location: FileIndex, prepare: Method, found: Seq[(AnyRef, Seq[AnyRef])]): Seq[PartitionDirectory] = {
     val rows = for {
       (partition, inside) <- found
-      // A method returns the values from 1.2 on.
+      // From Hudi 1.2 on, a method returns the values.
       values = field(partition, "values").asInstanceOf[Array[Any]].toSeq
       slice <- inside if call(slice, "isEmpty") == false
     } yield (InternalRow.fromSeq(values), slice)
@@ -174,7 +177,7 @@ object Hudi extends TableFormat {
 
   // -- reflection ---------------------------------------------------------------------------------
 
-  /** Whether a value is of a class of Hudi's. */
+  /** Whether a value's class belongs to Hudi. */
   def isOwn(value: AnyRef): Boolean = value.getClass.getName.startsWith("org.apache.hudi.")
 
   override def runs(command: LogicalPlan): Boolean = command.getClass.getName.startsWith("org.apache.spark.sql.hudi.")
@@ -186,7 +189,7 @@ object Hudi extends TableFormat {
   override def tableIn(argument: AnyRef): Option[AnyRef] =
     if (argument.getClass.getSimpleName == "HoodieCatalogTable") Some(call(argument, "table")) else None
 
-  /** The table of the name, and of the database if there is one, in the properties that Hudi keeps in the folder. */
+  /** The table with the name (and database, if given) in the properties that Hudi stores in the folder. */
   override def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = {
     val files = path.getFileSystem(session.sessionState.newHadoopConf())
     val properties = new Properties

@@ -37,7 +37,7 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
   def logReader(number: Int, k: Int): AnyRef =
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))
 
-  /** Makes a data frame read, of an appended file slice, only the log files from number `from` on. */
+  /** Makes data frames read only the log files from number `from` on of an appended file slice. */
   def append(number: Int, from: Int): Unit = {
     val (values, file) = files(number)
     files.append(number, slices.logsAlone(values, file, from))

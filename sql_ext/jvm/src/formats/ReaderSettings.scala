@@ -8,10 +8,10 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sieve.base.Compat
 
 /**
- * The settings that decide how a session's reader interprets a file's bytes. These are all keys set
- * under the readers' prefixes, except keys known to be harmless. An unknown key therefore makes queries
- * read the files. A key set to its default counts as not set, except for the modes of rebasing, which
- * have alternative names under which another value may be set.
+ * The settings that decide how a session's reader interprets a file's bytes. These are all keys set under the
+ * readers' prefixes, except keys known to be harmless. An unknown key therefore makes queries read the files.
+ * A key set to its default counts as not set. The modes of rebasing are an exception, because another value
+ * may be set under their alternative names.
  */
 object ReaderSettings {
   // The first read of any table loads these resources anyway: from then on, Hadoop knows

@@ -17,60 +17,66 @@ import org.apache.spark.sql.types.StructType
  * this package names a format.
  */
 trait TableFormat {
-  /** Whether a listing of files is one of this format's, and one that an index may prune. */
+  /** Whether a listing of files belongs to this format, and an index may prune it. */
   def owns(location: FileIndex): Boolean
 
-  /** Whether the format's release at hand says of a relation all that an index has to know. */
+  /** Whether the installed release of the format provides everything about a relation that an index needs. */
   def isKnown(relation: HadoopFsRelation): Boolean = true
 
   // -- files ------------------------------------------------------------------------------------
 
   def locations(relation: HadoopFsRelation): Locations = new Locations
 
-  /** A table as statements see it: its list of files and its log of changes. */
+  /** The table for statements: its list of files and its log of changes. */
   def table(files: ListedFiles): FormatTable = new FormatTable(files)
 
-  /** Whether a query is of an earlier state of the table than the newest. */
+  /** Whether a query reads an earlier state of the table. */
   def isAsOf(relation: HadoopFsRelation): Boolean = false
 
-  /** When the newest commit that such a query shows was complete, ms since the epoch; else None. */
+  /**
+   * The completion time of the newest commit that such a query shows, ms since the epoch; None for other
+   * queries.
+   */
   def asOf(relation: HadoopFsRelation): Option[Long] = None
 
-  /** Whether a listing shows one state of the table, however often it is asked. */
+  /** Whether a listing always shows the same state of the table. */
   def isPinned(location: FileIndex): Boolean = true
 
-  /** What a scan with these filters will list, if a rule has listed it while the query was optimized. */
+  /**
+   * The files that a scan with these filters will list, if a rule has listed them while the query was
+   * optimized.
+   */
   def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = None
 
-  /** Whether queries show each row that a file holds, so that rows may be counted. */
+  /** Whether queries show every row in a file, so that an index may count rows. */
   def showsAllRows: Boolean = true
 
-  /** Whether the values of partition columns are those of the folders' names. */
+  /** Whether the values of partition columns come from the names of folders. */
   def hasPartitionsByPath: Boolean = true
 
   // -- columns ----------------------------------------------------------------------------------
 
-  /** The way from a column's path in the table to its path in the files. */
+  /** A function from a column's path in the table to its path in the files. */
   def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = identity
 
   /** The columns of the files. */
   def columns(relation: HadoopFsRelation): StructType = relation.dataSchema
 
-  /** The relation of the files as they are, with rows that the table hides. */
+  /** The relation of the plain files, including rows that the table hides. */
   def physical(relation: HadoopFsRelation): HadoopFsRelation = relation
 
   // -- plans ------------------------------------------------------------------------------------
 
-  /** The plan of a scan as the format's own strategy would change it; None if that cannot be had. */
+  /** The plan of a scan after the changes of the format's own strategy; None if these cannot be made. */
   def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] = Some(plan)
 
-  /** Whether the format has put a filter into a scan that is no condition of the query. */
+  /** Whether a filter in a scan comes from the format and not from the query. */
   def addsFilter(filter: Expression): Boolean = false
 
-  /** An expression without what the format wraps around it to count rows. */
+  /** An expression without the format's wrappers that count rows. */
   def withoutCounters(e: Expression): Expression = e
 
-  /** Whether a projection of a command numbers rows only to tell them apart. */
+  /** Whether a projection of a command numbers rows only to distinguish them. */
   def numbersRows(projection: Project): Boolean = false
 
   /** The kind of join in which MERGE looks for rows of a table, if its clauses ask for a kind; None if it needs no join. */
@@ -78,7 +84,7 @@ trait TableFormat {
 
   // -- commands and the catalog -----------------------------------------------------------------
 
-  /** Whether a plan is a command that the format runs in the place of one of Spark's. */
+  /** Whether a plan is a command of the format that replaces a command of Spark. */
   def runs(command: LogicalPlan): Boolean = false
 
   /** The classes of the format's own commands that write to a table. */
@@ -90,16 +96,16 @@ trait TableFormat {
   /** Whether a data source writes to tables of this format by their path. */
   def writesByPath(source: AnyRef): Boolean = false
 
-  /** The catalog's table in a folder that was written to by its path. */
+  /** The catalog's table in a folder that a command wrote to by path. */
   def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = None
 
-  /** The catalog's table within an argument of a command, where that is of a class of the format's. */
+  /** The catalog's table in an argument of a command, if the argument's class belongs to the format. */
   def tableIn(argument: AnyRef): Option[AnyRef] = None
 
-  /** Whether CREATE OR REPLACE leaves the table its identity, and none of its properties. */
+  /** Whether CREATE OR REPLACE preserves the table's identity and drops its properties. */
   def isReplacedInPlace(table: CatalogTable): Boolean = false
 
-  /** Whether this driver can have tables that are replaced in place. */
+  /** Whether this driver can have tables for which `isReplacedInPlace` is true. */
   def replacesInPlace: Boolean = false
 }
 
@@ -120,14 +126,14 @@ object PlainFiles extends TableFormat {
 object TableFormat {
   private val all = Seq[TableFormat](PlainFiles, Hudi, Delta)
 
-  /** The format of a relation; that of plain files for one that no format owns. */
+  /** The format of a relation; `PlainFiles` if no other format owns it. */
   def of(relation: HadoopFsRelation): TableFormat = of(relation.location)
   def of(location: FileIndex): TableFormat = location match {
     case listing: RangeListing => of(listing.delegate)
     case own => all.find(_.owns(own)).getOrElse(PlainFiles)
   }
 
-  /** Whether a relation's files are read as its listing and format say; indexes leave others alone. */
+  /** Whether this driver knows how the relation's files are read; indexes ignore other relations. */
   def isKnown(relation: HadoopFsRelation): Boolean =
     all.exists(format => format.owns(relation.location) && format.isKnown(relation))
 

@@ -20,17 +20,17 @@ import org.apache.spark.util.NextIterator
 /**
  * A text format, CSV or JSON, that reads every column of a record, whatever columns a plan needs.
  *
- * Spark's result for a damaged record depends on the columns that a query reads. For
- * `{"a":9,"t":"\q"}`, a query of `a` alone gets NULL, since the JSON parser fails where it skips `t`,
- * and a query of `a` and `t` gets 9. A record without an error in any column is the same to all
- * queries: a parser that converts every column without an error also skips each column without an error
- * (for exceptions in CSV, see `CsvQuoting`). Therefore the rows of a file hold for every query if no
- * record of the file has an error, and otherwise prove nothing.
+ * Spark's result for a damaged record depends on the columns that a query reads. For `{"a":9,"t":"\q"}`, a
+ * query of `a` alone gets NULL, since the JSON parser fails where it skips `t`, and a query of `a` and `t`
+ * gets 9. A record without an error in any column gives all queries the same values: a parser that converts
+ * every column without an error also skips each column without an error (for exceptions in CSV, see
+ * `CsvQuoting`). Therefore the rows of a file are valid for every query if no record of the file has an
+ * error. Otherwise they prove nothing.
  *
- * A plan that reads the column `damaged` gets records read whole, in mode FAILFAST. At the first error,
- * the reader returns one row in which `damaged` is true, and skips the rest of the file, or of the part
- * of the file that a task reads. A plan without this column, which samples a column, reads like `inner`
- * in mode PERMISSIVE, up to an error that does not concern a single record.
+ * A plan that reads the column `damaged` gets records read whole, in mode FAILFAST. At the first error, the
+ * reader returns one row in which `damaged` is true, and skips the rest of the file, or of the part of the
+ * file that a task reads. A plan without this column only samples. It reads like `inner` in mode PERMISSIVE,
+ * and ends early at an error that does not concern a single record.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(

@@ -20,9 +20,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.util.ThreadUtils
 
 /**
- * Reports to the front end what became of tables, so that their indexes follow. The catalog's own events
- * come on the thread that changes it, when a table to be dropped can still be read; a thread of our own
- * reports them, and no one waits for it.
+ * Reports changes of tables to the front end, so that indexes follow their tables. The catalog sends its
+ * events on the thread that makes a change, while a table to be dropped can still be read. A separate thread
+ * reports them, and no caller waits for it.
  */
 class CatalogEvents(first: Compat.Session)
     extends SparkListener with ExternalCatalogEventListener with Logging {
@@ -32,10 +32,10 @@ class CatalogEvents(first: Compat.Session)
   private val worker = ThreadUtils.newDaemonSingleThreadExecutor("sieve-events")
   /** Indexed tables with a pending drop, and the location of their database. */
   private val pendingDrops = new ConcurrentHashMap[(String, String), (CatalogTable, String)]
-  /** Written tables that wait for their refresh: the latest writer's request stands for all. */
+  /** Written tables that wait for their refresh. The latest writer's request covers the earlier ones. */
   private val pendingRefreshes = new ConcurrentHashMap[(String, String), Pending]
 
-  /** The indexes that a table had registered before the change that this thread makes of it. */
+  /** The indexes that a table had registered before the current change by this thread. */
   private val before = ThreadLocal.withInitial[Set[String]](() => Set.empty)
 
   private def catalog: ExternalCatalog = first.sharedState.externalCatalog
@@ -51,7 +51,7 @@ class CatalogEvents(first: Compat.Session)
       Registry.invalidate(application, e.database, Some(e.name))
       changed(e.database, e.newName)
       val writer = current
-      // What was written under the old name is not found there any more.
+      // A pending refresh under the old name would no longer find the table.
       later(s"renamed ${e.newName}")(
         written(writer, TableIdentifier(e.newName, Some(e.database)), Write(every = Settings.refreshAuto(writer))))
     case e: AlterTablePreEvent if e.kind != "stats" && TableFormat.replacesInPlace =>
@@ -79,7 +79,7 @@ class CatalogEvents(first: Compat.Session)
   private def changed(database: String, table: String): Unit = {
     val now = Registry.reload(first, TableIdentifier(table, Some(database)))
     val left = Registry.registrations(now).keySet
-    // CREATE OR REPLACE leaves some tables their identity, and none of their properties.
+    // CREATE OR REPLACE preserves the identity of some tables, but drops their properties.
     if (TableFormat.isReplacedInPlace(now) && !before.get.subsetOf(left)) report("unregistered", now)
     if (left.nonEmpty) report("changed", now)
   }
@@ -100,7 +100,7 @@ class CatalogEvents(first: Compat.Session)
       case NonFatal(e) => logWarning(s"sieve: indexes could not follow: $what: $e")
     }))
 
-  /** Waits, for a while, until what has happened so far is reported. */
+  /** Waits, for a limited time, until all events so far are reported. */
   private def settle(): Unit =
     try worker.submit((() => ()): Runnable).get(5, TimeUnit.SECONDS)
     catch { case _: TimeoutException | _: RejectedExecutionException => }
@@ -109,7 +109,8 @@ class CatalogEvents(first: Compat.Session)
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
-      // An outer execution ends with the same command again; that of a stream's batch has none within.
+      // An outer execution ends with the same command as its inner one, so only the inner one counts. The
+      // execution of a stream's batch has no inner one.
       for {
         execution <- Option(e.qe)
         if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming
@@ -125,7 +126,7 @@ class CatalogEvents(first: Compat.Session)
     val table = Registry.reload(first, TableIdentifier(name.table, Some(database)))
     val key = (database, table.identifier.table)
     val before = Option(pendingRefreshes.get(key))
-    // A refresh that has not begun yet will see this write; a replaced table has to be reported.
+    // A refresh that has not begun yet will include this write. A replaced table must always be reported.
     if (followed(table, write) && !before.exists(p => !write.replaced && p.covers(write) && !p.begun())) {
       val event = fields("written", table,
         "replaced" -> write.replaced.toString, "every" -> write.every.toString)
@@ -147,16 +148,16 @@ class CatalogEvents(first: Compat.Session)
     }
   }
 
-  /** Whether a write is to be reported: the session asks for it, or an index of the table does. */
+  /** Whether to report a write: if the session's setting or an index of the table requests refreshes. */
   private def followed(table: CatalogTable, write: Write): Boolean = {
     val (has, declared) = (Registry.registrations(table), DeclaredIndexes.by(table))
     if (write.every) has.nonEmpty || declared.nonEmpty || write.replaced
     else has.values.exists(Registry.follows) || declared.values.exists(mayFollow) ||
-      // The front end was told of the indexes of the table that this one replaces.
+      // The front end knows the indexes of the table that this table replaces.
       write.replaced && FrontendProcess.running.isDefined
   }
 
-  /** Options are read by the front end, which is not to be started for those that do not name this one. */
+  /** The front end parses options. It is not started for options that do not contain this option's name. */
   private def mayFollow(options: String): Boolean = options.toLowerCase(Locale.ROOT).contains("refresh")
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
@@ -169,10 +170,12 @@ class CatalogEvents(first: Compat.Session)
 }
 
 object CatalogEvents {
-  /** What a write asks for: `replaced`, the table took another's place; `every`, all indexes are to be refreshed. */
+  /**
+   * The request of a write. `replaced`: the table took the place of another. `every`: refresh all indexes.
+   */
   private final case class Write(replaced: Boolean = false, every: Boolean)
 
-  /** A refresh that was asked for; whether the front end has begun it, and whether it is of every index. */
+  /** A requested refresh: whether the front end has begun it, and whether it covers every index. */
   private final case class Pending(begun: () => Boolean, every: Boolean) {
     def covers(write: Write): Boolean = every || !write.every
   }
@@ -183,7 +186,7 @@ object CatalogEvents {
   private def own(session: Compat.Session): Option[CatalogEvents] =
     listening.filter(_._1 == session.sparkContext.applicationId).map(_._2)
 
-  /** A statement sees tables and indexes as the DDL before it left them. */
+  /** Waits for pending events, so that a statement sees the effects of all earlier DDL. */
   def settled(session: Compat.Session): Unit = own(session).foreach(_.settle())
 
   /** Listens to the application, once, with its first session. */
@@ -196,11 +199,14 @@ object CatalogEvents {
     }
   }
 
-  /** Listens to the catalog as well, once it is surely wanted: to make one takes seconds. */
+  /**
+   * Also listens to the catalog, but only once this is certainly needed, because creating a catalog takes
+   * seconds.
+   */
   def follow(session: Compat.Session): Unit = {
     val application = session.sparkContext.applicationId
     if (following != application) synchronized {
-      // Where a catalog cannot be had, the statement itself says so.
+      // If the catalog cannot be created, the statement itself reports the error.
       for (events <- own(session) if following != application)
         Try(session.sharedState.externalCatalog.addListener(events)).foreach(_ => following = application)
     }

@@ -4,15 +4,15 @@ import org.apache.spark.SparkContext
 import org.apache.spark.status.api.v1.StageData
 
 /**
- * A line on the terminal of `sieve sql` that says what runs: "reading 40 of 100 files" for the steps of a
- * SIEVE statement, and tasks for all else. It takes the place of Spark's own bar.
+ * A progress line on the terminal of `sieve sql`: "reading 40 of 100 files" for the steps of a SIEVE
+ * statement, and numbers of tasks for other statements. It replaces Spark's own progress bar.
  */
 object Progress {
-  /** Set by `sieve sql` where standard error is a terminal. */
+  /** `sieve sql` sets this variable if standard error is a terminal. */
   private val wanted = "SIEVE_SQL_STEPS"
   private val pause = 300L
   private val longest = 78
-  // The description of a job of a statement ends with its step, and the files that it reads.
+  // A job's description ends with the step of the statement and the number of files that it reads.
   private val step = """(?s).* \(([^()]+?)(?: (\d+) files)?\)""".r
   private var shown = 0
   private var started = false
@@ -32,7 +32,7 @@ object Progress {
     }
   }
 
-  /** Removes the line, so that others can be printed in its place. */
+  /** Removes the line, so that other lines can be printed in its place. */
   def clear(): Unit = synchronized {
     if (shown > 0) print("")
   }
@@ -41,7 +41,7 @@ object Progress {
     stages.sortBy(_.stageId).lastOption.fold(clear())(stage => print(text(stage).take(longest)))
   }
 
-  /** What a stage does, and how much of it is done. */
+  /** The work of a stage, and how much of it is done. */
   private def text(stage: StageData): String = {
     val (done, all) = (stage.numCompleteTasks, stage.numTasks.max(1))
     stage.description.getOrElse("") match {

@@ -9,7 +9,7 @@ import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex}
 import org.apache.spark.sql.types.DataType
 
-/** The latest scans of indexed tables in this driver, for people to look at; no constant is told. */
+/** The latest scans of indexed tables in this driver, as text for people, without constants. */
 object RecentScans extends ListingObserver {
   private val longest = 2000
   private var latest = Queue.empty[Map[String, Any]]
@@ -30,7 +30,7 @@ object RecentScans extends ListingObserver {
   /** The latest first. */
   def all: Seq[Map[String, Any]] = synchronized(latest).reverse
 
-  /** For people to read: where an expression has no text, the query goes on without one. */
+  /** The filters as text for people. If an expression has no text, the query goes on without it. */
   private def text(filters: Seq[Expression]): String =
     try filters.map(withoutConstants(_).sql).mkString(" AND ").take(longest)
     catch { case NonFatal(_) | _: LinkageError => "" }
@@ -43,7 +43,7 @@ object RecentScans extends ListingObserver {
   }
 }
 
-/** Stands for a constant that is not to be seen. */
+/** Replaces a constant, which must not be shown. */
 private case class AnyConstant(dataType: DataType) extends LeafExpression with Unevaluable {
   override def nullable: Boolean = true
   override def sql: String = "?"

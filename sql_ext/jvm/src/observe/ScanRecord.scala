@@ -78,7 +78,7 @@ object ScanRecord extends SparkListener with OnceLogging {
       database <- table.database
       files = value(scan, "numFiles")
       filesSkipped = value(scan, "numFilesSkipped")
-      // A scan that did not run has listed nothing.
+      // A scan that did not run has listed no files.
       if files + filesSkipped > 0
     } {
       val used = scan.relation.location match {

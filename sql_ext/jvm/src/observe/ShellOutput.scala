@@ -6,20 +6,20 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 /**
- * What `sieve sql` prints: rows in aligned columns on a terminal, and no header of a statement without
- * columns. Spark's shell prints each row by one `println`, with tabs between cells, to the output of
- * Hive's session state, and "Time taken" to its info stream. So the first row of a table is known when it
- * comes, and the last one by the next line that is none.
+ * The output of `sieve sql`: rows in aligned columns on a terminal, and no header for statements without
+ * columns. Spark's shell prints each row by one `println`, with tabs between cells, to the output of Hive's
+ * session state, and "Time taken" to its info stream. So this object recognises the first row of a table by
+ * its arrival, and the last row by the next line that is not a row.
  */
 object ShellOutput {
-  /** Set by `sieve sql`: `aligned` where the output is a terminal, else `plain`. */
+  /** `sieve sql` sets this variable to `aligned` if the output is a terminal, otherwise to `plain`. */
   private val form = "SIEVE_SQL"
   private val longest = 30L * 1000 * 1000 * 1000
   private val stateClass = "org.apache.hadoop.hive.ql.session.SessionState"
 
   /**
-   * Takes the place of the shell's streams; in any other program it does nothing. The shell calls this on its
-   * main thread while it makes the session, and sets its streams once more right after: that is waited for.
+   * Replaces the shell's streams; in other programs it does nothing. The shell calls this on its main thread
+   * while it makes the session, and sets its streams again right afterwards. This method waits for that.
    */
   def install(): Unit = sys.env.get(form).foreach { named =>
     quietly {
@@ -51,7 +51,7 @@ object ShellOutput {
     private val own = mutable.Map.empty[String, PrintStream]
     private val again = mutable.Set.empty[String]
 
-    /** Whether the shell has set each of them once more, and each has been replaced since. */
+    /** Whether the shell has set each stream again, and each has been replaced after that. */
     def replaced: Boolean = again.size == 3
 
     def replace(): Unit = for (name <- Seq("out", "info", "err")) {
@@ -66,7 +66,7 @@ object ShellOutput {
     }
   }
 
-  /** Columns of the terminal, as the shell's line editor knows it. */
+  /** The width of the terminal in columns, from the shell's line editor. */
   private def width: Int = Try {
     val terminal = Class.forName("jline.TerminalFactory").getMethod("get").invoke(null)
     Class.forName("jline.Terminal").getMethod("getWidth").invoke(terminal).asInstanceOf[Int]
@@ -88,7 +88,7 @@ object ShellOutput {
 
     override def println(line: Any): Unit = println(String.valueOf(line))
 
-    /** Prints what is left of a table, which ends here. */
+    /** Prints the remaining rows of a table that ends here. */
     def end(): Unit = synchronized {
       if (lines.nonEmpty && !(lines.size == 1 && lines.head == "Response code")) {
         Progress.clear()
@@ -108,7 +108,7 @@ object ShellOutput {
     }
   }
 
-  /** A stream whose lines come after the rows that were printed before them. */
+  /** A stream that prints its lines only after all earlier rows of the table. */
   private class After(to: PrintStream, rows: () => Option[PrintStream]) extends PrintStream(new OutputStream {
     override def write(byte: Int): Unit = write(Array(byte.toByte), 0, 1)
     override def write(bytes: Array[Byte], from: Int, count: Int): Unit = {

@@ -8,8 +8,8 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.ui.{SparkUI, SparkUITab}
 
 /**
- * The tab "Sieve" of Spark's web UI. The front end makes its page of what this driver has seen; a page
- * starts no front end and no job, and waits for neither. Who may see it, Spark's own ACLs say.
+ * The tab "Sieve" of Spark's web UI. The front end makes the page from the tables and scans of this driver. A
+ * page never starts a front end or a job, and never waits for one. Spark's own ACLs decide who may see it.
  */
 class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sieve") {
   attachPage(new TabPage(this) {
@@ -34,7 +34,7 @@ object SieveTab {
       attached = Set(ui)
       !before(ui)
     }
-    // A UI that takes no tab is no reason for a session not to start.
+    // If the UI refuses the tab, the session must start nevertheless.
     if (isNew) try ui.attachTab(new SieveTab(ui, session)) catch { case NonFatal(_) | _: LinkageError => }
   }
 }

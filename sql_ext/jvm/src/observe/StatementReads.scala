@@ -8,9 +8,14 @@ import org.apache.spark.sql.sieve.base.{Compat, SieveException}
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.ReadOnce
 
-/** What a statement reads, as queries: Spark plans the scans of many statements only while it runs them. */
+/**
+ * The reads of a statement as queries, because Spark plans the scans of many statements only while it runs
+ * them.
+ */
 object StatementReads {
-  /** The queries by which a statement finds its rows; an error where they cannot be known without running it. */
+  /**
+   * The queries by which a statement finds its rows; an error if they are unknown until the statement runs.
+   */
   def of(session: Compat.Session, text: String): Seq[LogicalPlan] = {
     val statement = session.sessionState.sqlParser.parsePlan(text)
     val found = queries(session, statement)
@@ -18,7 +23,7 @@ object StatementReads {
       "SIEVE_UNSUPPORTED_STATEMENT",
       "EXPLAIN SIEVE shows the scans of a query, INSERT, CREATE TABLE AS SELECT, DELETE, UPDATE or MERGE, and cannot " +
         s"foretell those of `${text.trim.take(60)}`. Explain the query in it, if it has one.", state = "0A000")
-    // Refuses what Spark would refuse to run, as a change of a table whose format knows no changes of rows.
+    // Refuses statements that Spark would refuse, such as UPDATE of a table whose format cannot change rows.
     if (statement.exists(changesRows)) analysed(session, statement).executedPlan
     found
   }
@@ -40,7 +45,7 @@ object StatementReads {
     case update: UpdateTable => Seq(update.condition.fold(update.table)(Filter(_, update.table)))
     case merge: MergeIntoTable => Seq(matches(session, merge))
     case _: Command | _: ParsedStatement => Nil
-    // Spark runs the statements in these while it analyses them.
+    // Spark runs the inner statements of these while it analyses them.
     case _ if runsOthers.findFirstIn(statement.getClass.getSimpleName).isDefined => Nil
     case query => Seq(query)
   }
@@ -50,7 +55,7 @@ object StatementReads {
   private def analysed(session: Compat.Session, plan: LogicalPlan): QueryExecution =
     session.sessionState.executePlan(plan, CommandExecutionMode.SKIP)
 
-  /** The join in which MERGE looks for rows of its target. */
+  /** The join by which MERGE finds rows of its target. */
   private def matches(session: Compat.Session, merge: MergeIntoTable): LogicalPlan = {
     val source = ReadOnce(merge.sourceTable)
     val joinType =

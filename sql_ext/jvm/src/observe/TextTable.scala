@@ -4,12 +4,15 @@ package org.apache.spark.sql.sieve.observe
 object TextTable {
   private val gap = 2
 
-  /** Aligned columns; the last one is wrapped if that leaves it room, else each row is a list. */
+  /**
+   * The lines in aligned columns. The last column is wrapped if it has enough room; otherwise each row
+   * becomes a list.
+   */
   def shown(lines: Seq[String], width: Int): String = {
     val rows = lines.map(cells)
     val known = widths(lines)
     val before = known.dropRight(1).map(_ + gap).sum
-    // A cell may have tabs of its own; and a single column, such as a plan, is printed as it is.
+    // Prints lines unchanged if a cell contains tabs, or if there is a single column, such as a plan.
     if (known.size < 2 || rows.exists(_.size != known.size)) lines.mkString("\n")
     else if (before + known.last <= width) aligned(lines, known)
     else if (before <= width / 2) rows.map(hanging(_, known, width - before)).mkString("\n")
@@ -22,7 +25,7 @@ object TextTable {
       case (one, other) => one.max(other)
     })
 
-  /** Columns of these widths; lines as they are if there are none. */
+  /** The lines in columns of these widths; unchanged if there are no widths. */
   def aligned(lines: Seq[String], widths: Seq[Int]): String =
     if (widths.isEmpty) lines.mkString("\n") else lines.map(line => joined(cells(line), widths)).mkString("\n")
 
@@ -49,7 +52,7 @@ object TextTable {
       if (at == row.size - 1) cell else cell + " " * (widths.lift(at).getOrElse(0) - length(cell) + gap)
     }.mkString
 
-  /** Lines of whole words; a word that is longer, such as a path, has a line of its own. */
+  /** Wraps a text into lines of whole words; a word longer than a line, such as a path, gets its own line. */
   private def wrapped(text: String, room: Int): Seq[String] =
     text.split(" ", -1).foldLeft(List.empty[String]) {
       case (line :: above, word) if length(line) + 1 + length(word) <= room => s"$line $word" :: above

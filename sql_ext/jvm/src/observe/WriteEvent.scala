@@ -13,9 +13,9 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
-/** A table that a command wrote to, by name or by path; `replaced` if it took the place of another. */
+/** A table that a command wrote to, by name or by path. `replaced`: it took the place of another table. */
 final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Boolean) {
-  /** The table of the catalog; None where the catalog has none there. */
+  /** The catalog's table; None if the catalog has no table of this name or path. */
   def find(session: Compat.Session): Option[TableIdentifier] =
     table.fold(TableFormat.tableAt(_, session), Some(_))
 
@@ -37,7 +37,10 @@ object WriteEvent {
     in("catalyst.plans.logical", "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic",
       "CreateTableAsSelect", "ReplaceTableAsSelect")
 
-  /** What a command wrote to; commands are known by the names of their classes, those of table formats included. */
+  /**
+   * The table that a command wrote to. Commands, including those of table formats, are recognised by their
+   * class names.
+   */
   def of(plan: LogicalPlan): Option[WriteEvent] = plan.collectFirst {
     case c: SaveIntoDataSourceCommand if TableFormat.writesByPath(c.dataSource) =>
       CaseInsensitiveMap(c.options).get("path").map(path => WriteEvent(Left(new Path(path)), replaced = false))
