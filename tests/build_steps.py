@@ -122,7 +122,7 @@ def build(
 
 
 def _stop(query_model, n_files, budget, payback):
-    """The stop criterion for files of a hundred bytes; no probe is ever near the minimum."""
+    """A stop criterion for files of a hundred bytes; no probe counts as near the minimum."""
     points = np.stack([query_model.codes, query_model.codes], axis=1)
     price = Payback(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))

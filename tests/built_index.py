@@ -27,7 +27,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 RUN = RunId("ab" * 16)
 ROOT = "file:/t"
 PARTS = {"format": "parquet x"}
-"""Of the reader's fingerprint."""
+"""The parts of the reader's fingerprint."""
 
 Row = tuple[str, int, int, int, int, int, bytes]
 """A row of a run file, one segment: shape, first, last, keys, rows, blocks, payload."""

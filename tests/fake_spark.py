@@ -51,12 +51,12 @@ from tests.built_index import run_file_bytes
 DATABASE = "shop"
 EPOCH_S = 1_600_000_000
 MODES = ("files", "ranges")
-"""What is a location, for `without_spark`."""
+"""The kinds of location for `without_spark`."""
 KEYS_A_RANGE = 3
 MARK = "e" * 64
-"""A stand-in for the reader's fingerprint."""
+"""A stand-in for the hash of the reader's fingerprint."""
 PARTS = {"format": "parquet x"}
-"""What it is made of."""
+"""The parts of this fingerprint."""
 
 RANGE_BYTES = DEFAULTS.range_bytes
 """Larger files are cut into ranges."""

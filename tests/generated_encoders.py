@@ -40,7 +40,7 @@ def encoders(draw, values, kind="binary"):
 def encoders_for(kind, values):
     """Encoders that a run can have.
 
-    Prefixes, split points and windows may fit the values or not.
+    Prefix, split points and window may fit the values or not.
     """
     if kind.name.startswith("decimal(38"):
         low = st.sampled_from(kind.values).map(lambda value: value - (value > 0))

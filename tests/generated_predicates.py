@@ -128,7 +128,7 @@ def _conditional(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _typed(rng: random.Random, column: GeneratedColumn) -> str:
-    """Forms that only one type has: constants of other types, functions, casts."""
+    """Forms of predicates that only one type has: constants of other types, functions, casts."""
     return _FORMS[column.kind.family](rng, column)
 
 

@@ -223,7 +223,10 @@ def _write(
 
 
 def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: int) -> list[Any]:
-    """A file's values: from a part of all values, so that files differ, with NULLs."""
+    """The values of one file, with NULLs.
+
+    They are drawn from a part of all values, so that files differ.
+    """
     pool = column.pool
     how = rng.random()
     if how < 0.6:

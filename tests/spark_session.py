@@ -19,7 +19,8 @@ from sql_ext.driver.attach import remember_names
 
 THRIFT_PORT = "spark.hadoop.hive.server2.thrift.port"
 DERBY = "-Dderby.language.statementCache.size=1000 -Dderby.system.durability=test"
-"""JVM options: statements of the metastore stay compiled, and a commit waits for no disk."""
+"""JVM options of Derby, the metastore's database: compiled statements are cached, and commits do
+not wait for the disk."""
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -29,7 +30,7 @@ COMPILED = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
-"""Settings for a query over millions of rows, where others are interpreted."""
+"""Settings for a query over millions of rows, in a session whose other queries are interpreted."""
 FRUGAL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
@@ -45,7 +46,7 @@ FRUGAL = {
     # No test needs the times of the listeners.
     "spark.scheduler.listenerbus.metrics.maxListenerClassesTimed": "0",
 }
-"""Settings of any driver of the tests, for it has few rows and two cores."""
+"""Settings of every driver of the tests, since it has few rows and two cores."""
 RANGES = {
     "spark.sieve.range.bytes": "400",
     "parquet.block.row.count.limit": "25",
@@ -159,7 +160,7 @@ class Lab:
 
 
 def together(queries: Iterable[str]) -> str:
-    """A query with the numbered rows of many queries, for a fraction of their total time."""
+    """One query that returns the numbered rows of many, in a fraction of their total time."""
     row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
     branches = (f"SELECT {k} AS k, {row} AS r FROM ({query})" for k, query in enumerate(queries))
     return " UNION ALL ".join(branches)

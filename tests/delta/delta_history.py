@@ -26,7 +26,7 @@ LAYOUTS = {
     "clustered": ("CLUSTER BY (amount)", VECTORS | MAPPED | TRACKED | CLUSTERED),
     "plain": ("", VECTORS),
 }
-"""Of each kind of table what follows its columns, and its properties."""
+"""For each kind of table: the SQL text after its columns, and its properties."""
 COLUMNS = "id BIGINT, amount INT, part INT, s STRUCT<a: BIGINT, b: STRING>"
 SETTINGS = INTERPRETED | {
     "spark.sieve.strict": "true",
@@ -55,11 +55,11 @@ class History:
         self.lab, self.layout, self.seed = lab, layout, seed
         self.chance = random.Random(seed)
         self.done = Counter[str]()
-        """How many steps of each kind Delta has not refused."""
+        """The number of steps of each kind that Delta has not refused."""
         self.names = 0
         self.past: dict[int, State] = {}
         self.has_lost_columns = False
-        """Whether an index may be of a column that the table does not have any more."""
+        """Whether an index may belong to a column that the table no longer has."""
         self.told: list[str] = []
         """Statements so far."""
 

@@ -1,4 +1,4 @@
-"""Computes in Python what a Delta table has after each command, and the answers of queries."""
+"""Computes in Python the rows of a Delta table after each command, and the answers of queries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 Stretch = tuple[int, int]
-"""Keys from one up to, without, another."""
+"""Keys from one key up to, but without, another."""
 
 
 def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:

@@ -17,9 +17,9 @@ MAPPED = {"delta.columnMapping.mode": "name"}
 REPLACEABLE = {} if SPARK < (4, 0) else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
-"""Settings of a session: whatever a scan has skipped is read again."""
+"""Settings of a session in which an audit reads all skipped files again."""
 ROWS = "id, concat('v', id % 7) v"
-"""What `insert` selects."""
+"""The expressions that `insert` selects."""
 
 
 def create(

@@ -19,12 +19,14 @@ COUNTERS = ("files_listed", "files_skipped", "scans_at_run_time")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A statement, and what becomes of the eight files of its target in the first scan of it.
+    """A statement, and the files that the first scan of its target reads.
+
+    The target has eight files.
 
     Attributes:
         text: the statement.
-        read: how many files it reads where the source's keys cannot be known.
-        keyed: how many it reads by the keys of a source that Spark broadcasts.
+        read: number of files if the source's keys are unknown.
+        keyed: number of files by the keys of a source that Spark broadcasts.
     """
 
     text: str
@@ -71,12 +73,12 @@ RUNS = [
     ),
     *(("rewriting", "shuffled", name) for name in ("on", "with-inserts", "by-source")),
 ]
-"""How rows are deleted, how Spark joins, and which case."""
+"""Tuples of: how rows are deleted, how Spark joins, and the name of the case."""
 
 
 @pytest.fixture
 def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The table `t` with an index, `twin` without, of eight files; a source with keys of two."""
+    """The tables `t` with an index, `twin` without, of eight files; a source with keys of two."""
     kind = getattr(request, "param", "vectors")
     own = VECTORS if kind == "vectors" else {"delta.enableDeletionVectors": "false"}
     with lab.database("conditions"), lab.settings(INTERPRETED):
@@ -95,14 +97,14 @@ def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 
 def counted(lab: Lab) -> dict[str, int]:
-    """What scans have listed and skipped so far."""
+    """The numbers of files that scans have listed and skipped so far."""
     rows = lab.sql("SELECT counter, value FROM sieve_status()")
     return {name: int(value) for name, value in rows if name in COUNTERS}
 
 
 @pytest.mark.parametrize(("tables", "join", "name"), RUNS, indirect=["tables"])
 def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: str) -> None:
-    """As many as EXPLAIN SIEVE says, and rows and counts are those of a twin without an index."""
+    """The scan skips as many files as EXPLAIN SIEVE says; rows and counts equal the twin's."""
     case, lab = CASES[name], tables
     with lab.settings(SHUFFLED if join == "shuffled" else {}):
         rows = lab.explain(case.text.replace("{t}", "t"))
@@ -113,13 +115,13 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert_same_rows(lab, case.text)
     assert (said["files_total"], said["files_read"]) == (8, case.read)
     if not case.read:
-        # Spark reads nothing at all where it finds the source to have no such key either.
+        # Spark reads no file if it finds that the source has no such key either.
         assert run["files_skipped"] == run["files_listed"]
         return
     keys = "at run time" in (said["predicate"] or "")
     assert keys == (run["scans_at_run_time"] > 0)
     read = case.keyed if keys else case.read
-    # The first scan lists all files, those that follow the files that it has found.
+    # The first scan lists all files; later scans list the files that it has found.
     assert run["files_skipped"] >= 8 - read
     if join == "shuffled" and name in ("on", "with-inserts", "when"):
         assert "join-not-repeatable" in said["reasons"]
@@ -141,7 +143,7 @@ def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
 
 
 def test_rows_that_match_twice_are_refused_below_a_condition(tables: Lab) -> None:
-    """Numbers that MERGE gives the rows of its target still tell them apart."""
+    """MERGE numbers the rows of its target, and these numbers still distinguish the rows."""
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"
     text = f"{on} WHEN MATCHED THEN UPDATE SET v = 'x'"

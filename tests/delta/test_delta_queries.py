@@ -87,7 +87,7 @@ def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index:
 def test_restore_brings_rows_back(lab: Lab) -> None:
     """RESTORE puts an earlier deletion vector, or none, in force again.
 
-    The index contains the restored rows all the time.
+    The index contains the restored rows before and after RESTORE.
     """
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)

@@ -51,12 +51,13 @@ SKIPPED = (
 )  # fmt: skip
 
 IN_VAIN = ("long = repeat('A', 999)", "a + 1 = 12")
-"""An index tells strings apart by their first bytes, and inverts no sums."""
+"""Predicates that skip nothing: an index distinguishes strings by their first bytes, and does not
+invert sums."""
 
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """The index alone skips what Delta's statistics skip, and also skips values between."""
+    """The index alone skips all files that Delta's statistics skip, and some more."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")

@@ -26,7 +26,7 @@ STATEMENTS = {
     "vacuum all": [CREATE, "drop table", "age", "VACUUM SIEVE INDEXES"],
     "drop": [CREATE, "DROP SIEVE INDEX IF EXISTS id_sieve ON t"],
 }
-"""By scenario, the statements that prepare it, and last the statement under test."""
+"""For each scenario, its preparing statements, followed by the statement under test."""
 
 
 def prepared(folder: Path, name: str) -> tuple[Warehouse, str]:

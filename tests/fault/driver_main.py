@@ -14,8 +14,7 @@ def main(folder: str, conf: str) -> None:
     """Serves statements from standard input until its end."""
     spark = start_session(Path(folder), **json.loads(conf))
     _say({"jvm": int(spark._jvm.java.lang.ProcessHandle.current().pid())})
-    # Like a shell, the driver survives Ctrl-C. The signal may come while the driver waits for a
-    # line.
+    # Like a shell, the driver survives Ctrl-C, also while it waits for a line.
     signal.signal(signal.SIGINT, lambda *_: spark.sparkContext.cancelAllJobs())
     for line in sys.stdin:
         try:

@@ -1,8 +1,8 @@
 """A metastore that vanishes or disconnects at a given point between a request and its reply.
 
-Clients see what they would see of a killed server: connections that end, and later connections that
-are refused. The server itself survives behind a proxy, because a restart takes as long as three of
-the tests. `test_two_drivers` kills a real server.
+For clients it behaves like a killed server: connections end, and later connections are refused. The
+server itself survives behind a proxy, because a restart would take as long as three of the tests.
+`test_two_drivers` kills a real server.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 def due(what: str) -> bool:
     """Counts an effect if the file exists.
 
-    Returns true and records the effect when the count ends.
+    Returns true for the n-th effect, after recording it.
     """
     with _counting:
         if not COUNT.exists():

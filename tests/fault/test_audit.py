@@ -1,4 +1,4 @@
-"""Audits detect a wrong index by reading what the index made scans skip."""
+"""Audits detect a wrong index by reading the files that scans skipped."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def forged(table: Lab) -> Lab:
-    """Version 2 of another table's index, which denies that its first file has the keys 0 to 9."""
+    """A forged version 2 of the index, taken from another table's index.
+
+    It denies that the first file has the keys 0 to 9.
+    """
     table.sql(
         "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r, cast(id AS string) AS s "
         f"FROM range(0, 40, 1, {FILES})"
@@ -105,9 +108,9 @@ def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) ->
 
 
 def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) -> None:
-    """A subquery of the tested query needs none of the rows.
+    """Another filter of the query, a subquery, would drop all rows of the skipped file.
 
-    The audit still detects that the index denies rows.
+    The audit still detects that the index skips rows that match the scan's filters.
     """
     query = f"{QUERY} AND r < (SELECT min(r) FROM t)"
     assert forged.run(query).rows == {}

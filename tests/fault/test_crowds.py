@@ -24,7 +24,7 @@ EXPECTED = {
     "SIEVE_INDEX_NOT_USABLE", "SIEVE_INDEX_GONE", "SIEVE_FILE_GONE",
     "SIEVE_STORE_UNAVAILABLE", "SIEVE_REFRESH_CONFLICT", "SIEVE_PUBLISH_CONFLICT",
 }  # fmt: skip
-"""How a statement may end that meets others."""
+"""The allowed outcomes of a statement that runs beside others."""
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def chains(warehouse: Warehouse) -> int:
 
 
 def cleaned(warehouse: Warehouse) -> None:
-    """Two days later only the indexes of the table are left."""
+    """After VACUUM two days later, only the indexes of the table are left."""
     looked_at(warehouse)
     age(warehouse)
     session = Session(warehouse)

@@ -161,7 +161,7 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
 
 
 def test_a_damaged_index_goes_with_its_table_and_no_other_does(small: Lab) -> None:
-    """A damaged index's readable content decides about its table, not its name or folder."""
+    """A damaged index belongs to the table that its readable content names."""
     (own,) = root_of(small).iterdir()
     small.sql("CREATE TABLE u USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     small.sql("CREATE SIEVE INDEX ON u (id)")

@@ -20,7 +20,8 @@ from tests.fake_spark import MODES, Session, Warehouse, without_spark
 from tests.plain_writers import begun, started, struck
 
 EFFECTS = ("before create", "before delete", "before mkdirs", "before metastore")
-"""Calls that change something: to die between two others is to die before the next of these."""
+"""Calls that change something. A death between two other calls is equal to a death before the next
+of these."""
 
 RANDOM_KILLS = 1000
 PAUSES = 100

@@ -25,7 +25,7 @@ DAY_S = 24 * 3600
 def conf(tmp_path: Path) -> dict[str, str]:
     """Settings for a metastore and a warehouse that outlive a driver.
 
-    Front ends can be told when to end.
+    A file tells front ends when to end.
     """
     script = tmp_path / "python"
     mortal = [sys.executable, str(Path(__file__).with_name("killable_frontend.py"))]

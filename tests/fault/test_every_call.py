@@ -40,7 +40,8 @@ class Fault:
 
 
 STEPS = {"files": 1, "ranges": 3}
-"""Which calls fail: all of them; where locations are ranges, each third, for they are the same."""
+"""The distance between failing calls. With ranges, every third call is enough, because the calls
+are the same as with files."""
 
 
 @pytest.fixture(autouse=True, params=MODES)

@@ -200,7 +200,7 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
             for _ in range(3):
                 assert lab.run(POINT).files == 10
         with lab.setting("spark.sieve.prune.timeout", "1h"):
-            # A scan that asked would wait for ever.
+            # A scan that sent a request would wait for ever.
             answer = lab.run(POINT)
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
     finally:

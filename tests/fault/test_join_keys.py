@@ -16,7 +16,7 @@ FETCHED = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruni
 MODES = {"broadcast": {}, "fetched": FETCHED}
 JOIN = "SELECT id, d.a FROM fault.t JOIN fault.d ON t.id = d.k WHERE d.a = 3"
 FILES = {"broadcast": 2 + 1, "fetched": 2 + 2}
-"""Of both tables: a job for the keys reads the dimension once more."""
+"""Files read of both tables; a job for the keys reads the dimension a second time."""
 ROWS = [(123, 3), (703, 3)]
 
 
@@ -158,7 +158,7 @@ def test_a_query_that_is_cancelled_while_keys_are_read_ends(lab: Lab, adaptive: 
 
 
 def test_a_front_end_that_dies_after_planning_loses_no_row(lab: Lab, jvm: int, table: str) -> None:
-    """Planning sends the question; the scan waits for the answer, or reads all files without it.
+    """Planning sends the request; the scan waits for the answer, or reads all files without it.
 
     A statement starts the front end again, and the next query skips files as before.
     """

@@ -56,7 +56,7 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 
 
 def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Python) -> None:
-    """A new front end starts after all waiting callers must have given up.
+    """A new front end starts once every waiting caller has certainly given up.
 
     Until a new front end starts, statements fail in time.
     """

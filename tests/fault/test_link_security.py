@@ -19,7 +19,7 @@ from spark_session import Lab
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 
 CALL = b"c\nt\ndefaultSession\ne\n"
-"""py4j's words for: call the method ``defaultSession`` of the entry point."""
+"""A request in py4j's protocol: call the method ``defaultSession`` of the entry point."""
 
 TALK = """
 import contextlib, socket, sys

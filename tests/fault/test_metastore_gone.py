@@ -1,4 +1,4 @@
-"""If the metastore dies during a statement, the statement fails clearly or is done."""
+"""If the metastore dies during a statement, the statement fails with a clear error or succeeds."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: P
 def test_gone_when_an_index_is_half_dropped(
     user: Driver, server: CutMetastore, index: Path
 ) -> None:
-    """DROP reports what is left to do.
+    """DROP reports the steps that are left to do.
 
     A half dropped index is out of use, and a second DROP finishes the job.
     """
@@ -115,7 +115,7 @@ def test_gone_at_the_registration(
 def test_a_line_that_is_cut_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, times: int
 ) -> None:
-    """If only the connection is cut, the client repeats the call, or CREATE asks for the outcome.
+    """If only the connection is cut, the client repeats the call, or CREATE reads the outcome.
 
     An applied write is not applied twice, a lost write is missing, and nothing is left over.
     """

@@ -20,8 +20,8 @@ class Disk:
     """Records what has been synced, by observing `os.fsync`.
 
     Attributes:
-        images: disk contents after a power cut at each call, if they differ from those at the call
-            before.
+        images: the disk contents after a power cut at each call, if they differ from those at the
+            previous call.
     """
 
     def __init__(self, warehouse: Warehouse, flushed: bool) -> None:

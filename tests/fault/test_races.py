@@ -42,12 +42,12 @@ PHASES = (
     "before create .*/versions/",
     "before delete .*/intents/",
 )
-"""Where the second to the fifth phase of a refresh begin: to write, to list, to publish, to settle;
-the first is to look and plan."""
+"""The calls at which the second to fifth phase of a refresh begin: write, list, publish, settle.
+The first phase reads and plans."""
 
 
 STEPS = {"files": 1, "ranges": 3}
-"""Which orders of phases are run: all of them; where locations are ranges, each third."""
+"""The distance between tested orders of phases: all orders with files, every third with ranges."""
 
 
 @pytest.fixture(autouse=True, params=MODES)
@@ -398,7 +398,7 @@ def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path
 
 @pytest.mark.parametrize("hours", [-10, 10])
 def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
-    """A build that began an hour ago keeps its claimed files and its folder."""
+    """A build that began an hour ago keeps its folder and the files of its pending writes."""
 
     class Skewed(SeamStore):
         def now_ms(self, dir_uri: str) -> int:
@@ -452,7 +452,7 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
 
 
 def test_vacuum_keeps_what_versions_share(tmp_path: Path) -> None:
-    """A later version names a run of an expired version, and another run has a pending claim."""
+    """A later version names a run of an expired version, and another run has a pending write."""
     warehouse, _ = prepared(tmp_path, "refresh")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     (index,) = warehouse.root.iterdir()

@@ -86,7 +86,7 @@ def test_a_table_that_has_changed_twice(
 ) -> None:
     """Before REFRESH every row is found. After REFRESH no file is unknown.
 
-    There is a refresh between the two changes, or none.
+    The test runs with and without a refresh between the two changes.
     """
     for second, between in itertools.product(CHANGES, (True, False)):
         warehouse, _ = prepared(tmp_path / f"{second.__name__} {between}", "disable")

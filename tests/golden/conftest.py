@@ -1,4 +1,4 @@
-"""A Thrift server in the test run's own driver, whose metrics show what a client's query read.
+"""A Thrift server in the test run's own driver, whose metrics count the files read by clients.
 
 The tests of clients start, query and stop Thrift servers in separate processes.
 """

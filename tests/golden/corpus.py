@@ -7,11 +7,11 @@ The ``.out`` file beside it has each statement's rows, sorted. Annotations prece
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
 
-Every file runs with the index in strict mode. Every file also runs without the index, unless that
-is known to pass (``proven``). The files of ``EVERY_MODE`` also run with default settings and
-through the Thrift server, and the files of ``OVER_THRIFT`` also through the Thrift server. Spark
-compiles the queries of these files, and interprets the queries of other files. ``--every 6`` omits
-five of six queries.
+Every file runs with the index in strict mode. Every file also runs without the index, unless a
+stored digest shows that this run passes (``proven``). The files of ``EVERY_MODE`` also run with
+default settings and through the Thrift server, and the files of ``OVER_THRIFT`` also through the
+Thrift server. Spark compiles the queries of these files, and interprets the queries of other files.
+``--every 6`` omits five of six queries.
 
 ``{{3..9 step 2}}`` in a statement stands for ``3, 5, 7, 9``, because long lists are hard to read.
 """
@@ -27,9 +27,10 @@ MODES = ("off", "on", "strict", "thrift")
 """How a statement can be run."""
 
 EVERY_MODE = {"statements"}
-"""The files that are run in every mode, not in ``off`` and ``strict`` alone."""
+"""The files that are run in every mode, not only in ``off`` and ``strict``."""
 OVER_THRIFT = {"structs", "timestamps"}
-"""The files that are also run through the Thrift server, where their values have other forms."""
+"""The files that are also run through the Thrift server, because it shows their values in other
+forms."""
 
 _QUERIES = "--@ queries"
 _SERIES = re.compile(r"\{\{(-?\d+)\.\.(-?\d+)(?: step (\d+))?\}\}")
@@ -39,7 +40,7 @@ _FILES = re.compile(r"files (<=|=) (\d+) of (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """How many files a query may read with the index, and how many it reads without the index."""
+    """Numbers of files: those that a query may read with the index, and those it reads without."""
 
     exact: bool
     most: int

@@ -20,7 +20,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "strict": {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"},
     "thrift": {"spark.sieve.strict": "true"},
 }
-"""What a session of each mode has set."""
+"""The settings of a session in each mode."""
 
 MASKED = {"instant", "bytes", "seconds", "bytes_total", "bytes_read"}
 """Result columns of SIEVE statements that differ between runs."""
@@ -111,7 +111,7 @@ class ThriftEngine:
         return int(known.last().executionId()) if known.size() else -1
 
     def _files_read(self, before: int) -> int:
-        """Sum of the scans' file metric over the executions since `before`, as in the UI."""
+        """Sum of the files that scans of executions since `before` have read, as in the UI."""
         read = 0
         for number in range(before + 1, self._last_execution() + 1):
             found = self._store.execution(number)

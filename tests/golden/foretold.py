@@ -1,4 +1,4 @@
-"""Compares what EXPLAIN SIEVE says of the corpus's queries with what a run of each then does."""
+"""Compares EXPLAIN SIEVE's answer for each query of the corpus with a run of the query."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from spark_session import Lab
 
 AT_RUN_TIME = "at run time"
 OF_VALUES = {"keys-too-many", "keys-failed", "unbounded"}
-"""Reasons that depend on the values that come."""
+"""Reasons that depend on values known only at run time."""
 
 Counts = Mapping[tuple[str, str | None], int]
 
 
 def differences(lab: Lab, script: Script, every: int) -> list[str]:
-    """Where a query does something else than EXPLAIN SIEVE says."""
+    """The queries whose run differs from the answer of EXPLAIN SIEVE."""
     wrong = []
     for number, statement in enumerate(script.queries):
         if not statement.only_reads:
@@ -29,7 +29,7 @@ def differences(lab: Lab, script: Script, every: int) -> list[str]:
 
 
 def difference(lab: Lab, statement: Statement) -> list[str]:
-    """What a run does that EXPLAIN SIEVE has not said, and what it does not that EXPLAIN has."""
+    """The difference between a run and the answer of EXPLAIN SIEVE, in both directions."""
     try:
         rows = [row for row in lab.explain(statement.sql) if reasons(row) != {"no-index"}]
     except PySparkException as error:
@@ -43,7 +43,10 @@ def difference(lab: Lab, statement: Statement) -> list[str]:
 
 
 def compared(rows: Sequence[Mapping[str, Any]], run: Counts) -> Iterator[str]:
-    """See `difference`. Fewer scans run where two share an exchange, or a join is empty already."""
+    """See `difference`.
+
+    A run has fewer scans than EXPLAIN if two share an exchange, or a join is already empty.
+    """
     later = [row for row in rows if AT_RUN_TIME in (row["predicate"] or "")]
     said = {
         "scans": len(rows),

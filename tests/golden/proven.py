@@ -1,4 +1,4 @@
-"""Answers that Spark alone is known to give, so that these runs need not be repeated.
+"""Remembers which runs without the index have passed, so that they need not be repeated.
 
 Without the index, the rows of a file and the number of data files read depend on Spark's release,
 the statements and their data. ``off.json`` has a digest of the release, the ``.sql`` and the

@@ -15,7 +15,7 @@ from spark_session import INTERPRETED, RANGES, Lab
 from thrift_session import thrift_session
 
 OFTEN = {"dynamic", "joinkinds", "joins", "subqueries"}
-"""The files of the ways to prune while a query runs: EXPLAIN is compared for one query in four.
+"""The files about pruning at run time, in which EXPLAIN is compared for one query in four.
 
 For the other files it is compared for one query in 24.
 """
@@ -109,7 +109,7 @@ def test_same_rows_in_every_mode(
 
 
 def test_explain_foretells_the_run(script: Script, lab: Lab, spark: Connect, every: int) -> None:
-    """Files listed and skipped, scans with values that come while they run, and reasons."""
+    """EXPLAIN predicts files listed and skipped, scans with run-time values, and reasons."""
     assert spark
     session = Lab(lab.spark.newSession())
     session.sql(f"USE golden_{script.name}")

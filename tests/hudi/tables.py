@@ -12,9 +12,11 @@ COLUMNS = "id BIGINT, amount BIGINT, word STRING, ts BIGINT, part INT"
 SOURCE = "id, id * 7919 % 1000 AS amount, concat('w', id * 31 % 500) AS word, 1 AS ts, {} AS part"
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-"""Four file groups, to which new keys go as log files in tables that have them."""
+"""Table properties for four buckets. In tables with log files, new keys are written to log
+files."""
 LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
-"""What Hudi wants for several writers, and for an index of its own, made beside writers or not."""
+"""The lock provider that Hudi requires for several writers, and for an index of its own even
+without them."""
 _SORTED = {
     "hoodie.spark.sql.insert.into.operation": "bulk_insert",
     "hoodie.bulkinsert.sort.mode": "NONE",

@@ -127,7 +127,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
     "merge of whole records": (merge_whole, (ROWS + 1, 2)),
     "compaction": (compact, (ROWS, 1)),
 }
-"""Commands, and for the slice that they write to the rows and runs that the index then has."""
+"""Commands. For each: the rows, and the runs, that the index then has of the changed slice."""
 
 
 @pytest.mark.parametrize("step", STEPS)

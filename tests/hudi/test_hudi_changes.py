@@ -1,4 +1,4 @@
-"""Queries of changes between instants, for which no index is used, and other kinds of merges."""
+"""Queries of changes between instants, which use no index, and other kinds of merges."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def in_full(lab: Lab, query: str) -> Counter[str]:
     """The rows of a query, which must read the same slices with the index and without."""
     answers = []
     for on in ("false", "true"):
-        # With settings, Hudi finds the rows once: the next query of the same listing has none.
+        # With incremental settings, only the first query of a listing returns rows; the next query
+        # returns none.
         lab.sql("REFRESH TABLE t")
         with lab.setting("spark.sieve.enabled", on), lab.setting("spark.sieve.strict", "true"):
             answers.append(lab.run(query))

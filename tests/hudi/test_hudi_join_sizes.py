@@ -1,4 +1,4 @@
-"""What an index leaves of a Hudi table is the price of keys, and never Spark's own estimate."""
+"""The bytes that an index leaves of a Hudi table are the price of keys, not Spark's estimate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _sizes(lab: Lab, query: str) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("parts", [False, True])
 def test_the_price_of_a_table_of_which_one_slice_is_read(lab: Lab, kind: str, parts: bool) -> None:
-    """Of this slice, also where another one has log files, and with a predicate on partitions."""
+    """The price is the bytes of this slice, also with log files in another, or partitions."""
     with lab.database("hudi_sizes"):
         tables.create(lab, kind, parts=parts)
         tables.fill_sorted(lab, 0, 400)
@@ -42,14 +42,17 @@ def test_the_price_of_a_table_of_which_one_slice_is_read(lab: Lab, kind: str, pa
             assert "BroadcastHashJoin" not in plan.toString()
             lab.check(JOIN.format("= 5"), at_most=9)
         if parts:
-            # One of the two slices of the partition, of eight in all.
+            # The scan reads one of the two slices of the partition; the table has eight slices.
             of_partition = JOIN.format("BETWEEN 300 AND 320 AND a.PART = 3")
             assert _sizes(lab, of_partition)[1] < whole / 6
             lab.check(of_partition, at_most=9)
 
 
 def test_partitions_that_hudi_has_listed_before_make_no_size_smaller(lab: Lab) -> None:
-    """Two of four are listed for a query, or one for another query; what is left is in two."""
+    """A query has listed two of the four partitions, or another query one.
+
+    The rows that the index leaves are in two.
+    """
     with lab.database("hudi_sizes_listed"):
         tables.create(lab, "cow", parts=True)
         tables.fill_sorted(lab, 0, 400)
@@ -65,6 +68,6 @@ def test_partitions_that_hudi_has_listed_before_make_no_size_smaller(lab: Lab) -
                 lab.sql("REFRESH TABLE t")
                 lab.sql(before)
                 own, left = _sizes(lab, query)
-                # Hudi itself takes a table for what it has listed of it so far.
+                # Hudi estimates a table by the partitions that it has listed so far.
                 assert min(own, whole / 3) <= left <= own
                 lab.check(query, at_most=12)

@@ -52,7 +52,7 @@ def in_full(lab: Lab) -> set[tuple[str, int, int]]:
 
 
 def listed(lab: Lab) -> set[int] | None:
-    """Numbers of the partitions that a refresh would list now; None for a full listing."""
+    """The numbers of the partitions that a refresh would list now; None for a full listing."""
     found = list_changed(access(lab), ms_since_epoch(version(lab)[0].instant))
     if found is None:
         return None

@@ -38,18 +38,18 @@ COMPACTED = {
     "hoodie__compact__inline__max__delta__commits": "3",
 }
 CLEANED = "Cleaner cleaned up the timestamp of interest"
-"""What Hudi answers to a query of an instant whose files may be gone."""
+"""Hudi's error for a query of an instant whose files may be gone."""
 STATE = 6
-"""Which column of SHOW SIEVE INDEXES tells it."""
+"""The position of the column `state` in SHOW SIEVE INDEXES."""
 NOT_CLUSTERED = ("buckets", "bare")
-"""Hudi cannot, or leaves a partition that it cannot read."""
+"""Kinds of table that Hudi cannot cluster, or of which clustering leaves a partition unreadable."""
 
 _STRETCHES = st.builds(
     lambda first, length: (first, first + length),
     st.integers(0, KEYS - 1),
     st.sampled_from([60, 7, 1]),
 )
-"""Keys from one up to, without, another."""
+"""Keys from one key up to, but without, another."""
 _AMOUNTS = st.integers(0, 999)
 
 

@@ -96,7 +96,7 @@ def _forms(run: Callable[[str], list[Any]]) -> None:
 
 
 def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
-    """Sieve's extension is named first, so Spark asks Sieve's parser last."""
+    """Sieve's extension is named first, so Spark calls Sieve's parser last."""
     with lab.database("hudi_forms"):
         tables.create(lab, "cow", parts=False)
         tables.fill(lab, 0, 10)

@@ -93,7 +93,7 @@ def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
 
 
 def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
-    """Log files that the index has read alone raise most of a slice's least amounts."""
+    """Log files raise most of a slice's least amounts; the index has read only these files."""
     with lab.database("hudi_top_updates"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = amount + 2000 WHERE part = 1 AND amount < 300")

@@ -13,7 +13,7 @@ from spark_session import Lab
 pytestmark = pytest.mark.hudi
 
 WAS = 250 * 7919 % 1000
-"""What key 250 has as `amount` at first."""
+"""The first `amount` of key 250."""
 
 
 def at(instant: str, condition: str) -> str:
@@ -54,9 +54,9 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 
 
 def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
-    """One index was created later and read merged slices, so it knows no hidden rows.
+    """One index was created later and read merged slices, so it has no hidden rows.
 
-    The other index does.
+    The other index has them.
     """
     with lab.database("hudi_say"):
         made(lab, "amount")
@@ -96,7 +96,7 @@ def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
 
 
 def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
-    """Slices are shown with log files that belong to another slice after the compaction."""
+    """Until the compaction ends, slices have log files that later belong to other slices."""
     with lab.database("hudi_pending"):
         made(lab, "amount")
         logged(lab, 5000)

@@ -28,7 +28,7 @@ from tests.generated_values import KINDS, image, ordered
 SIZES = st.sampled_from([0, 1, 1000, 1 << 40])
 BUDGETS = st.sampled_from([1, 100, 64 << 10])
 FEW = np.uint64(3)
-"""Hashes that are left where values must share them."""
+"""The number of different hashes in tests where values must share hashes."""
 
 
 def is_nan(value):
@@ -227,7 +227,8 @@ def odd_columns(kind):
 
 
 FAMILIES = ("boolean", "bigint", "double", "decimal(38,3)", "string")
-"""A type of each kind of key code. Shapes of intervals see codes alone; a map hashes values."""
+"""One type for each kind of key code, because shapes of intervals see only codes. A map hashes
+values."""
 
 
 @pytest.mark.parametrize(
@@ -278,7 +279,7 @@ DISTRIBUTIONS = {
 def test_every_key_of_a_distribution_is_found(name, shape):
     """Each key, its neighbours, the middle of each gap and both outsides find their files.
 
-    There are three budgets.
+    The test uses three budgets.
     """
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)

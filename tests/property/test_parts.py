@@ -93,7 +93,7 @@ changes = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(changes)
 def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> None:
-    """In version after version, files appear, change and vanish, and places move.
+    """From version to version, files appear, change and vanish, and slots move.
 
     The stored list reads back unchanged. Each part has several times the rows of the next part.
     Parts that a version shares with the version before are not written again.

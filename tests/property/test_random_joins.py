@@ -117,7 +117,7 @@ def _probe(rng: random.Random, depth: int) -> str:
 
 
 def _joined(rng: random.Random, depth: int, columns: str) -> str:
-    """A query of a probe that joins dimensions, or uses dimensions as a filter."""
+    """A query that joins a probe with dimensions, or filters the probe by dimensions."""
     source, conditions = f"({_probe(rng, depth)}) q", []
     for n in range(rng.choice((1, 1, 2, 3))):
         side = rng.choice((*DIMENSIONS, "fact")) if rng.random() < 0.9 else "fact"

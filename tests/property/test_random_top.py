@@ -12,7 +12,8 @@ from spark_session import INTERPRETED, Lab, together
 COLUMNS = ("i", "s", "d", "w")
 FILES = 20
 TURNS = 2
-"""Queries are asked of the files that the indexes know, and after some came and went."""
+"""Queries run on the files that the indexes know, and again after some files were added and
+removed."""
 
 
 class Table:

@@ -102,7 +102,7 @@ def tiled(lab: Lab, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -> DataFrame:
-    """The rows of all files, each with its place."""
+    """The rows of all files, each with the position of its range."""
     numbers = [*range(len(tiled.paths))]
     frame = tiled.access.frame(
         lab.spark._jsparkSession, numbers, [], LOCATION, json.dumps([[*own] for own in cuts])

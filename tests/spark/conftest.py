@@ -14,8 +14,8 @@ COMPILED = {
     "test_scan_metrics", "test_sql_of_pages", "test_tables_formats", "test_whole_files",
     "test_zeros",
 }  # fmt: skip
-"""Tests about how rows are read. The others are about statements, and compile no query: a sixth of
-their CPU time."""
+"""Tests of how rows are read. The other tests are about statements and compile no query, which
+saves a sixth of their CPU time."""
 
 
 @pytest.fixture(scope="module", autouse=True)

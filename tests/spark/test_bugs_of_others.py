@@ -96,7 +96,7 @@ def test_a_filter_on_a_column_without_index_beside_one_with(
     ],
 )
 def test_first_rows(odd: Lab, query: str, files: int) -> None:
-    """A bound for the first rows of an order keeps all of these rows."""
+    """A bound for the first rows of an order excludes none of these rows."""
     odd.check(query, at_most=files)
 
 

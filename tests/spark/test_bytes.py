@@ -79,7 +79,7 @@ def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarr
     size, total = told["bytes read for a key that occurs"].split(" expected")[0].split(" of ")
     assert int(total) == sum(sizes.values())
     assert int(size) == pytest.approx(read, rel=0.4)
-    # With a predicate every file is read, and the estimate is exact.
+    # With a predicate, ESTIMATE reads every file, and the estimate is exact.
     (estimated,) = tables.spark.sql(
         f"ESTIMATE SIEVE INDEX EXTENDED ON t (k) {OPTIONS} WHERE k = 1"
     ).collect()

@@ -71,7 +71,7 @@ def append(lab: Lab, first: int) -> None:
 
 
 def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
-    """How many files have which index and status."""
+    """The number of files for each index and status."""
     return Counter((index, status) for index, _, status, _ in files(lab, rest))
 
 
@@ -107,7 +107,7 @@ def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound("id", files=2)
     drawn = {files(t, "ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
-    # Twelve draws of one and the same of four files come once in four million.
+    # That twelve draws pick the same one of four files has a probability of one in four million.
     assert 1 < len(drawn) <= FILES
 
 
@@ -200,7 +200,7 @@ def forge(
 
 
 def lost(lab: Lab, rest: str = "ON t") -> str:
-    """The message with which a check refuses an index."""
+    """The error message of a CHECK that fails."""
     with pytest.raises(Exception, match="SIEVE_FALSE_NEGATIVE") as refusal:
         check(lab, rest)
     return str(refusal.value)

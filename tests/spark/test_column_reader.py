@@ -1,4 +1,4 @@
-"""What decides the values of one column, and what beside it does not."""
+"""The settings, options and columns that decide the values of one column, and those that do not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHANGED = f"reader-changed: {FILES}"
 
 
 def shown(lab: Lab, index: str) -> tuple[str, str, str]:
-    """The state of an index of t by SHOW and by DESCRIBE, and what DESCRIBE says of its reader."""
+    """The state of an index of t by SHOW and by DESCRIBE, and DESCRIBE's line about the reader."""
     states = {
         row["index"]: row["state"] for row in lab.spark.sql("SHOW SIEVE INDEXES ON t").collect()
     }
@@ -27,7 +27,7 @@ def shown(lab: Lab, index: str) -> tuple[str, str, str]:
 
 
 def reasons(lab: Lab, query: str) -> Any:
-    """Why the only scan of a query reads what it reads."""
+    """The reasons of the only scan of a query."""
     (scan,) = lab.explain(query)
     return scan["reasons"]
 
@@ -36,7 +36,7 @@ def reasons(lab: Lab, query: str) -> Any:
     "kind", ["USING parquet", "USING orc", "STORED AS PARQUET", "STORED AS ORC"]
 )
 def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
-    """A new column, a remark, an option: the values of the indexed one in the files stay."""
+    """A new column, a comment or an option leaves the values of the indexed column as they are."""
     with lab.database("added"):
         lab.sql(f"CREATE TABLE t (id BIGINT, s STRUCT<a: BIGINT, b: INT>, x INT) {kind}")
         lab.sql(f"INSERT INTO t SELECT id, struct(id, 1), 1 FROM range(0, 40, 1, {FILES})")
@@ -87,7 +87,7 @@ def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
 
 
 def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
-    """Parquet files name ids; another id of the column is another column of the files."""
+    """Parquet files have column ids; a column with another id is another column of the files."""
     with lab.database("ids"):
         lab.sql("CREATE TABLE t (a INT, b INT) USING parquet")
         with_ids(lab, "t", {"a": 1, "b": 2})
@@ -145,7 +145,7 @@ def test_a_variant_beside_the_column(lab: Lab, how: str) -> None:
 
 
 def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None:
-    """Another type makes other values: an int read as a bigint has other constants against it."""
+    """An int that is read as a bigint is compared with constants of another type."""
     with lab.database("widened"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT CAST(id AS INT) id "
@@ -160,7 +160,7 @@ def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None
 
 
 def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None:
-    """SHOW and DESCRIBE under another setting, which decides one column and not the other."""
+    """SHOW and DESCRIBE under another setting, which matters for one of two columns."""
     with lab.database("told"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, timestamp_seconds(id) ts "
@@ -181,7 +181,7 @@ def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None
 
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="collations came with 4")
 def test_a_column_of_a_type_that_is_not_indexed_any_more(lab: Lab) -> None:
-    """A collation: no query uses the index, and each statement says to drop it."""
+    """With a collation, no query uses the index, and each statement says to drop it."""
     with lab.database("collated"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id, 'x' s FROM range(0, 40, 1, {FILES})")
         lab.sql("CREATE SIEVE INDEX ON t (id, s)")

@@ -131,7 +131,7 @@ def test_every_projection_gives_the_same_rows(
     """Every query reads a file with a damaged record; the index skips the other files as usual."""
     write(tmp_path, kind)
     with ExitStack() as stack:
-        # By default Spark 3.5 fails a query at a date that only its former parser accepts.
+        # By default a query in Spark 3.5 fails at a date that only Spark's former parser accepts.
         for key, value in ({"spark.sql.legacy.timeParserPolicy": "CORRECTED"} | settings).items():
             stack.enter_context(lab.setting(key, value))
         names = {key.lower() for key in (*options, *settings)}

@@ -14,7 +14,7 @@ from spark_session import COMPILED, Lab
 FILES = 20
 LARGE = 3_000_000
 WIDE = "budget = '4%'"
-"""Of the large table so much has more cuts than are weighed."""
+"""A share of the large table's bytes with which a build has more cuts than it weighs."""
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_it_tells_what_create_then_makes(
 
 
 def test_the_frontier_of_several_columns(tables: Lab) -> None:
-    """A row a column and budget: more bytes read no more files, and no budget is passed."""
+    """Each column and budget has a row. A larger budget reads no more files; none is exceeded."""
     rows = tables.spark.sql("ESTIMATE SIEVE INDEX EXTENDED ON small (late, u)").collect()
     budgets = ["0.3%", "1%", "3%", "6%", "30%", "auto"]
     assert [(row.column, row.budget) for row in rows] == [
@@ -124,7 +124,7 @@ PREDICATES = (
 
 @pytest.fixture(scope="module")
 def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
-    """Of each predicate what is told before the index is there, and what EXPLAIN says with it."""
+    """For each predicate: the estimate without the index, and EXPLAIN's answer with the index."""
     estimate = "ESTIMATE SIEVE INDEX EXTENDED ON small (late) WHERE"
     before = {predicate: told(tables, f"{estimate} {predicate}") for predicate in PREDICATES}
     tables.sql("CREATE SIEVE INDEX ON small (late)")
@@ -164,7 +164,10 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
 
 
 def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
-    """Bytes within a half, files read within a quarter; it says so, and reads no other file."""
+    """Bytes agree within a half, files read within a quarter.
+
+    The advice names the sample, and no other file is read.
+    """
     tables.sql("""
         CREATE TABLE many USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(120, late) */ *
         FROM (SELECT if(id % 50 = 7, pmod(xxhash64(id), 60000), id) AS late, id % 7 AS everywhere,
@@ -190,7 +193,7 @@ def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
 
 
 def test_a_map_is_not_advised_where_values_are_in_every_file(tables: Lab) -> None:
-    """By CREATE, by the index with a map that CREATE then makes, and of two files alone."""
+    """With any shape, ESTIMATE and CREATE say that the index cannot help, and suggest no map."""
     tables.sql("""
         CREATE TABLE modes USING parquet AS SELECT /*+ REPARTITION(12) */ id,
         element_at(array('REG AIR', 'AIR', 'SHIP', 'TRUCK'), 1 + int(id % 4)) AS mode,
@@ -213,14 +216,14 @@ def test_a_map_is_not_advised_where_values_are_in_every_file(tables: Lab) -> Non
 
 
 def test_partitions_are_pruned_first(tables: Lab) -> None:
-    """What Spark would not read anyway is not counted."""
+    """ESTIMATE does not count files that Spark's partition pruning excludes."""
     row = told(tables, "ESTIMATE SIEVE INDEX EXTENDED ON parts (late) WHERE p = 3 AND late = 700")
     assert row.files_predicate == 1
     assert row.bytes_predicate < 2 * row.bytes_present
 
 
 def test_a_table_without_files(tables: Lab) -> None:
-    """Nothing is expected of it, and that is told."""
+    """ESTIMATE of an empty table has no expected reads, and the advice says so."""
     before = told(tables, "ESTIMATE SIEVE INDEX EXTENDED ON empty (late) WHERE late = 3")
     assert (before.files, before.bytes, before.files_predicate) == (0, 0, 0)
 

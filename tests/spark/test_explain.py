@@ -25,7 +25,7 @@ def star(lab: Lab) -> Iterator[Lab]:
 
 
 def at_run_time(lab: Lab) -> tuple[int, int]:
-    """Scans that got values while they ran, and files skipped, so far."""
+    """The counters of scans that got values at run time, and of skipped files."""
     rows = {name: value for name, _, value in lab.sql("SELECT * FROM sieve_status()")}
     return int(rows["scans_at_run_time"]), int(rows["files_skipped"])
 
@@ -42,7 +42,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
 def test_values_of_subqueries_are_foretold(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
-    """The index that will be asked is named, and no reason says that none is."""
+    """EXPLAIN names the index that the run-time filter will use, and gives no reason against it."""
     query = f"SELECT k FROM fact WHERE {condition}"
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         fact = star.explain(query)[0]
@@ -55,7 +55,7 @@ def test_values_of_subqueries_are_foretold(
 
 
 def test_values_of_other_columns_are_not_promised(star: Lab) -> None:
-    """No index knows the column, so nothing is skipped, and the reason says so."""
+    """No index has the column, so nothing is skipped, and the reason says so."""
     fact = star.explain("SELECT id FROM fact WHERE k = (SELECT max(c) FROM dim)")[0]
     assert (fact["indexes"], fact["reasons"]) == (None, "no-predicate: 8")
     assert "at run time" not in (fact["predicate"] or "")
@@ -63,7 +63,7 @@ def test_values_of_other_columns_are_not_promised(star: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> None:
-    """Spark sorts such sides: only a job of their own can read the keys."""
+    """Spark sorts the sides of such a join, so only a separate job can read the keys."""
     if star.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no collations")
     query = (
@@ -96,7 +96,7 @@ READS = {
 
 @pytest.mark.parametrize("statement", READS)
 def test_what_statements_with_a_query_read(star: Lab, statement: str) -> None:
-    """The scans of the query, of which nothing is run."""
+    """EXPLAIN shows the scans of the query in the statement, and runs nothing."""
     rows = star.explain(statement)
     assert [(row["indexes"], row["files_read"]) for row in rows] == [("id_sieve@1", 1)] * len(rows)
     assert len(rows) == READS[statement]
@@ -117,7 +117,7 @@ def test_what_statements_with_a_query_read(star: Lab, statement: str) -> None:
     ],
 )
 def test_a_statement_that_cannot_be_foretold_is_refused(star: Lab, statement: str) -> None:
-    """By name, and nothing of it is run."""
+    """The error names the statement, and nothing is run."""
     with pytest.raises(PySparkException, match=r"SIEVE_UNSUPPORTED_STATEMENT|PARSE_SYNTAX_ERROR"):
         star.explain(statement)
     assert star.sql("SELECT count(*) FROM dim") == [(1,)]
@@ -126,7 +126,7 @@ def test_a_statement_that_cannot_be_foretold_is_refused(star: Lab, statement: st
 
 @pytest.mark.parametrize("statement", ["DELETE FROM fact WHERE id = 3", "UPDATE fact SET k = 'x'"])
 def test_what_the_table_refuses_is_refused(star: Lab, statement: str) -> None:
-    """A Parquet table changes no rows: EXPLAIN SIEVE has the words of a run."""
+    """Parquet tables refuse UPDATE, and EXPLAIN SIEVE gives the statement's own error."""
     with pytest.raises(PySparkException) as run:
         star.sql(statement)
     with pytest.raises(PySparkException) as explained:

@@ -20,7 +20,8 @@ FETCHED = {
 }
 AUTO = FETCHED | {"spark.sieve.join.pruning": "auto"}
 JOB, SHARE = 32 << 20, 8
-"""The rule of decision 16: bytes that stand for the job, and the share that keys may cost."""
+"""The rule of decision 16: the assumed bytes of the job, and the share of the scan that keys may
+cost."""
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
 
 
 def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
-    """A cached block may be lost between the two runs; the functions of its plan are unknown."""
+    """A cached block may be lost between the two runs, and its plan may have unknown functions."""
     dim = star.spark.table("dim")
     good = (
         dim.filter("attr = 7"),
@@ -162,7 +163,10 @@ def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost:
 
 
 def test_the_price_is_of_what_an_index_leaves(star: Lab) -> None:
-    """Of the side that gives keys, and of the scan that they prune: the catalog says 1 GB each."""
+    """The price counts only bytes that indexes leave, on both sides of the join.
+
+    The catalog says 1 GB for each.
+    """
     rows = "FROM range(0, 1000, 1, 10)"
     star.sql(f"CREATE TABLE large USING parquet AS SELECT id AS k, id % 7 AS v {rows}")
     star.sql(f"CREATE TABLE wide USING parquet AS SELECT id * 7 % 1000 AS k, id AS n {rows}")
@@ -204,7 +208,7 @@ CHEAP = {
 
 
 def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
-    """They are evaluated twice, and bytes do not tell what some of them cost for a row."""
+    """Expressions are evaluated twice, and some cost more for a row than bytes suggest."""
     with star.settings(AUTO), _of_size(star, "fact", 1 << 30):
         for kind, condition in (CHEAP | COSTLY).items():
             gives = _gives(star, f"SELECT k FROM dim WHERE {condition}")
@@ -215,7 +219,7 @@ def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
             "SELECT CAST(regexp_replace(s, '^0+', '') AS BIGINT) AS k FROM dim WHERE attr = 7",
         )
         assert not [build for build in others if _gives(star, build)]
-        # Of what does not decide about the keys only the join itself is computed.
+        # Of the expressions that do not affect the keys, only the join itself is computed.
         assert _gives(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
         with star.setting("spark.sieve.join.pruning", "always"):
             assert all(_gives(star, f"SELECT k FROM dim WHERE {c}") for c in COSTLY.values())

@@ -232,7 +232,8 @@ def test_the_side_that_gets_nulls_reads_files_with_a_partner(
     _check(star, query, FILES, SHUFFLED | conf)
 
 
-# Of each kind the files of `fact` that are read where it is the left side, and the right one.
+# For each kind of join, the files of `fact` that are read with `fact` as the left side, and as the
+# right side.
 SIDES = {
     "INNER": (1, 1),
     "LEFT": (FILES, 1),
@@ -248,13 +249,16 @@ SIDES = {
 def test_a_side_whose_rows_without_a_partner_are_given_out_reads_all(
     star: Lab, kind: str, *, on_right: bool
 ) -> None:
-    """Either side may have the index; on both are rows without a partner, on one a NULL key."""
+    """Either side may have the index.
+
+    Both sides have rows without a partner, and one has a NULL key.
+    """
     few = "(SELECT IF(k = 3540, 9999, k) AS k FROM dim WHERE attr = 77) d"
     left, right = (few, "fact f") if on_right else ("fact f", few)
     query = f"SELECT * FROM {left} {kind} JOIN {right} ON f.k = d.k"
     files = SIDES[kind][on_right]
     _check(star, query, files, FETCHED)
-    # A semi join can broadcast its right side alone, here `fact`, and then fetches no other keys.
+    # A semi join can broadcast only its right side, here `fact`; then it fetches no other keys.
     is_own = (kind, on_right) == ("LEFT SEMI", True)
     _check(star, query, FILES if is_own else files, {"spark.sieve.join.pruning": "always"})
 

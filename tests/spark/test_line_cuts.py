@@ -1,7 +1,7 @@
 """Lines that begin at, before and after the offsets at which an index cuts their file.
 
-A line belongs to the range in which it begins, and one that begins right at a cut to the range
-before. An index and the driver that reads its ranges must agree about each of them.
+A line belongs to the range in which it begins; a line that begins exactly at a cut belongs to the
+range before the cut. The index and the scan must assign each line to the same range.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pytest
 from spark_session import INTERPRETED, Lab, scans
 
 WIDTH, STEP, LINES = 20, 101, 112
-"""Bytes of a line and of a range: of 21 cuts one lies at each byte of a line, one twice at its
-second."""
+"""Bytes of a line, bytes of a range, and number of lines. The 21 cuts fall on each of the 20 bytes
+of a line, and twice on the second."""
 CUTS = range(STEP, LINES * WIDTH - STEP, STEP)
 FORMS = {
     "csv": ("csv", "", "{},{}", "\n"),
@@ -29,12 +29,12 @@ CONF = INTERPRETED | {
 
 
 def keys_by_line() -> list[int]:
-    """Keys of three digits in no order, so that each names a range."""
+    """Keys of three digits in scattered order, so that each key identifies a range."""
     return random.Random(3).sample(range(100, 1000), LINES)
 
 
 def write(path: Path, keys: list[int], line: str, ending: str) -> None:
-    """A file of lines of one width: behind the key a number fills it up."""
+    """Writes a file of lines of one width: the key, then a number as padding."""
     fixed = len(line.format(100, "")) + len(ending)
     text = "".join(line.format(key, "7" * (WIDTH - fixed)) + ending for key in keys)
     assert len(text) == LINES * WIDTH
@@ -45,7 +45,7 @@ def write(path: Path, keys: list[int], line: str, ending: str) -> None:
 def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """The first line behind each third cut at once, so that no neighbour is read by chance."""
+    """One query has the first line after every third cut, so no neighbour is read by chance."""
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
     keys = keys_by_line()

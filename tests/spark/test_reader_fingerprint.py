@@ -58,7 +58,7 @@ _ORC = [
     ("orc.force.positional.evolution", "true"),
     ("orc.schema.evolution.case.sensitive", "false"),
     ("orc.skip.corrupt.data", "true"),
-    # ORC's reader converts the types of a file, days to texts among them.
+    # ORC's reader converts the types of a file, for example days to texts.
     ("orc.proleptic.gregorian", "true"),
     # This is ORC's alternative name of the key above.
     ("hive.exec.orc.skip.corrupt.data", "true"),
@@ -173,7 +173,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 @contextmanager
 def aside(lab: Lab, name: str) -> Iterator[None]:
-    """Another database for a while, and back to the one of the module."""
+    """Uses another database within the block, then the module's database again."""
     try:
         with lab.database(name):
             yield
@@ -222,7 +222,7 @@ def reasons(lab: Lab, query: str) -> Any:
 def test_a_changed_reader_setting_switches_the_index_off(
     tables: Lab, table: str, column: str, key: str, value: str
 ) -> None:
-    """What could give other values than the build saw makes the query read every file."""
+    """A setting that could give other values than the build saw makes the query read every file."""
     query = f"SELECT * FROM {table} WHERE {column} = {_FIVE[column]}"
     with flipped(tables, key, value):
         tables.check(query, exactly=FILES)
@@ -456,7 +456,7 @@ def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
         for _, key, _ in HARMLESS
         if key.startswith("spark.sql.legacy.") and not key.startswith(harmless)
     }
-    # The last flip of this key, in the list of the harmless, is its default.
+    # The last value of this key in the list of harmless settings is its default.
     own -= {*fixed, "spark.sql.parquet.enableVectorizedReader"}
     expected = {
         f"conf.{key}" if key.startswith("spark.") else f"hadoop.{key}"

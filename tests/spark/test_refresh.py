@@ -69,8 +69,8 @@ def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
         append(lab, 2000)
         with reading(lab) as told:
             assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 21), (2, 21)]
-        # For each of two indexes, a build counts, samples and reads the rows, and writes and reads
-        # them.
+        # For each of two indexes, a build counts, samples and reads the rows, then writes the run
+        # and reads it back.
         assert 2 * ROWS <= told[0] < 8 * ROWS
         assert lab.facts()["runs"] == "2"
         assert lab.facts()["rows"] == "2100"

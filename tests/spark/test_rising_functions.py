@@ -80,7 +80,8 @@ _SETTINGS = {
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-# A column and functions of it; columns `m` and `u` have values on which these do not fail.
+# Columns with functions of them; columns `m` and `u` have only values on which these functions do
+# not fail.
 OF_TIMES: Mapping[str, Sequence[str]] = {
     "d": [
         "date_add({}, 1)",

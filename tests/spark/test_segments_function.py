@@ -74,7 +74,10 @@ def test_rows_are_those_of_the_time_of_analysis(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
-    """Names may be qualified, quoted, in any case, or of the current database; views come first."""
+    """Names may be qualified, quoted, in any case, or in the current database.
+
+    A view hides a table of its name.
+    """
     for name in ("T", "segments.t", "`segments`.`t`", "spark_catalog.segments.t"):
         assert lab.sql(f"SELECT count(*) FROM sieve_segments('{name}', 'K_SIEVE')") == [(1,)]
     other = lab.spark.newSession()

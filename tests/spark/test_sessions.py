@@ -325,7 +325,7 @@ def the_listing(session: SparkSession, query: str) -> str:
 def test_a_scan_from_before_an_index_came_is_not_one_from_after(
     lab: Lab, table: str, change: str
 ) -> None:
-    """Spark runs equal scans once: scans are equal only in the same state of the indexes."""
+    """Spark runs equal scans once, so two scans are equal only in the same state of the indexes."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()

@@ -1,4 +1,4 @@
-"""Orders by a field of a struct beside filters on what holds the field, which may be NULL."""
+"""Orders by a field of a struct, with filters on the struct around the field, which may be NULL."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PARENTS = {
     "st.t IS NOT NULL": 110,
     "st.t IS NOT NULL AND st.t.x IS NULL": 40,
 }
-"""Filters, and the files that are read for the ten queries with each."""
+"""For each filter, the number of files that its ten queries read."""
 FIELDS = ("st.n", "st.t.x")
 ORDERS = ("ASC NULLS FIRST", "ASC NULLS LAST", "DESC NULLS FIRST", "DESC NULLS LAST")
 
 
 @pytest.fixture(scope="module")
 def structs(lab: Lab) -> Iterator[Lab]:
-    """Files of ten rows: all of a struct NULL, one of its fields, a struct in it, or some rows."""
+    """Files of ten rows, of which all or some have a NULL struct, field, or inner struct."""
     with lab.database("structs"), lab.settings(INTERPRETED):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, f, "
@@ -41,7 +41,7 @@ def structs(lab: Lab) -> Iterator[Lab]:
 def test_a_filter_on_what_holds_a_field_says_nothing_of_its_nulls(
     structs: Lab, parent: str
 ) -> None:
-    """All rows where the struct is there and its field is NULL come first, or last."""
+    """Rows with a NULL field in a struct that is not NULL all come first, or all last."""
     orders = (
         f"SELECT id, {field} AS x FROM t WHERE {parent} ORDER BY {field} {order}, id LIMIT 12"
         for field in FIELDS

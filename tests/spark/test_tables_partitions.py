@@ -89,9 +89,9 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_file_that_several_partitions_list(lab: Lab, tmp_path: Path) -> None:
-    """It bounds no group's rows: low keys of one group would rule it out for another.
+    """Such a file bounds no group: low keys of one group would rule it out for another.
 
-    Such a file is read whatever bounds the others. A location is shared as it stands, in another
+    A scan always reads such a file. Partitions share the location in the same spelling, in another
     spelling, or as the folder of another partition.
     """
     shared = tmp_path / "shared"

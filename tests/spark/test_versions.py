@@ -16,7 +16,7 @@ def folder(lab: Lab, index: str = "id_sieve") -> Path:
 
 
 def members(lab: Lab) -> tuple[int, int, int, int]:
-    """The numbers of runs, lists, claims and manifests."""
+    """The numbers of runs, lists, pending writes and manifests."""
     at = folder(lab)
     names = ("runs", "locations", "intents", "versions")
     return tuple(  # type: ignore[return-value]
@@ -76,7 +76,7 @@ def test_a_life_in_versions(lab: Lab) -> None:
 
 
 def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
-    """VACUUM deletes a claimed run that no version names, and keeps files without a claim."""
+    """VACUUM deletes a run that has a pending write and no version, not files without either."""
     with lab.database("dead_writer"):
         create(lab)
         at = folder(lab)

@@ -34,7 +34,7 @@ def test_paths_in_pages_exist(page: Path) -> None:
 
 
 def test_words_of_the_glossary_have_their_modules() -> None:
-    """What stands in brackets behind a word: modules of Python, sources and folders of Scala."""
+    """The names in brackets after a word are Python modules, Scala sources or Scala folders."""
     python = [p for top in ("sieve", "sql_ext") for p in (HOME / top).rglob("*.py")]
     scala = (HOME / "sql_ext" / "jvm" / "src").rglob("*.scala")
     known = {str(p.relative_to(HOME).with_suffix("")) for p in python}

@@ -12,7 +12,7 @@ from sieve.arrays.bit_packing import ARRAY_HEAD_BYTES, EXCEPTION_BYTES, pack, un
     ("width", "bits", "each"), [(1, 1, 1 / 8), (55, 55, 55 / 8), (56, 56, 7), (57, 0, 12)]
 )
 def test_numbers_of_up_to_56_bits_are_packed(width: int, bits: int, each: float) -> None:
-    """With 7 bits before it in its first byte, a longer number does not fit in a word."""
+    """A longer number, after up to 7 other bits in its first byte, might not fit in a word."""
     values = np.full(80, (1 << width) - 1, np.uint64)
     data = pack(values)
     assert data[0] == bits
@@ -24,7 +24,7 @@ def test_numbers_of_up_to_56_bits_are_packed(width: int, bits: int, each: float)
 def test_a_long_number_among_short_ones_is_an_exception() -> None:
     """The packed numbers come first, then the exception with its position.
 
-    The shorter of both encodings is used.
+    `pack` chooses the shorter of the two encodings.
     """
     values = np.ones(100, np.uint64)
     values[[3, 99]] = 1 << 63, 2

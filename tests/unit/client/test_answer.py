@@ -69,7 +69,7 @@ class Tags(HTMLParser):
 def test_records_have_the_columns_of_their_statements(record: Any, command: Any) -> None:
     """A record has all columns of its statement, in order.
 
-    Each drawn share is a share of a column.
+    Each share that is drawn as a bar refers to an existing column.
     """
     columns = getattr(command, "result_columns", command)
     assert Answer(record, []).columns == tuple(name for name, _ in columns)

@@ -125,7 +125,7 @@ def test_an_option_is_a_name() -> None:
 
 
 def test_a_number_of_0_is_sent() -> None:
-    """0 is not a default, unlike None and False, and the statement decides whether 0 is valid."""
+    """Unlike None and False, 0 is sent, and the statement decides whether it is valid."""
     with pytest.raises(sieve.errors.InvalidInputError, match="sample"):
         sent(sieve.check, "shop.t", sample=0)
 

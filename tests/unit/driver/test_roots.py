@@ -31,7 +31,7 @@ def settings(**given: str) -> Settings:
     "root", ["file:/w/d.db/.sieve", "file:///w/d.db//.sieve/", "file:/start", "file:/b", "file:/c"]
 )
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
-    """Allowed are the root of the database, that of the driver's start, and the list.
+    """The database's root, the root at the driver's start, and the listed roots are allowed.
 
     The spelling of a root's URI does not matter.
     """

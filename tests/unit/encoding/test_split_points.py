@@ -27,7 +27,10 @@ def wire(value: bytes) -> str:
 
 
 def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_bytes():
-    """Three points share 2^64 codes; the rest of a code is a number in the alphabet's digits."""
+    """Three points divide the 2^64 codes.
+
+    The part of a code after its point is a number in the alphabet's digits.
+    """
     assert (HOSTS.radix, HOSTS.digits) == (6, 24)
     size = 6**24
     first = LEAST + 1

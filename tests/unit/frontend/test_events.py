@@ -1,4 +1,4 @@
-"""Tests what events do to indexes if the store refuses calls, without Spark."""
+"""Tests the effect of events on indexes if the store refuses calls, without Spark."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def table(warehouse: Warehouse) -> None:
 
 
 def told(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
-    """What the driver reports of table t in an event."""
+    """The driver's description of table t in an event."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     return {"table": {key: info[key] for key in identity}, "every": "true", **more}
@@ -206,7 +206,7 @@ def follow(warehouse: Warehouse, index: str) -> None:
 
 
 def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
-    """The index asks for the refresh although the writing session does not; other indexes wait."""
+    """The index's option requests the refresh although the session does not; other indexes wait."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
@@ -240,7 +240,7 @@ def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: W
 def test_writes_during_a_refresh_are_reported_together(
     warehouse: Warehouse, every: str, replaced: str
 ) -> None:
-    """The next refresh does what any of the waiting writes asks for."""
+    """The next refresh covers all waiting writes."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
@@ -261,7 +261,7 @@ def test_writes_during_a_refresh_are_reported_together(
 
 
 def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: Warehouse) -> None:
-    """An index that does not ask for it waits for a session that restores all indexes."""
+    """An index without this option waits for a session that restores all indexes."""
     follow(warehouse, "b")
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))

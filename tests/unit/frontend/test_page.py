@@ -1,4 +1,4 @@
-"""The page of Spark's web UI: what it shows of indexes and scans, and that it shows no key."""
+"""The page in Spark's web UI: it shows indexes and scans, but no key."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ SCAN: dict[str, Any] = {
 
 
 def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
-    """The row shows the index's version, and how many of the index's files prove something."""
+    """The row shows the index's version, and how many of its files queries can skip."""
     page = Text(Pages(warehouse).html())
     head, row = page.rows[:2]
     shown = dict(zip(head, row, strict=True))
@@ -190,7 +190,7 @@ def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
 
 
 def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
-    """The page shows at most five indexes to create that a test has found worth it."""
+    """The page suggests at most five indexes, which a test has found worth creating."""
 
     def scan(table: str, column: str, read: int) -> dict[str, Any]:
         leaf = {"op": "=", "col": [column], "values": 1}

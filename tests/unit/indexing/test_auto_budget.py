@@ -46,8 +46,8 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
     [
         (1 << 30, 0, 0, 0, None),
         ((1 << 30) + 1, 0, 0, 0, "bytes"),
-        # The limit is three times the build time (6 s of any build, 2 ms a file, 0.7 s a million
-        # rows), divided by 1.5 s a million keys.
+        # The limit in keys is three times the build time (6 s, plus 2 ms a file, plus 0.7 s a
+        # million rows), divided by 1.5 s a million keys.
         (1, 11_999_000, 0, 0, None),
         (1, 12_001_000, 0, 0, "seconds"),
         (1, 15_999_000, 0, 1000, None),

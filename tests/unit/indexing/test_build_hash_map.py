@@ -1,4 +1,4 @@
-"""The keys of a map are counted before it is made, from the smallest of their hashes."""
+"""A build estimates the number of a map's keys in advance, from the smallest hashes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ HALF = -(1 << 62)
         ([(0, [])], (0, 0)),
         # With fewer hashes than the sketch can hold, the count is exact.
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
-        # All four hashes occur in one pair each, so each pair is a key.
+        # Each of the four hashes occurs in one pair, so each pair is a key.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs twice: four hashes within a quarter of the domain mean sixteen, less the
-        # last.
+        # One hash occurs twice. Four hashes within a quarter of the domain mean sixteen in all; the
+        # estimate leaves the last hash out.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )

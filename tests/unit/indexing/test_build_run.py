@@ -234,7 +234,7 @@ def test_a_map_that_surely_pays_is_made_alone(
 def test_a_map_beyond_the_limits_is_not_made(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The map is not made however much it would save, because the user has not asked for a map."""
+    """The map is not made however much it would save, because the user has not chosen a map."""
     beyond = MapPlan(IndexOptions("map"), "bytes")
     monkeypatch.setattr(choose_run, "plan_map", lambda *_: beyond)
     attempts = Attempts([(FEW, 150.0)], trial=(FEW, 150.0))
@@ -330,7 +330,7 @@ RANGES = 4
 @pytest.mark.parametrize(
     ("granularity", "script", "locations", "kept"),
     [
-        # All ranges that are read hold a match, so no index of files could read fewer bytes.
+        # Every range that is read holds a match, so no index of files could read fewer bytes.
         ("auto", [(FEW, 1.0)], [RANGES * FILES], 1),
         # One of 1,500 ranges that are read holds a match, so an index of files may use the bytes
         # better.

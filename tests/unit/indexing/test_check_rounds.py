@@ -192,8 +192,8 @@ def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     assert (len(rounds) == 1) == (limit == 1 << 20)
     values: list[int | None] = [*keys.tolist(), None]
     assert answers(tmp_path, run, limit, values).tolist() == [101, 1, 0, 2]
-    # By code: keys before, between and after all keys of the run, and one of another location. By
-    # hash: keys of no map.
+    # Looked up by code: keys before, between and after all keys of the run, and a key of another
+    # location. Looked up by hash: keys that are in no map.
     sound = [5, 6, 8, 9]
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)

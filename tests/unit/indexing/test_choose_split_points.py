@@ -21,7 +21,7 @@ MOST = 1 << 14
 def made(
     values: Sequence[bytes], count: int, spare: float, most: int = MOST, start: int = 0
 ) -> Splits | None:
-    """The splits of values that share the first `start` bytes."""
+    """The splits for values whose first `start` bytes are all the same."""
     return split(Fronts(values, start), count, spare, most)
 
 

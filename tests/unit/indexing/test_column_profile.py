@@ -84,8 +84,8 @@ def test_some_shapes_are_not_made_again_for_their_bytes(shape: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "share", "wide", "allowed"),
     [
-        # The budget is a hundredth of the column, or 320 KB for a small column; eight times as much
-        # at most.
+        # The budget is a hundredth of the column, or 320 KB for a small column. A second reading
+        # has up to eight times as much.
         (1_000_000, 1.0, False, 320 << 10),
         (4_096_100, 1.0, False, 327_688),
         (10_000_000, 1.0, False, 800_000),
@@ -175,7 +175,7 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 
 
 def test_a_map_finds_each_location_of_a_value() -> None:
-    """A value with several rows is in several locations; no more than hold its code."""
+    """A value with several rows is in several locations, at most in those that hold its code."""
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(9.0) == 4.5
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(3.0) == 3.0
 

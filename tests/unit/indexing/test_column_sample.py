@@ -1,4 +1,4 @@
-"""What the sample of a column tells about its values."""
+"""The facts about a column's values that a build takes from a sample."""
 
 from __future__ import annotations
 

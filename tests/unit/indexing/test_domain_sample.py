@@ -1,4 +1,4 @@
-"""Windows of a domain keep order and membership, and each key is equally likely to be seen."""
+"""Windows of a domain: mapping keys to them keeps order and membership, without bias."""
 
 from __future__ import annotations
 

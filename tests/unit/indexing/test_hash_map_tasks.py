@@ -202,7 +202,7 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
     ],
 )
 def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits: int) -> None:
-    """Fingerprint bits let an absent key read one location, and cost less than the saved reads."""
+    """Fingerprint bits save reads of absent keys, and each bit costs less than it saves."""
     keys = min(pairs, 1000)
     assert fit_maps(pairs, keys, LOCATIONS, 1 << 30, worth) == (1, bits)
 

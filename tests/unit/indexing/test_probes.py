@@ -127,7 +127,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_a_map_saves_what_intervals_read_in_vain() -> None:
-    """A map must fit its budget: a map of no bytes tells nothing."""
+    """A map must fit its budget, and a map of no bytes would exclude no file."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
@@ -148,7 +148,7 @@ def test_a_map_tells_values_of_one_code_apart() -> None:
 def test_a_map_narrows_what_probes_of_one_key_read(
     has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each probe uses the hash of its own key. Ranges read what the intervals say."""
+    """Each probe uses the hash of its own key. Ranges read the files that the intervals leave."""
     monkeypatch.setattr("sieve.indexing.probes._FLAG_BYTES", 10 * together)
     points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)
     hashes = np.array([3, 1 << 63, 2, 0], np.uint64)

@@ -90,7 +90,7 @@ def test_large_locations_are_cut_more_finely():
 
 
 def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
-    """Each probe with a match has a line; the sums over tasks give locations and bytes."""
+    """A task has a row for each probe with a match. Sums over tasks give locations and bytes."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, 7, 6, 9]), pa.array([0, 0, 2, 3, 3], pa.int32())], names=["v", "location"]
     )

@@ -159,7 +159,10 @@ def test_what_has_no_run_is_kept_too() -> None:
 
 
 def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
-    """A file must be read once it is settled. One more or one less unsettled file is a change."""
+    """A file must be read once it is settled.
+
+    A file that is newly unsettled, or no longer unsettled, is a change.
+    """
     _, known = version(3)
     known.states[2], known.lengths[2] = FileState.RACY, 0
     assert is_current(known, table(range(3), young=[2]))
@@ -169,7 +172,7 @@ def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
 
 
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
-    """A version without keys has no run, so it needs no compaction.
+    """OPTIMIZE does not change a single run without removed locations.
 
     OPTIMIZE changes neither a single run nor a version without keys.
 

@@ -138,7 +138,10 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
 
 
 def test_a_location_has_a_byte_at_least() -> None:
-    """Bytes are counted per location. There may be one location, only empty ones, or none."""
+    """Bytes are counted per location.
+
+    The table may have one location, only empty locations, or none.
+    """
     sample = sampled(NUMBERS, "int", 5)
     for sizes, each in (([700], 700.0), ([300, 500], 400.0), ([0, 0], 1.0), ([], 1.0)):
         assert Profile(sizes=np.array(sizes, np.int64), sample=sample).location_bytes == each
@@ -148,7 +151,8 @@ ROWS = [
     [(1.0, 0), (2.0, 0), (2.0, 0), (None, 0), (float("nan"), 1), (3.0, 1)],
     [(5.0, 3), (None, -3), (None, 4), (8.0, 6), (7.0, 5), (7.5, 5)],
 ]
-"""Location 2 has a damaged record alone, 4 has no key; the file of 5 and 6 is in two ranges."""
+"""Location 2 has only a damaged record, and location 4 has no key. Locations 5 and 6 are two ranges
+of one file."""
 SIZES = [10, 20, 30, 40, 50, 60, 70, 80]
 OWNERS = [0, 1, 2, 3, 4, 5, 5, 6]
 

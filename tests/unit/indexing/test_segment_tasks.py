@@ -1,4 +1,4 @@
-"""Rows of run files, and what they tell about their segments."""
+"""Rows of run files, and the facts about segments in their columns."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from sieve.tables.data_file import DataFile, FileCuts
 
 MB = 1 << 20
 GROUPS = {0: FileCuts((20 * MB, 40 * MB), 900), 1: FileCuts((), 800), 3: None}
-"""What the footers tell of each file; None for one that is always read whole."""
+"""The cuts that each file's footer allows; None for a file that is always read whole."""
 
 
 def table(format_name: str = "parquet", **parts: str) -> Any:

@@ -1,4 +1,4 @@
-"""How many locations hold one value of a column, by a sample of its rows."""
+"""The number of locations that hold one value of a column, estimated from a sample of rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOCATIONS = 50
 
 
 def spread(values: np.ndarray, places: np.ndarray, share: float) -> float:
-    """What a sample of these rows says."""
+    """The estimate from a sample of these rows."""
     drawn = np.random.default_rng(7).random(len(values)) < share
     hashes = values[drawn].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return value_spread(hashes, places[drawn].astype(np.int32), share)
@@ -20,7 +20,7 @@ def spread(values: np.ndarray, places: np.ndarray, share: float) -> float:
 @pytest.mark.parametrize("share", [1.0, 0.2, 0.01])
 @pytest.mark.parametrize("values", [3, 20])
 def test_values_of_all_locations_are_in_all(values: int, share: float) -> None:
-    """Also where most locations have no sampled row of a value."""
+    """The estimate is all locations, even if most of them have no sampled row of a value."""
     draw = np.random.default_rng(1)
     n = 200_000
     found = spread(draw.integers(0, values, n), draw.integers(0, LOCATIONS, n), share)
@@ -29,20 +29,20 @@ def test_values_of_all_locations_are_in_all(values: int, share: float) -> None:
 
 @pytest.mark.parametrize("share", [1.0, 0.2])
 def test_values_of_one_location_are_in_one(share: float) -> None:
-    """With many rows, or with one."""
+    """The estimate is one location, with many rows of the value or with one row."""
     values = np.arange(20_000)
     assert spread(values // 400, values // 400, share) == pytest.approx(1.0)
     assert spread(values, values % LOCATIONS, share) == pytest.approx(1.0)
 
 
 def test_rows_are_what_counts() -> None:
-    """A value of most rows counts more than a rare one."""
+    """The mean is by rows: a frequent value counts more than a rare one."""
     values = np.concatenate([np.zeros(900), np.arange(1, 101)]).astype(np.int64)
     places = np.arange(1000) % 10
     assert spread(values, places, 1.0) == pytest.approx(0.9 * 10 + 0.1 * 1)
 
 
 def test_a_sample_without_rows_says_nothing() -> None:
-    """A column without a key has no value."""
+    """A column without keys has no values to estimate."""
     none = np.empty(0, np.uint64)
     assert value_spread(none, np.empty(0, np.int32), 1.0) == 0.0

@@ -1,4 +1,4 @@
-"""`sieve advise`: its report on event logs, of which Spark 3.5 recorded one."""
+"""The report of `sieve advise` on event logs, one of which Spark 3.5 has recorded."""
 
 from __future__ import annotations
 

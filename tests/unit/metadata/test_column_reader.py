@@ -1,4 +1,4 @@
-"""Which parts of a reader's fingerprint decide the values of a column."""
+"""The parts of a reader's fingerprint that decide the values of a column."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ S = field("s", struct(field("x", "long"), field("y", "string")))
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "hudi", "delta"])
 def test_other_columns_decide_nothing(format_name: str) -> None:
-    """Those behind it, fields beside it, and remarks."""
+    """Later columns, other fields of its struct, and comments have no effect."""
     then = parts(format_name, A, S)
     remark = field("a", "long", comment="a remark", CURRENT_DEFAULT="7")
     wider = field("s", struct(field("x", "long"), field("y", "binary"), field("z", "date")))
@@ -64,12 +64,15 @@ def test_other_columns_decide_nothing(format_name: str) -> None:
     ],
 )
 def test_what_decides(now: dict[str, str]) -> None:
-    """Its type, default, metadata, name, and what is not known."""
+    """The column's type, default, metadata and name decide, and so do unknown members."""
     assert changed_parts(("a",), parts("parquet", A, B), now)
 
 
 def test_a_position_decides_in_orc() -> None:
-    """Hive wrote files without names; other columns may go by positions in any file."""
+    """Hive wrote files without names, so positions decide.
+
+    Otherwise only a setting makes them decide.
+    """
     moved = [(A, B), (B, A)]
     for format_name, expected in (("parquet", ()), ("orc", ("schema",))):
         assert changed_parts(("a",), *(parts(format_name, *of) for of in moved)) == expected
@@ -80,7 +83,10 @@ def test_a_position_decides_in_orc() -> None:
 
 
 def test_orc_converts_the_types_of_a_file() -> None:
-    """A number may be an instant in the file: the JVM's zone decides, the session's does not."""
+    """A number may be stored as an instant in the file.
+
+    Then the JVM's zone decides, not the session's.
+    """
     then = parts("orc", A, zone__jvm="UTC", zone__session="UTC")
     assert changed_parts(("a",), then, then | {"zone.session": "Asia/Tokyo"}) == ()
     for name in ("zone.jvm", "conf.spark.executor.extraJavaOptions"):
@@ -120,7 +126,7 @@ def test_the_type_in_a_file_decides_where_columns_are_found_by_ids() -> None:
 
 
 def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
-    """Which record of a key is shown depends on its other columns; not in a copy-on-write table."""
+    """In merge-on-read tables other columns decide which record is shown; not in copy-on-write."""
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
     avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"
     then, now = parts("hudi", A, B) | merged, parts("hudi", A, field("b", "long")) | merged
@@ -183,7 +189,7 @@ def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_every_column_decides_in_text(format_name: str) -> None:
-    """Whether a record can be parsed depends on all; settings of other formats do not count."""
+    """All columns decide whether a record can be parsed; settings of other formats do not count."""
     then = parts(format_name, A, records="whole")
     assert changed_parts(("a",), then, then | parts(format_name, A, B)) == ("schema",)
     other = {"csv": "json", "json": "csv"}[format_name]
@@ -195,7 +201,7 @@ def test_every_column_decides_in_text(format_name: str) -> None:
 
 
 def test_a_column_that_is_not_there_needs_all_parts() -> None:
-    """What decides its values is not known."""
+    """For an unknown column it is unclear which parts decide, so all do."""
     then = parts("parquet", A)
     assert changed_parts(("c",), then, then) == ()
     assert changed_parts(("c",), then, parts("parquet", A, B)) == ("schema",)

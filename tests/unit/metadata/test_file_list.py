@@ -97,7 +97,10 @@ def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
 
 
 def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None:
-    """Removed locations do not accumulate. With one removed location less, the change is a part."""
+    """Removed locations do not accumulate.
+
+    If one location less is removed, the version writes a part instead.
+    """
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
     assert [p.rows for p in laid(tmp_path, base, plain_locations(74)).locations.parts] == [74]

@@ -1,4 +1,4 @@
-"""Claims: every written file that no version names yet has a claim, by which it is found."""
+"""Pending writes: every written file that no version names yet is found by its pending write."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, 
 
 
 def test_files_of_other_names_are_no_claims(tmp_path: Path) -> None:
-    """Files that sort before or after a claim do not hide the claim."""
+    """Files that sort before or after a pending write do not hide it."""
     home, store = f"file:{tmp_path}", LocalStore()
     assert list(pending_writes(store, home)) == []
     store.mkdirs(pending_writes_dir(home))

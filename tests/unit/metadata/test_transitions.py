@@ -100,7 +100,7 @@ def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Contents)])
 def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
-    """No field of the built contents keeps its value from the version before."""
+    """A refresh replaces every field of the contents by the newly built value."""
     made = replace(
         MADE,
         locations=replace(SAMPLE.locations, count=1),

@@ -92,7 +92,10 @@ def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Pat
 
 
 def test_names_are_taken_in_any_case(tmp_path: Path) -> None:
-    """By another index, or by one of the same statement; one of another column is named."""
+    """A name may be taken by another index, or within the statement.
+
+    The error names the index's column.
+    """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     info = table_info_from(warehouse.info("t"))

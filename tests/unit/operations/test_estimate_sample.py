@@ -1,4 +1,4 @@
-"""What a sample of a table's files says of all of them."""
+"""The estimate for a whole table from a sample of its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files
 
 
 def test_small_tables_are_read_whole() -> None:
-    """And large ones where a query is to be estimated."""
+    """Small tables are read whole. Large tables are read whole only to estimate a query."""
     assert list(sample_files([5] * ALL_UP_TO, every=False).numbers) == list(range(ALL_UP_TO))
     assert sample_files([5] * 1000, every=True).is_all
     some = sample_files([5] * 1000, every=False)
@@ -21,7 +21,7 @@ def test_small_tables_are_read_whole() -> None:
 
 
 def test_the_share_is_of_bytes() -> None:
-    """Budgets of the sample are shares of those of the table; absolute ones, too."""
+    """The sample gets a share of the table's budget, also of an absolute budget."""
     some = sample_files([10] * 100, every=False)
     assert some.of_all(FILES) == 100
     assert some.scaled_budget(IndexOptions(budget="50%"), 1_000_000).budget == "500000B"
@@ -36,14 +36,14 @@ def test_the_share_is_of_bytes() -> None:
 @pytest.mark.parametrize(
     ("kind", "read", "of_all"),
     [
-        # A key that occurs was drawn from a file of the sample, whatever its size.
+        # Existing keys are drawn from a file of the sample, whatever the size of the sample.
         ("present", 1.0, 1.0), ("present", 20.0, 100.0), ("present", 1.19, 1 + 0.19 * 99 / 19),
         ("value", 20.0, 100.0), ("range", 2.0, 1 + 99 / 19), ("absent", 0.2, 1.0),
         ("absent", 0.0, 0.0),
     ],
 )  # fmt: skip
 def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: float) -> None:
-    """In files and in bytes."""
+    """Reads are scaled both in files and in bytes."""
     some = sample_files([10] * 100, every=False)
     expected = (Expected(kind, read, read, 20.0, 10 * read, 10 * read),)
     (found,) = some.reads_of_all(expected, FILES, 10.0)

@@ -1,4 +1,4 @@
-"""A refresh of a table whose commits tell what they wrote neither lists nor loses the rest."""
+"""If commits name the folders that they wrote to, a refresh lists only these and loses no file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 @dataclass
 class Commits:
-    """A table of slices that tells which folders were written to, if it can.
+    """A table of slices. Its commits name the folders that they wrote to, or nothing.
 
     Attributes:
         slices: all slices.
@@ -44,7 +44,7 @@ class Commits:
         appended_only: numbers of slices of which only the appended part was read.
         empty: whether reading finds no rows.
         broken: whether reading an appended part fails.
-        asked: slices for which the refresh asked about appended files.
+        asked: slices for which the refresh requested the appended files.
         at: the listed commit of a Delta table.
     """
 

@@ -1,4 +1,4 @@
-"""What a refresh leaves if it fails, is overtaken, or must start again."""
+"""The files that a refresh leaves if it fails, is overtaken, or must start again."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
     """Two scans have already waited longer than the next scan would.
 
-    Other indexes of the root are still asked.
+    Scans still use other indexes of the root.
     """
     scans, slow = Bulkhead(), [index(1), index(2)]
     with scans.waiting([index(1)]), scans.waiting([index(1), index(3)]):

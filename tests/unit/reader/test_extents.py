@@ -12,8 +12,9 @@ from sieve.reader.extents import Extents, LocationEnds, Steps, bounds, concat_en
 from sieve.segments.entries import Ends
 
 Entry = tuple[int, int, int, int, int, str]
-"""First and last code of the first cell, and of the last, the location, and what is known of it:
-`b` that there is a key in the first cell, `f` in the last."""
+"""An entry: first and last code of its first cell, first and last code of its last cell, its
+location, and flags. The flag `b` says that the first cell has a key, `f` that the last cell has
+one."""
 
 
 def ends_of(entries: list[Entry]) -> LocationEnds:
@@ -118,7 +119,7 @@ FLAGS = ("", "b", "f", "bf")
 
 
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
-    """The codes of a location's rows, each as far on in an order as its entries allow, sorted.
+    """The latest codes in an order that a location's rows can have by its entries, sorted.
 
     A wide cell with a key has its row at the cell's end. A row that no cell has for certain lies
     at the very last code. A falling order negates codes, as extents do.
@@ -137,7 +138,7 @@ def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]
 @pytest.mark.parametrize("falls", [False, True])
 @pytest.mark.parametrize("others", [0, 3])
 def test_a_row_is_counted_where_it_lies_at_the_latest(others: int, *, falls: bool) -> None:
-    """In both orders, whichever ends of two entries were cut, of one cell or of several."""
+    """The count holds in both orders, for one or several cells, whichever ends were cut."""
     for known, more, wide, wider in itertools.product(FLAGS, FLAGS, (0, 10), (0, 10)):
         entries = [
             (2, 5, 2 + wide, 5 + wide, 0, known),

@@ -114,7 +114,7 @@ def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, f
 
 
 def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
-    """A file in only one version is skipped by what that version proves."""
+    """A file in only one version is skipped by that version's proof."""
     one = opened(tmp_path, "a", cut([0], {0: [10]}))
     two = opened(tmp_path, "b", cut([1], {1: [10, 20]}))
     files = numbered(one, two)
@@ -226,7 +226,7 @@ def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_
 def test_numberings_that_were_used_first_go_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A scan whose list was evicted asks again, and an evicted numbering is made again."""
+    """If a scan's list was evicted, its request is repeated, and the numbering is made again."""
     monkeypatch.setattr(file_numbering, "MAX_NUMBERINGS", 2)
     versions = [opened(tmp_path, name, cut([0], {0: [5]})) for name in "1234"]
     cache = FileCache(1 << 20)

@@ -32,7 +32,10 @@ def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]
 def test_files_read_in_part(
     files: list[tuple[int, list[int]]], page: int, data: st.DataObject
 ) -> None:
-    """The result has flags of files, and cuts of only those files, for pages of any size."""
+    """The result has a flag for each file, and the cuts of the files that are read in part.
+
+    Pages have any size.
+    """
     skip = [data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in _counts(files)]
     flags = np.array([flag for own in skip for flag in own])
     share = data.draw(st.sampled_from([0, 2, 1000]))

@@ -439,7 +439,7 @@ def test_a_blocked_index_leaves_the_others_to_serve(
 ) -> None:
     """The store of the blocked index answers no scan.
 
-    The blocked index is the first index asked.
+    The blocked index is the first that the scan needs.
     """
     monkeypatch.setattr(Bulkhead, "blocked", lambda _self, wanted, _timeout: set(wanted[:1]))
     answer = table.prune(both(equals("x", 25), equals("y", 25)))

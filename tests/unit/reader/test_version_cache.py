@@ -164,7 +164,7 @@ def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
-    """DISABLE counts now, whatever the instant of the scan."""
+    """DISABLE takes effect at once, also for scans of earlier instants."""
     index = Index(tmp_path, 3)
     off = replace(
         index.manifest,

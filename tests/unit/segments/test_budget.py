@@ -52,7 +52,10 @@ def test_a_price_is_interpolated_between_those_around_the_budget(
 
 
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
-    """Bytes at a multiple of the price: the first step with at least this multiple decides."""
+    """The bytes at a multiple of the price.
+
+    They are those of the first step with at least this multiple.
+    """
     return lambda times: next(size for most, size in steps if times <= most)
 
 

@@ -162,7 +162,7 @@ def test_a_piece_within_another_does_not_shorten_it():
 def test_three_intervals_in_two_bytes_of_budget_travel(
     rows: int, locations: int, budget: float, total: int
 ) -> None:
-    """Each location adds 64 intervals, limited by its rows."""
+    """The limit grows by 64 intervals for each location, at most one for each row."""
     assert overprovisioned_total(rows, locations, budget) == total
     if locations:
         most = overprovisioned_most(rows, rows, locations, budget)

@@ -39,7 +39,7 @@ def test_beside_a_map_only_ranges_count():
 
 
 def test_a_hot_key_makes_the_gap_around_it_dear():
-    """Queries by rows ask for the most frequent key."""
+    """Queries drawn by rows mostly look for the most frequent key."""
     query_model = QueryModel.of_sample(codes(10, 20, 30, 40), codes(2, 96, 2, 2))
     skip_probability = query_model.skip_probability(codes(10, 20), codes(30, 40))
     assert skip_probability[0] > skip_probability[1] + 0.1
@@ -135,7 +135,7 @@ def test_shares_of_a_thinned_sample():
 
 
 def test_beyond_all_keys_nothing_is_asked():
-    """No query asks for keys below the least or above the greatest, or for an empty range."""
+    """No query is for keys below the least or above the greatest, or for an empty range."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     first, last = np.array([LEAST, 1, 31, 40]), np.array([0, 9, 39, GREATEST])
     assert query_model.shares(first, last) == pytest.approx(np.zeros((6, 4)), abs=0)

@@ -399,7 +399,10 @@ def test_the_shortest_form_of_an_array_is_written():
 @pytest.mark.parametrize("budget", [500, 3_000, 20_000, 60_000])
 @pytest.mark.parametrize("kind", ["sawtooth", "random"])
 def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
-    """The plan fits even if the curve is far off: for keys without order, and for keys in step."""
+    """The plan fits even if the estimated curve is wrong.
+
+    Keys are random, or consecutive keys are dealt out to the files in turn.
+    """
     n, files = 20_000, 40
     codes = np.arange(n)
     if kind == "random":

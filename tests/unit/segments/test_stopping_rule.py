@@ -47,7 +47,7 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
     """Twice the queries, or twice the bytes of a file, halve the saving that a byte needs."""
     payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
     assert payback.price == pytest.approx(1 / (10 * 500_000))
-    # A sixth of the queries asks for an absent key.
+    # A sixth of the queries look for an absent key.
     assert payback.absent == pytest.approx(5_000_000 / 6)
     assert Payback(200, 200_000_000, 10).price == pytest.approx(payback.price / 2)
     assert Payback(200, 100_000_000, 20).price == pytest.approx(payback.price / 2)
@@ -58,7 +58,7 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
 
 
 def test_near_the_least_is_enough_for_each_kind() -> None:
-    """Ranges with many files do not hide other kinds.
+    """Each kind of query must be near the least; ranges with many files cannot hide other kinds.
 
     For an absent key, a read of one file counts as near the least.
     """
@@ -294,12 +294,12 @@ def test_a_version_tells_which_map_was_left_out() -> None:
     ],
 )
 def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mean: float) -> None:
-    """Two kinds ask for present keys, one for an absent key, and three for ranges."""
+    """Two kinds of query are for present keys, one for an absent key, and three for ranges."""
     assert mean_read(reads) == mean
 
 
 def test_a_table_of_nothing_has_a_price() -> None:
-    """For a table without locations, a byte of an index costs at most one file."""
+    """The price exists for a table without locations, too: at most one file a byte."""
     assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
     assert Payback(1, 700, 10).file == 7000.0
     assert Payback(2, 700, 10, 0.5).file == 1750.0

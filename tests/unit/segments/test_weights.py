@@ -72,7 +72,7 @@ def test_the_gap_of_a_large_location_is_kept_first() -> None:
 
 
 def test_what_a_segment_reads_in_vain_counts_by_weight() -> None:
-    """The price keeps no gap, so a query for any code in the gap reads both locations."""
+    """At this price no gap is stored, so a query for any code in the gap reads both locations."""
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
     assert weights is not None

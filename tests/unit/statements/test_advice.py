@@ -34,7 +34,7 @@ def test_an_index_whose_keys_are_in_most_files_says_so(expected: float, total: i
 
 
 def test_a_table_of_one_file_has_nothing_to_skip() -> None:
-    """With more files the index may help, so there is no word of a DROP."""
+    """With more files the index may help, so the advice does not suggest a DROP."""
     words = _advice(1.0, 1) or ""
     assert "cannot help yet" in words
     assert "DROP" not in words
@@ -49,7 +49,7 @@ def test_values_that_may_share_a_code_are_not_given_up() -> None:
 
 
 def test_values_that_are_in_most_files_are_given_up() -> None:
-    """No map tells in which files a value is that is in all of them."""
+    """If a value is in all files, no map can exclude a file."""
     words = _advice(60.0, 100, 51.0) or ""
     assert "cannot help" in words
     assert "in 51 of 100 files" in words
@@ -57,7 +57,7 @@ def test_values_that_are_in_most_files_are_given_up() -> None:
 
 
 def test_a_map_is_not_advised_to_an_index_that_has_one() -> None:
-    """Its fingerprints may be too short for the budget."""
+    """The index's map may have short fingerprints because of its budget; advice suggests no map."""
     words = _advice(60.0, 100, 1.0, mapped=True) or ""
     assert "helps little" in words
     assert "map" not in words
@@ -77,7 +77,7 @@ MB = 1 << 20
     [(10, 9, None), (90, 9, "helps little"), (90, 80, "cannot help")],
 )
 def test_bytes_count_where_they_are_known(read: int, least: int, words: str | None) -> None:
-    """One of a hundred files is read, which may have most of the table's bytes."""
+    """A query reads one of a hundred files, but this file may have most of the table's bytes."""
     kinds = (Expected("present", 1.0, 1.0, 100.0, read * MB, least * MB),)
     told = advice(kinds, 100, 100 * MB)
     assert (told is None) if words is None else (words in (told or ""))
@@ -110,7 +110,7 @@ def test_describe_has_bytes_beside_files() -> None:
 def test_ranges_in_vain_are_told(
     format_name: str, parts: dict[str, str], words: str | None
 ) -> None:
-    """The advice on ranges is for an index that exists, will change, or does not exist yet."""
+    """Advice on useless ranges fits an index that exists, will change, or does not exist yet."""
     ranges = IndexOptions(granularity="range")
     table: Any = SimpleNamespace(
         info=SimpleNamespace(format_name=format_name, fingerprint_parts=parts)
@@ -153,7 +153,10 @@ def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
 
 
 def test_an_estimate_says_how_many_files_it_has_read() -> None:
-    """Of a sample; what the query reads takes the place of what a key reads."""
+    """The advice says that files were sampled.
+
+    With a query, its reads replace the reads of a key.
+    """
     present = Expected("present", 1.504, 1.0, 40.0, 1.0 * MB, 1.0 * MB)
     estimate = Estimate(
         IndexOptions(), ("intervals",), 5000, 0.01, 2.0, 40, None, 40 * MB, (present,), None

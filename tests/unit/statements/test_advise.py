@@ -29,7 +29,7 @@ COLUMNS = [
 
 @pytest.fixture(autouse=True)
 def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
-    """What a test of a table's column finds: usually that a value is in one of its ten files."""
+    """The result of a test of a table's column: by default a value is in one of ten files."""
     of_tables: dict[str, ColumnTest] = {}
     usual = ColumnTest(Benefit.HELPS, 10, 1.0, 1.0)
 
@@ -128,7 +128,7 @@ def test_a_table_or_a_database(session: Session) -> None:
 def test_a_column_that_an_index_cannot_help_is_left_out(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """By the judgement of CREATE, though a point of it would leave one file of ten at best."""
+    """CREATE's judgement decides, although a point could leave one file of ten at best."""
     scanned(session, "t", size=3000)
     scanned(session, "u")
     tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
@@ -136,7 +136,7 @@ def test_a_column_that_an_index_cannot_help_is_left_out(
 
 
 def test_the_rank_is_that_of_the_test(session: Session, tests: dict[str, ColumnTest]) -> None:
-    """A value of a column that is in three files saves less than one that is in one."""
+    """A column whose values are in three files saves less than one whose values are in one file."""
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
     tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0)
@@ -166,7 +166,7 @@ def test_only_the_columns_that_could_save_most_are_tested(
 def test_tables_are_listed_without_a_job(
     session: Session, monkeypatch: pytest.MonkeyPatch, scope: str
 ) -> None:
-    """Only those of which a column is tested may run one."""
+    """Only tables with a tested column may run a job."""
     scanned(session, "t")
     opened, table = [], PlainStatement.table
 
@@ -214,7 +214,7 @@ def test_an_index_that_is_there(session: Session) -> None:
 def test_an_index_that_is_not_worth_keeping(
     session: Session, scans: int, skipped: int, action: str
 ) -> None:
-    """The index was asked often and has skipped nothing, so the row has its DROP statement."""
+    """Many scans consulted the index, and none skipped a file: the row has its DROP statement."""
     assert advise.WASTED_SCANS == 20
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=scans, skipped=skipped)
@@ -227,7 +227,7 @@ def test_an_index_that_is_not_worth_keeping(
 def test_an_index_that_cannot_help_is_dropped(
     session: Session, monkeypatch: pytest.MonkeyPatch, skipped: int, action: str
 ) -> None:
-    """After its first scan, as CREATE says, unless it has skipped a hundredth of the bytes."""
+    """The action is `drop` after one scan, as CREATE says, unless 1 % of the bytes were skipped."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     monkeypatch.setattr(advise, "benefit_of_version", lambda _: Benefit.CANNOT)
     scanned(session, "t", "id_sieve@1", skipped=skipped)

@@ -138,7 +138,7 @@ def test_wrong_names_are_advice(
 ) -> None:
     """A wrong name does not prevent other indexes.
 
-    An unreadable list prevents all declared indexes.
+    If the list cannot be read, no declared index is built.
     """
     found = missing(warehouse, f"flag, {columns}")
     (refused,) = found.refused

@@ -32,7 +32,7 @@ def spoil(warehouse: Warehouse, value: str = "{", name: str = KEY) -> None:
 
 @pytest.mark.parametrize("value", ["{", "", "null", '{"format": 99}'])
 def test_a_malformed_registration_is_shown_and_repaired(warehouse: Warehouse, value: str) -> None:
-    """In SHOW of the table and of the database, in DESCRIBE; REFRESH finds the index again."""
+    """SHOW and DESCRIBE show the malformed registration, and REFRESH registers the index again."""
     spoil(warehouse, value)
     session = Session(warehouse)
     for statement in ("SHOW SIEVE INDEXES ON t", "SHOW SIEVE INDEXES"):
@@ -48,7 +48,7 @@ def test_a_malformed_registration_is_shown_and_repaired(warehouse: Warehouse, va
 
 
 def test_a_malformed_registration_is_repaired_beside_others(warehouse: Warehouse) -> None:
-    """An index that is in order hides none that is not."""
+    """A valid registration does not hide a malformed one."""
     session = Session(warehouse)
     session.sql("CREATE SIEVE INDEX second ON t (id)")
     spoil(warehouse)
@@ -56,7 +56,7 @@ def test_a_malformed_registration_is_repaired_beside_others(warehouse: Warehouse
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
-    """No REFRESH finds it again; one that never had an index loses the property."""
+    """After the drop, REFRESH does not find the index. Without an index, only the property goes."""
     spoil(warehouse)
     spoil(warehouse, "x", f"{PREFIX}never")
     session = Session(warehouse)
@@ -68,7 +68,7 @@ def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) 
 
 
 def test_a_malformed_name_is_free(warehouse: Warehouse) -> None:
-    """CREATE takes it, with OR REPLACE and without."""
+    """CREATE can use the name of a malformed registration, with OR REPLACE and without."""
     session = Session(warehouse)
     for replace in ("", "OR REPLACE "):
         spoil(warehouse)
@@ -89,7 +89,7 @@ class _Unreadable(PlainStatement):
 def test_an_unreadable_table_keeps_no_index(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Statements about its registration alone answer; those that read it fail."""
+    """Statements that only need the registration work; statements that read the table fail."""
     monkeypatch.setattr("tests.fake_spark.PlainStatement", _Unreadable)
     session = Session(warehouse)
     for statement in ("SHOW SIEVE INDEXES ON t", "SHOW SIEVE INDEXES"):

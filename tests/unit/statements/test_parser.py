@@ -44,13 +44,13 @@ def _pairs(file: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("statement", "record"), _pairs("statements.txt"))
 def test_a_statement_parses_to_its_record(statement: str, record: str) -> None:
-    """Each statement form, quoting rule and comment rule gives the record beside it."""
+    """Each statement form, quoting rule and comment rule gives the expected record."""
     assert repr(parse_statement(statement)) == record
 
 
 @pytest.mark.parametrize(("statement", "message"), _pairs("statements-errors.txt"))
 def test_a_wrong_statement_is_refused_in_words(statement: str, message: str) -> None:
-    """The error says where it is, what was found, what is expected, and points at the place."""
+    """The error gives the position, the word found and the words expected, and marks the place."""
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
     assert refusal.value.condition == "SIEVE_SYNTAX_ERROR"

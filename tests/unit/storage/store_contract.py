@@ -132,7 +132,7 @@ class StoreContract:
 
 
 class PermissionsContract:
-    """For backends with owners, groups and modes; needs the same fixtures."""
+    """Tests for backends with owners, groups and modes; needs the same fixtures."""
 
     def test_new_folders_and_files_are_as_open_as_their_folder(
         self, store: Store, folder: str
@@ -166,7 +166,7 @@ class PermissionsContract:
 
 
 class AtomicCreateContract:
-    """For backends where create is atomic between processes; needs the same fixtures."""
+    """Tests for backends whose `create` is atomic between processes; needs the same fixtures."""
 
     def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
         """Exactly one of eight threads with one name gets True, and the file has its bytes."""

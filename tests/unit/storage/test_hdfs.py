@@ -1,4 +1,4 @@
-"""What the Hadoop store refuses and which permissions it sets, without a JVM."""
+"""The refusals of the Hadoop store and the permissions that it sets, without a JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log of a Delta table tells about changed files, and when it tells too little."""
+"""The changed files according to a Delta log, and logs that are incomplete."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = 
 
 
 def test_what_was_appended_to_a_known_base_file_is_read_alone() -> None:
-    """All log files are examined, and the reader is told where to start."""
+    """All log files are examined, and the reader starts at the first new one."""
     access = Slices()
     assert appended(access)
     assert (access.read, access.appends) == ([0, 1], [(7, 0)])
@@ -286,7 +286,7 @@ def test_other_errors_are_not_taken_for_failures_of_hudi() -> None:
 
 
 def test_nothing_is_asked_of_tables_that_merge_records() -> None:
-    """Hudi is not asked if a table merges records, or if no slice is given."""
+    """`find_appended` does not call Hudi if a table merges records, or if no slice is given."""
     access = Slices(error=ArithmeticError())
     assert find_appended(access, {}, PARTS) == frozenset()
     other = PARTS | {"hudi.hoodie.record.merge.mode": "CUSTOM"}

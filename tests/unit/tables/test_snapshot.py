@@ -111,7 +111,7 @@ def test_without_a_probe_a_minute_must_have_passed_by_the_drivers_clock() -> Non
 
 
 def test_another_file_system_has_another_clock() -> None:
-    """For files on another file system than the index, the driver's clock less a minute counts."""
+    """Files on another file system than the index have their age by the driver's clock."""
     disk = Clocked()
     far = "s3a://bucket/t"
     snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])

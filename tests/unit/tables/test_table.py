@@ -92,7 +92,10 @@ def test_the_timeline_of_a_hudi_table_tells_what_changed(
 
 
 def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
-    """Changes are paths since the commit of a version. A version without a commit tells nothing."""
+    """Changes are paths since the commit of a version.
+
+    For a version without a commit, changes are unknown.
+    """
     found = catalog_table(
         tmp_path,
         "delta",

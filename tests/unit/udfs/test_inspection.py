@@ -89,7 +89,7 @@ def test_labels_are_keys_that_occur() -> None:
 
 
 def test_labels_of_texts_end_where_they_differ() -> None:
-    """The characters behind may be those of no key."""
+    """Later characters may belong to no key, so a label ends before them."""
     assert shortened(["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]) == [
         "AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK",
     ]  # fmt: skip
@@ -98,7 +98,7 @@ def test_labels_of_texts_end_where_they_differ() -> None:
 
 
 def test_the_line_of_a_map_is_what_equality_reads() -> None:
-    """Beside that of ranges, for which the map does nothing."""
+    """The picture has a line for = and IN by the map, and a line for ranges without it."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], str, {"exact": 1.0, "map": 1.25})
     texts = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
     assert "by the index, for ranges" in texts
@@ -201,7 +201,7 @@ def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The title tells the reads of a key, advice, omitted data, and new or changed files."""
+    """The title has the reads of a key, advice, omitted data, and new or changed files."""
     kinds = [Expected(kind, 1.25, 1.0, 9.5, 1e6, 1e6) for kind in ("absent", "present", "range")]
     described = DESCRIBED | {
         "bytes as share of column": "0.1%",

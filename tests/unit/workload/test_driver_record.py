@@ -58,7 +58,7 @@ def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
     ],
 )
 def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
-    """A leaf uses its column, which may be a path."""
+    """Each leaf of the tree is one use of its column, which may be a path."""
     assert tree_uses({"op": op, "col": ["s", "a"]}) == {("s", "a"): ColumnUse(kind)}
 
 

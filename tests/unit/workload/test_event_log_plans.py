@@ -145,7 +145,7 @@ def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str
     ],
 )  # fmt: skip
 def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
-    """The keys of a filtered side that is broadcast filter the other side's column."""
+    """If a filtered side is broadcast, its keys filter the other side's column."""
     orders = next(one for one in scans_of(join(text)) if one.table == ("shop", "orders"))
     assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
 

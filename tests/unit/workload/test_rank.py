@@ -107,7 +107,7 @@ def test_ties_are_in_the_order_of_names() -> None:
 
 
 def test_a_test_takes_the_place_of_the_bound() -> None:
-    """A value in three of twenty files, of which a scan reads ten, is in one and a half of them."""
+    """A value in three of twenty files is in one and a half of the ten files of a scan."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 1000, 10)
@@ -127,7 +127,7 @@ def test_a_test_takes_the_place_of_the_bound() -> None:
     [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
 )
 def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
-    """Keys of a join by values, ranges by the short range; NULLs and ends it has not looked at."""
+    """A test measures values (for keys, too) and a short range, but not NULLs and ends."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
@@ -142,5 +142,5 @@ def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
     [(50, 50, "helps"), (51, 50, "helps little"), (51, 51, "cannot help"), (2, 2, "helps")],
 )
 def test_half_of_the_table_is_the_bound(reads: float, least: float, found: str) -> None:
-    """By what must be read at least, and by what the index reads."""
+    """The bound holds for the least possible reads and for the reads of the index."""
     assert benefit_of(reads, least, 100) == found
