@@ -1,4 +1,4 @@
-"""Strategies for encoders of strings and binary, with split points near the values or not."""
+"""Strategies for encoders of strings and binary; split points are near the values or random."""
 
 from __future__ import annotations
 

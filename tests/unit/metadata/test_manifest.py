@@ -312,7 +312,7 @@ def test_an_older_format_has_an_identity_and_options_alone() -> None:
 def test_an_index_that_follows_writes_has_an_option_more() -> None:
     """The refresh mode is in the current options and in the next options.
 
-    Options other than the refresh mode have the bytes of earlier releases.
+    Without a refresh mode, options have the same bytes as in earlier releases.
     """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))

@@ -246,7 +246,7 @@ def test_losses_are_an_error_that_names_ten_of_them() -> None:
 
 
 def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
-    """NaN occurs in columns of floating-point numbers."""
+    """Only columns of floating-point numbers have NaN."""
     table = Table("double", [[[1.0, NAN]], [[2.0, None, 5.0]]])
     made = index(tmp_path, table, INTERVALS)
     assert check(table, made) == WHOLE[:2]

@@ -81,7 +81,7 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
 
 
 def test_hidden_rows_are_told_by_file(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file is skipped or known if all its ranges are."""
+    """A file is skipped if all its ranges are skipped, and known if all its ranges are known."""
     real = OpenVersion.placement
     rows = np.array([True, True, True, False, True, True, False, True])
 

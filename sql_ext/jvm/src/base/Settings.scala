@@ -99,7 +99,7 @@ object Settings extends OnceLogging {
     set
   }
 
-  /** A warning of a name under the prefix that is not a setting, or None. */
+  /** A warning if a name with the prefix `spark.sieve.` is not a setting; otherwise None. */
   def unknown(key: String): Option[String] =
     if (!key.startsWith(prefix) || known.contains(key)) None
     else {
