@@ -4,9 +4,9 @@ The table is TPC-H's lineitem of the demo: 400 files in order of arrival with 2 
 converted to Delta with its statistics. The demo's queries run on this table with Delta alone and
 with Sieve. The queries also run on two copies that are rewritten to as many files: one Z-ordered by
 the queried columns, one with liquid clustering by these columns. All ways must return the same
-rows. The output shows beside the files read how many files of the table hold a match. Below the
-table, the output lists the queries that are slower with Sieve than with Delta alone, by more than
-the times of Delta alone differ.
+rows. The output shows the files read and the number of files that hold a match. Below the table,
+the output lists the queries that are slower with Sieve than with Delta alone, by more than the
+times of Delta alone differ.
 
 Commits by order key then run on the table, each with and without the index in turn; the table is
 restored in between. REFRESH follows each commit on the indexed table. Times are medians. At the

@@ -29,7 +29,7 @@ from sieve.storage.local import LocalStore
 FOLDER = HOME / "build" / "bench-hudi-refresh"
 NAME = "logged"
 SHARE = 100
-"""One row in so many is changed."""
+"""A commit changes one row in this many."""
 
 
 class Bench:

@@ -33,7 +33,7 @@ FORMATS = ("parquet", "orc", "csv")
 
 _PAD = 68
 _LATE = 50
-"""One row in so many is late."""
+"""One row in this many is late."""
 _PAGE = 20_000
 """Rows of a page, as Spark writes them."""
 

@@ -142,8 +142,8 @@ def ask(
     found = []
     for name, each in times.items():
         files, tasks = counted[name]
-        # The count of a process ends with the process, and a new process begins with the bytes of
-        # its start.
+        # A process's count of bytes is lost when it ends, and a new process's count includes its
+        # start.
         size = int(statistics.median(read[name]))
         ms, spread = statistics.median(each) * 1000, max(each) / min(each)
         found.append(QueryCost(table.name, query.name, name, files, size, tasks, ms, spread))

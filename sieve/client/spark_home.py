@@ -38,7 +38,7 @@ class SparkHome:
 
     @property
     def line(self) -> str:
-        """Major and minor version; each such line has its own shim jar."""
+        """The major and minor version. Each such line of Spark has its own shim jar."""
         return ".".join(self.version.split(".")[:2])
 
 

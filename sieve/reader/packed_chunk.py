@@ -1,8 +1,8 @@
 """Packed chunk: the entries of segments in six to eight bytes each, searched by blocks.
 
-If a run's decoded entries would not fit into the cache, they are packed in this form, of which a
-look-up unpacks only the blocks that its keys fall into. The form is the block index of a sorted
-run: for each block of entries, the first cell, and the greatest cell up to the end of the block. An
+If a run's decoded entries would not fit into the cache, they are packed in this form. A look-up
+then unpacks only the blocks that its keys fall into. The form is the block index of a sorted run:
+for each block of entries, the first cell, and the greatest cell up to the end of the block. An
 entry is one record of whole bytes: its first cell minus the block's first cell, its length, and its
 location.
 

@@ -1,10 +1,10 @@
 """Packed cuts: the offsets at which files are cut into ranges, compressed, readable by file.
 
-An answer names the cuts of only those files of which a scan reads a part. Two levels lead from a
-range to its file, as in a succinct rank structure: the first range of each page of files, and the
-number of ranges of each file in the page. Example: with pages of two files, files of 1, 3, 2 and 2
-ranges have ``first`` 0, 4, 8. Range 6 lies in the second page, whose files end before the ranges 6
-and 8, so range 6 is the first range of file 3.
+An answer contains the cuts only for files that the scan reads in part. Two levels lead from a range
+to its file, as in a succinct rank structure: the first range of each page of files, and the number
+of ranges of each file in the page. Example: with pages of two files, files of 1, 3, 2 and 2 ranges
+have ``first`` 0, 4, 8. Range 6 lies in the second page, whose files end before the ranges 6 and 8,
+so range 6 is the first range of file 3.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DENSE: Final = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileParts:
-    """Files of which a scan reads some ranges and skips the others.
+    """Files that a scan reads in part: some of their ranges are skipped.
 
     Attributes:
         numbers: int64[k], the number of each file, ascending.

@@ -72,7 +72,7 @@ class Skip:
     Attributes:
         numbering: identity of the numbering of the table's files.
         skip: bool[n], True for files that cannot match.
-        parts: files of which some ranges cannot match.
+        parts: files in which some ranges cannot match.
         used: the versions that contributed, as ``name@version``.
         narrows: whether the versions evaluated more of the predicate than IS NOT NULL.
         partial: flags for partially visible file slices, or None for other scans.

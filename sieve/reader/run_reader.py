@@ -31,8 +31,8 @@ _DECODED: Final = 6
 """Decoded bytes for each stored byte of long segments, at least."""
 
 _MANY: Final = 2
-"""A look-up that needs more than one in so many chunks of a file decodes the file of a large run as
-one chunk."""
+"""If a look-up in a large run needs more than one in this many chunks of a file, it decodes the
+whole file as one chunk."""
 
 
 class Run:

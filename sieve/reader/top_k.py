@@ -3,8 +3,8 @@
 ORDER BY ... LIMIT k, MIN and MAX need the locations that can have one of the first k rows. The k-th
 row is counted among *certain* rows, which the scan returns in any case. A row is in one of three
 classes, NULL, NaN or key, and the order says which class comes first. `needed` counts certain rows
-class by class until there are k. The class of the k-th row is the last one that is needed; if it is
-the keys, only keys up to a bound are needed.
+class by class until there are k. The class of the k-th row is the last class that is needed. If
+this is the class of keys, only keys up to a bound are needed.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` has the classes NaN, key, NULL. With 3 certain NaNs
 and 100 keys, the bound is the 7th key from the end, as closely as `Extents` locates this key.

@@ -179,7 +179,7 @@ def find_appended(
             whether all rows that the slice ever had are known, hidden rows included.
 
     Returns:
-        Numbers of the slices of which `frame` from now on reads only the appended log files.
+        The numbers of the slices for which `frame` reads only the appended log files from now on.
     """
     if not files or not takes_whole_records(parts):
         return frozenset()

@@ -222,7 +222,7 @@ def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> N
 def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
     """The driver has the index in memory when its files vanish.
 
-    What the driver has read stays valid after the files vanish.
+    Data that the driver has read stays valid after the files vanish.
     """
     small.check(QUERY, exactly=1)
     shutil.rmtree(root_of(small))

@@ -236,7 +236,8 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
             for _ in range(4):
                 answer = lab.run(query)
                 assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)
-            # None of those scans has timed out, since otherwise no scan would ask now.
+            # None of those scans has timed out: otherwise the circuit breaker would stop requests
+            # now.
             lab.check(POINT, exactly=1)
             with (
                 lab.setting("spark.sieve.strict", "true"),

@@ -2,7 +2,8 @@
 
 A ``.sql`` file has statements that end with ``;`` at the end of a line. The statements up to the
 line ``--@ queries`` make the file's tables, once. Every later statement runs once in every mode.
-The ``.out`` file beside it has each statement's rows, sorted. Annotations precede a statement:
+The ``.out`` file of the same name has each statement's rows, sorted. Annotations precede a
+statement:
 
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)

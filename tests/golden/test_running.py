@@ -1,4 +1,4 @@
-"""Which statements of a corpus file run if only some of its queries run."""
+"""The statements of a corpus file that run if only some of its queries run."""
 
 from __future__ import annotations
 

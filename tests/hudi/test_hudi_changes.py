@@ -129,9 +129,9 @@ def test_partial_updates(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
 def test_an_update_of_a_lower_ordering_value(lab: Lab, kind: str, mode: str) -> None:
-    """By commit time, an update with a lower ordering value holds.
+    """With the merge mode by commit time, an update with a lower ordering value takes effect.
 
-    By event time, such an update changes nothing.
+    With the merge mode by event time, such an update changes nothing.
 
     If an update was logged, the old and the new value are found until the slice is read whole.
     """

@@ -1,4 +1,4 @@
-"""EXPLAIN SIEVE foretells what UPDATE, DELETE and MERGE of a Hudi table read to find rows."""
+"""EXPLAIN SIEVE predicts the slices that UPDATE, DELETE and MERGE read to find rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.hudi
 
 Row = tuple[int, str]
 Change = Callable[[Row], Row | None]
-"""What becomes of a row; None if it is deleted."""
+"""A function from a row to the changed row; None if the row is deleted."""
 
 UPDATE = "UPDATE t SET word = 'u' WHERE id >= 350"
 DELETE = "DELETE FROM t WHERE id BETWEEN 190 AND 210"
@@ -24,11 +24,11 @@ CHANGES: dict[str, tuple[int, Change]] = {
     DELETE: (2, lambda row: None if 190 <= row[0] <= 210 else row),
     MERGE: (1, lambda row: (row[0], "m") if row[0] in {372, 373} else row),
 }
-"""By statement: how many of the four slices it reads, and what it does to a row."""
+"""For each statement: the number of slices, of four, that it reads, and its change of a row."""
 
 
 def counted(lab: Lab) -> tuple[int, int]:
-    """How many slices scans have listed and skipped so far."""
+    """The numbers of slices that scans have listed and skipped so far."""
     rows = dict(lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'"))
     return rows["files_listed"], rows["files_skipped"]
 
@@ -44,7 +44,7 @@ def rows(lab: Lab) -> list[Row]:
     [
         ("cow", "id", (UPDATE, DELETE)),
         ("mor", "id", (UPDATE, DELETE)),
-        # Hudi joins a MERGE's source with the table only where there is no record key.
+        # Hudi joins a MERGE's source with the table only if the table has no record key.
         ("cow", "", (MERGE, DELETE)),
     ],
     ids=["cow", "mor", "without a key"],
@@ -73,7 +73,7 @@ def test_explain_foretells_the_scan_for_rows(
 
 
 def test_explain_shows_that_a_merge_by_record_keys_reads_nothing_of_the_table(lab: Lab) -> None:
-    """Hudi finds the rows of such keys by an index of its own."""
+    """With a record key, Hudi finds the rows by its own index."""
     with lab.database("hudi_statements"):
         tables.create(lab, "cow", parts=True)
         tables.fill(lab, 0, 4)

@@ -142,7 +142,7 @@ def beside_lines(tiled: Tiled) -> list[list[int]]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
-    """Every row is read exactly once, from the range of its place, however tasks are made."""
+    """Every row is read exactly once, from the range at its position, for any tasks."""
     rng = random.Random(f"{kind} {mode}")
     index = ["_metadata.row_index"] if kind == "parquet" else []
     block = [f"_metadata.{name}" for name in ("file_path", "file_block_start", "file_block_length")]

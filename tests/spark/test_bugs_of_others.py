@@ -13,7 +13,7 @@ NAN = "double('NaN')"
 
 @pytest.fixture(scope="module")
 def odd(lab: Lab) -> Iterator[Lab]:
-    """Six files of doubles with NaN, both zeros and NULL, beside a string and a number column."""
+    """Six files with doubles (NaN, both zeros, NULL), and a string and a number column."""
     with lab.database("odd"):
         lab.sql("CREATE TABLE t (d DOUBLE, s STRING, plain INT) USING parquet")
         for number, values in enumerate(

@@ -229,7 +229,7 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
 
 
 def test_csv_with_stray_quotes_beside_other_columns_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """Spark reads column a alone differently than a beside b: an index would lose that row."""
+    """A query of only a reads another a than a query of a and b, so an index could lose rows."""
     (tmp_path / "1.csv").write_text('"\\ x,x,,,"""1 \n#a\n"')
     with lab.database("quotes"):
         lab.sql(

@@ -10,7 +10,7 @@ from spark_session import Lab
 
 ROUNDS, MANY = 4, 1000
 ALL = 20
-"""One refresh of so many reads the whole table."""
+"""One refresh in this many reads the whole table."""
 
 
 def play(lab: Lab, rounds: int) -> None:

@@ -19,7 +19,7 @@ WIDE = "budget = '4%'"
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A small table, a partitioned table, and a table of which ESTIMATE samples windows."""
+    """A small table, a partitioned table, and a table so large that ESTIMATE samples windows."""
     late = "CASE WHEN id % 50 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS late"
     with lab.database("estimates"):
         lab.sql(f"""

@@ -262,7 +262,7 @@ def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
 
 
 def changes(lab: Lab, zone: str) -> list[int]:
-    """The seconds of a zone's latest clock changes, and of those about the turn of a month."""
+    """The seconds of a zone's latest clock changes, and of its changes near a turn of month."""
     jvm = lab.spark._jvm
     found = [t.toEpochSecond() for t in jvm.java.time.ZoneId.of(zone).getRules().getTransitions()]
     months = np.array(found, "datetime64[s]").astype("datetime64[D]")

@@ -170,7 +170,7 @@ def test_the_default_index_of_keys_in_many_files_knows_absent_ones(tables: Lab) 
 
 
 def test_what_is_expected_is_told(tables: Lab) -> None:
-    """DESCRIBE shows expected reads of keys, absent keys and ranges, beside minimum and min/max."""
+    """DESCRIBE shows expected reads of keys, absent keys and ranges, the least, and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
     words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()

@@ -169,7 +169,7 @@ def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | No
 
 @pytest.mark.parametrize("kind", PRUNED)
 def test_files_that_can_hold_one_of_the_rows_are_read(top: Lab, kind: str) -> None:
-    """The scan reads at most one file, that of the bound, more than the rows need.
+    """The scan reads at most one file more than the rows need: the file of the bound.
 
     Similar queries stand together and use the modes in turn.
     """
@@ -358,7 +358,7 @@ def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
 
 
 def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
-    """Of large files, a scan reads only the ranges that can hold one of the rows."""
+    """In large files, a scan reads only the ranges that can hold one of the rows."""
     keys = [(k * 7919) % 6000 for k in range(6000)]
     for number in range(3):
         rows = sorted(keys[number * 2000 : (number + 1) * 2000])

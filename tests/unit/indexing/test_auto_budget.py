@@ -73,7 +73,8 @@ def test_a_map_that_nobody_asked_for_has_limits(
         (IndexOptions(budget="1%"), 1.0, 1_000_000, 50_000_000, False),
         # An index takes at most a tenth of the table.
         (IndexOptions(), 1.0, 1_000_000, 5_000_000, False),
-        # The index is small beside a query that reads the whole table.
+        # The bytes of the index are small compared with those of a query that reads the whole
+        # table.
         (IndexOptions(payback=1), 1.0, 1_000_000, 50_000_000, True),
         # A map of these keys would take more than a gibibyte.
         (IndexOptions(), 1.0, 1_500_000_000, 150_000_000_000, False),

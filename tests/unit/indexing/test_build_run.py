@@ -274,7 +274,7 @@ def test_a_map_that_the_user_chose_leaves_as_many_cuts(
 ) -> None:
     """The pairs of the map are collected, too.
 
-    The intervals beside the map use the usual number of cuts.
+    The intervals of a run with a map use the usual number of cuts.
     """
     attempts = Attempts([(MANY, 1.0)], scattered=1.0)
     attempts.build(monkeypatch, tmp_path, IndexOptions("map"))

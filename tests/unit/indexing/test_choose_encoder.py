@@ -109,7 +109,7 @@ def test_stray_bytes_do_not_widen_the_digits():
 def test_no_byte_beyond_the_front_affects_a_code():
     """A code depends only on bytes that a sample contains.
 
-    Tested are the longest prefix, the longest point and the most digits.
+    The test covers the longest prefix, the longest point and the most digits.
     """
     point = Point(b"p" * 128, 128)
     encoder = Encoder("string", b"s" * 1024, Splits((point,), b"01"))

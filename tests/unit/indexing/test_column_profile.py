@@ -129,7 +129,7 @@ def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: in
 def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
     """Intervals get a twentieth of a given budget.
 
-    Of a small budget, intervals get 32 KB, but at most half.
+    With a small budget, intervals get 32 KB, but at most half of the budget.
     """
     options = IndexOptions(budget=budget)
     assert profile().intervals_budget(options, "auto") == int(budget[:-2]) << 10

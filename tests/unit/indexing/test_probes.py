@@ -93,7 +93,7 @@ def test_a_stop_knows_the_least_bytes() -> None:
 
 
 def test_a_map_leaves_the_file_of_the_row() -> None:
-    """Of values that share a code, a map identifies the file, mostly the large file."""
+    """If values share a code, a map identifies the file of a value, mostly the large file."""
     exact, vague = profile(), profile(Encoder("string"))
     of_a_row = (3 * 1 + 97**2) / 25**2 / 4
     assert vague.least_by_map(4.0) == pytest.approx(of_a_row, rel=1e-5)

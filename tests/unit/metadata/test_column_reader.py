@@ -149,7 +149,7 @@ K, O, O2 = field("k", "long"), field("o", "long"), field("o2", "long")
 
 
 def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
-    """Of merge-on-read tables: key, ordering columns, and those of Hudi's own; no other one."""
+    """For merge-on-read tables only the key, ordering columns and Hudi's columns decide."""
     then = merge_on_read(K, O, O2, A, B)
     new = field("n", "timestamp")
     zone = {"zone.jvm": "Asia/Tokyo"}
@@ -182,7 +182,7 @@ def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
     ids=lambda merger: next(iter(merger)),
 )
 def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
-    """What merges records in a way of its own may look at any column."""
+    """A custom way to merge records may read any column."""
     then, now = merge_on_read(K, O, O2, A, B), merge_on_read(K, O, O2, A, field("b", "long"))
     assert changed_parts(("a",), then | merger, now | merger) == ("schema",)
 

@@ -84,7 +84,7 @@ def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> Non
     [(1, 0, 2), (2, 0, 1), (3, 0, 0), (9, 0, 0), (1, 1, 2), (1, 2, 1), (1, 1.5, 1), (1, 9, 0)],
 )
 def test_a_version_ages_from_the_next_one_on(versions: int, hours: float, expired: int) -> None:
-    """Of three versions, the first was replaced a bit over two hours ago.
+    """There are three versions. The first was replaced a bit over two hours ago.
 
     The second version was replaced a bit over one hour ago.
     """

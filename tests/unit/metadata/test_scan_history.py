@@ -1,4 +1,7 @@
-"""The scan history: bounded files of drivers beside the indexes, which readers distrust."""
+"""The scan history: files of drivers in the root of the indexes.
+
+They are bounded, and readers do not trust them.
+"""
 
 from __future__ import annotations
 

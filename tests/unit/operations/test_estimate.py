@@ -126,7 +126,7 @@ MAP = IndexOptions("map", "1MB")
 def test_more_intervals_are_tried_where_they_may_pay(
     monkeypatch: pytest.MonkeyPatch, planned: MapPlan | None, more: bool, tried: list[str]
 ) -> None:
-    """More intervals are not tried beside a better map.
+    """If a map is better, the estimate does not try more intervals.
 
     No more intervals are tried if only a map's size or time prevents the map.
     """

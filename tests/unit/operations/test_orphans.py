@@ -72,7 +72,7 @@ def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
 def test_an_index_gives_way_to_a_usable_one_of_its_name(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
-    """An unregistered index stays while the registered index of its name cannot be used."""
+    """An unregistered index stays as long as the registered index of its name cannot be used."""
     index(tmp_path, FIRST)
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")

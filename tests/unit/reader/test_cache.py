@@ -226,7 +226,7 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
 def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A store that is down gets no more requests than one that answers."""
+    """An unreachable store gets no more requests than a store that answers."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31

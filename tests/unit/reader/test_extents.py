@@ -69,7 +69,7 @@ def test_a_wide_cell_has_its_key_somewhere() -> None:
 
 
 def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
-    """Only the last entry of a location is certain, since it has the location's other rows."""
+    """Rows that no entry has for certain lie at the latest in the location's last entry."""
     found = made(
         [
             (0, 3, 6, 9, 1, ""),

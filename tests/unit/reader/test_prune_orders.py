@@ -92,7 +92,7 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 def test_a_filter_beside_an_order(table: Table) -> None:
     """Only rows that certainly satisfy the filter bound other rows.
 
-    A filter beside an order also skips files alone.
+    The filter of a query with an order skips files by itself, too.
     """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}

@@ -1,4 +1,4 @@
-"""The versions that a scan uses: the newest, or those of an instant; and why there is none."""
+"""The versions that a scan uses, the newest or those of an instant, or why there is none."""
 
 from __future__ import annotations
 

@@ -62,11 +62,11 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 @pytest.mark.parametrize(
     ("size", "lowest", "asked", "taken"),
     [
-        # The first attempt is near enough to the budget, or as near as is tried.
+        # The first attempt is near enough to the budget, or no further attempt is allowed.
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
-        # The first attempt is too large, so the price rises by the square of the excess, and at
-        # least by ever larger steps.
+        # The first attempt is too large. So the price rises by the square of the ratio of bytes to
+        # budget, and at least by steps that grow.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),

@@ -57,7 +57,7 @@ def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
 
 
 def test_the_gap_of_a_large_location_is_kept_first() -> None:
-    """Of two locations with the same gap, keeping the gap of the larger one saves more bytes."""
+    """If two locations have the same gap, storing the larger location's gap saves more bytes."""
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
     assert weights is not None

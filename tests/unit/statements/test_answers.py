@@ -110,7 +110,7 @@ def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
 
 
 def test_each_sentence_comes_once_and_where_it_belongs() -> None:
-    """Of several indexes, each has its own sentences and the common sentences."""
+    """If there are several indexes, each has its own sentences and the common sentences."""
     advice = Advice()
     advice.add("for a", "a")
     advice.add("for all")

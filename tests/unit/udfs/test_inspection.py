@@ -131,7 +131,7 @@ def test_names_and_keys_are_no_formulas() -> None:
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [hostile], lambda _code: hostile, {})
     figure.savefig(io.BytesIO())
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
-    # The least key, the one at which the second entry begins, and the greatest.
+    # The labels are the least key, the key at which the second entry begins, and the greatest key.
     assert [figure.get_suptitle(), *labels] == [hostile] * 4
 
 

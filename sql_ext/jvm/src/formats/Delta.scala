@@ -112,8 +112,8 @@ object Delta extends TableFormat with OnceLogging {
     }
 
   /**
-   * An expression without Delta's counters of rows, which return their argument. No row is counted
-   * twice: a join's keys are those of its broadcast, or the filter is dropped.
+   * An expression without Delta's counters of rows, which return their argument. No row is counted twice:
+   * keys of a join come only from its broadcast, otherwise the filter is dropped.
    */
   override def withoutCounters(e: Expression): Expression =
     e.transform { case count if count.getClass.getName == s"$root.metric.IncrementMetric" => count.children.head }

@@ -29,8 +29,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
    * The cuts of each file. The cuts are empty if the file has one row group, if its footer cannot be
    * read, or if its format is text. A file that is always read whole has None.
    *
-   * @param bytes the minimum bytes of a range; a footer above a limit raises the minimum to its own size,
-   *   because each range that is read costs the footer again
+   * @param bytes the minimum bytes of a range. A footer above a limit raises the minimum to the footer's
+   * size, because a scan reads the footer again for each range
    */
   def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[FileCuts.Cuts]] = {
     val canCut = files.map(isCut)

@@ -31,7 +31,8 @@ class Locations {
   def bytes(values: InternalRow, file: FileStatusWithMetadata): Long = FileRanges.bytes(file)
 
   /**
-   * The file in a directory of its own, whose values are those of `schema` and one additional value.
+   * The file in a separate directory. The directory's values are the values of `schema` and one additional
+   * value.
    */
   def alone(
       values: InternalRow, file: FileStatusWithMetadata, schema: StructType,
