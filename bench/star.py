@@ -44,7 +44,7 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One query: files that hold a join partner.
+    """The measurements of a query: files that hold a join partner.
 
     For each mode files read and median milliseconds.
     """

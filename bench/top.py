@@ -66,7 +66,7 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One query: files that hold a resulting row.
+    """The measurements of a query: files that hold a resulting row.
 
     For each mode files read and median milliseconds.
     """

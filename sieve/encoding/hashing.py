@@ -1,4 +1,4 @@
-"""64-bit hashes of column values, the keys of hash maps; equal in executors and front end.
+"""64-bit hashes of column values for hash maps; executors and front end compute equal hashes.
 
 Where key codes are exact, the hash is a bijection of the code: different values have different
 hashes. Other values (strings, binary, decimals of more than 18 digits) have the XXH64 hash of their

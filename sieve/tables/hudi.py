@@ -81,8 +81,9 @@ def takes_whole_records(parts: Mapping[str, str]) -> bool:
     Other records of the same key may hide a record but do not change it.
 
     Args:
-        parts: the parts of the reader's fingerprint: the table's properties, and the reader's
-            settings and options, which must agree with the properties about merging.
+        parts: the parts of the reader's fingerprint, which are the table's properties and the
+            reader's settings and options. The settings must merge records in the same way as the
+            properties.
     """
     table = {k.removeprefix("hudi."): v for k, v in parts.items() if k.startswith("hudi.")}
     read_with = {

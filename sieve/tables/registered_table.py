@@ -37,8 +37,8 @@ class RegisteredTable:
     """A table of the catalog and its registered indexes.
 
     Args:
-        access: the shim's access to it.
-        info: what the catalog says of it.
+        access: the shim's access to the table.
+        info: the table's properties in the catalog.
     """
 
     info: RegisteredInfo

@@ -145,7 +145,7 @@ def test_a_variant_beside_the_column(lab: Lab, how: str) -> None:
 
 
 def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None:
-    """An int that is read as a bigint is compared with constants of another type."""
+    """An int that is read as a bigint is compared with bigint constants."""
     with lab.database("widened"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT CAST(id AS INT) id "

@@ -184,8 +184,8 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int]]:
 def shortened(keys: Sequence[str]) -> list[str]:
     """Shortens each text to the characters that distinguish it from its neighbours, at least a few.
 
-    The last characters that a code gives belong to the least text with that code, which may not be
-    a key.
+    A code stands for several texts. Its last characters are those of the least of these texts,
+    which may not be a key.
     """
     labels = []
     for k, key in enumerate(keys):

@@ -44,7 +44,7 @@ def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     "root", ["file:/a", "file:/w/a.db/.sieve", "file:/w/d.db", "file:/w/e.db/.sieve", "file:/z"]
 )
 def test_any_other_root_is_refused(root: str) -> None:
-    """A table property may name any folder, even one that sorts before the allowed root."""
+    """A table property may name any folder, but only allowed roots are used."""
     roots, given = Roots(DRIVER), settings(path="file:/mine", roots="file:/b")
     for check in (roots.check, roots.check_shared):
         with pytest.raises(RootRefusedError, match=root):

@@ -55,7 +55,10 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
 def test_values_are_cut_where_neighbours_share_least(
     count: int, points: list[tuple[bytes, int]], alphabet: bytes
 ) -> None:
-    """A point is as short as possible. Digits are the bytes after those that its values share."""
+    """A point is as short as possible.
+
+    The digits of a code come from the bytes after the shared ones.
+    """
     found = Splits(tuple(Point(*point) for point in points), alphabet)
     assert made(PAGES, count, 60) == found
     # More points gain nothing once all values are distinguished.

@@ -256,7 +256,10 @@ def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: l
 
 
 def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
-    """Grown slices keep their place and get one more. A slice with other changes is read whole."""
+    """Grown slices keep their slot and get one more slot.
+
+    A slice with other changes is read whole.
+    """
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
     table = Commits(now, {"a", "b"}, added=frozenset({1}))

@@ -103,7 +103,7 @@ def test_holes_between_batches_close_segments():
 
 
 def test_the_cone_closes_where_the_pace_of_change_changes():
-    """The segment closes about e changes after keys begin to alternate between two files."""
+    """Once keys alternate between two files, the segment closes after about e changes."""
     locations = np.concatenate([np.zeros(10_000), np.arange(10_000) % 2])
     segments = list(cut_segments([chunk(range(20_000), locations)], error=10))
     assert segments[0].first == 0

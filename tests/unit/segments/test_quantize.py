@@ -69,7 +69,7 @@ def test_the_bytes_besides_arrays_are_known(shape: int) -> None:
         estimated = sum(integer_coding.expected_size(array) for array in arrays)
         assert expected_size(given, shape) - estimated == pytest.approx(32 + 3 * pieces, abs=1e-6)
         written = sum(len(integer_coding.encode(array)) for array in arrays)
-        # The first piece needs no width, and a segment of runs has its number of blocks.
+        # The first piece needs no width. A segment with blocks stores their number.
         blocks = 4 if shape == IN_BLOCKS else 0
         assert len(encode(given, shape)) - written == 32 + 3 * pieces - 2 + blocks
 
@@ -219,7 +219,8 @@ SEGMENTS = {
         (CODINGS, 799.0, 2.0, True, "better", CELLS),
         (CODINGS, 799.0, 2.0, True, "worse", CODINGS),
         (CODINGS, 799.0, 2.0, True, "same", CODINGS),
-        # Cells alone are not tried if much is used, no segment had blocks, or no price is lower.
+        # A plan without blocks is not tried if much of the budget is used, no segment has blocks,
+        # or no lower price exists.
         (CODINGS, 800.0, 2.0, True, "better", CODINGS),
         (CODINGS, 799.0, 2.0, False, "better", CODINGS),
         (CODINGS, 799.0, 1.0, True, "better", CODINGS),
