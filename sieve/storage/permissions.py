@@ -46,7 +46,7 @@ def behind(permissions: Permissions, folder: Permissions) -> Permissions:
 
 
 def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
-    """The widest mode for a file of ``owner`` and ``group`` that adds no reader to ``like``.
+    """The widest mode for a file of ``owner`` and ``group`` that admits only readers of ``like``.
 
     The owner of the file created its content and always has full access. If owner or group differ
     from those of ``like``, the file's owner or group members belong to another class here. Members

@@ -128,7 +128,7 @@ def sealed(body: dict[str, Any]) -> bytes:
 
 
 def deeper(path: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Sets a member of a manifest; members and numbers name its place."""
+    """Sets a member of a manifest, given the path of member names and list positions to it."""
 
     def change(body: dict[str, Any]) -> None:
         *places, last = path.split(".")

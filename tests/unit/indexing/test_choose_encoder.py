@@ -72,7 +72,7 @@ def test_a_column_without_values_has_the_plain_encoder():
 
 
 def test_more_rows_than_were_sampled_ask_for_finer_codes():
-    """A sample of few rows of a large column needs finer codes than a column of its own size."""
+    """The more rows a column has beyond its sample, the finer its codes must be."""
     sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
     few, many = chosen("string", sample), chosen("string", sample, 10**9)
     assert few.splits is None

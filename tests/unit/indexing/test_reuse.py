@@ -75,7 +75,7 @@ def test_changed_and_unsettled_files_are_not_kept() -> None:
 def test_grown_files_are_kept_with_all_their_places() -> None:
     """The stored counts of a grown file hold for its earlier content.
 
-    Places are renumbered without removed runs.
+    Slots are renumbered, because removed runs have none.
     """
     base, known = version(6, 1, 2)
     also = np.full((9, 2), -1)

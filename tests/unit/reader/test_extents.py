@@ -119,7 +119,7 @@ FLAGS = ("", "b", "f", "bf")
 
 
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
-    """The latest codes in an order that a location's rows can have by its entries, sorted.
+    """The sorted codes of a location's rows, each row as late in the order as the entries allow.
 
     A wide cell with a key has its row at the cell's end. A row that no cell has for certain lies
     at the very last code. A falling order negates codes, as extents do.

@@ -11,7 +11,7 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 
 
 def test_prices_fall_from_the_highest_that_can_be_right() -> None:
-    """Prices fall from four times the worth of all locations to a thousandth of a file.
+    """The tried prices fall from four times the worth of all locations to a thousandth of a file.
 
     With few files the least price is lower.
     """

@@ -56,7 +56,10 @@ def test_a_malformed_registration_is_repaired_beside_others(warehouse: Warehouse
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
-    """After the drop, REFRESH does not find the index. Without an index, only the property goes."""
+    """After the drop, REFRESH does not find the index.
+
+    If the registration never had an index, the drop removes only the property.
+    """
     spoil(warehouse)
     spoil(warehouse, "x", f"{PREFIX}never")
     session = Session(warehouse)
