@@ -173,7 +173,7 @@ class SplitCodec:
         return numbers
 
     def _odd_numbers(self, reader: WordReader, places: Offsets, ends: Offsets) -> Words:
-        """The result of `_number` with padding 0, for values that contain bytes other than digits, uint64[n]."""
+        """`_number` with padding 0 of values that contain bytes other than digits, uint64[n]."""
         radix, count = self._radix, self._digits
         words = [reader.at(places + first, ends) for first in range(0, count, 8)]
         content = np.stack(words, axis=1).tobytes().translate(self._table)
