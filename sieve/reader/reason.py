@@ -25,15 +25,15 @@ class Reason(StrEnum):
     """the scan filters on no indexed column. Do: index the column that queries filter on"""
     UNSUPPORTED_PREDICATE = "unsupported-predicate"
     """no index can answer the filter on the column, or the filter has more than 10,000 parts,
-    200,000 listed values or 200 levels, of which the rest is ignored. Do: compare the bare
-    column with a constant; write many ORs as IN; see [predicates](#predicates)"""
+    200,000 listed values or 200 levels, and the index ignores the parts above the limit. Do:
+    compare the bare column with a constant; write many ORs as IN; see [predicates](#predicates)"""
     UNBOUNDED = "unbounded"
     """the query wants the [first rows](#first-rows) in an order, or a MIN or MAX, and the index
     cannot show that enough rows lie at that end. Do: nothing"""
     READER_CHANGED = "reader-changed"
     """the session reads the column in another way than the build: another type, default or Spark
-    version, or a setting, option or time zone for which the reader of such a column asks; in CSV
-    and JSON, and where Hudi merges, another schema, too. Do: SHOW names the difference and what to
+    version, or a setting, option or time zone that affects the reader of such a column; in CSV and
+    JSON, and where Hudi merges, another schema, too. Do: SHOW names the difference and what to
     type"""
     INDEX_GONE = "index-gone"
     """the index's files do not exist. Do: DROP SIEVE INDEX, then CREATE"""
@@ -67,7 +67,7 @@ class Reason(StrEnum):
     them. Do: nothing"""
     KEYS_FAILED = "keys-failed"
     """the job that reads the keys of a join failed in a task, so the scan reads all files; the
-    query fails only if the join comes to what failed. Do: see the driver's log"""
+    query fails only if the join meets the same failure. Do: see the driver's log"""
     JOIN_NOT_SELECTIVE = "join-not-selective"
     """the side of a join that could give keys has no predicate, and is not small. Do: nothing,
     or `spark.sieve.join.pruning = always`"""
@@ -76,20 +76,20 @@ class Reason(StrEnum):
     does not know the size of a partitioned table. Do: `ANALYZE TABLE ... COMPUTE STATISTICS
     NOSCAN`, a BROADCAST hint, or `spark.sieve.join.pruning = always`"""
     JOIN_NOT_REPEATABLE = "join-not-repeatable"
-    """the side of a join that could give keys might give others when it is read again, or has a
-    scalar subquery, or the scan is in one; or Spark broadcasts another plan than that side; or it
-    is the source of a MERGE that Spark does not broadcast. Do: of a MERGE, bound the target in
-    `ON`; else nothing"""
+    """the side of a join that could give keys might give other keys when it is read again, or has a
+    scalar subquery; or the scan is in a scalar subquery; or Spark broadcasts another plan than that
+    side; or that side is the source of a MERGE, and Spark does not broadcast it. Do: in a MERGE,
+    bound the target in `ON`; else nothing"""
     EXCHANGE_SHARED = "exchange-shared"
     """another part of the query shares the shuffle above this scan, but not the keys. Do:
     nothing"""
     # Reasons that concern a request.
     TIMEOUT = "timeout"
-    """the front end did not answer within `spark.sieve.prune.timeout`. After three time-outs in
-    a row scans stop asking, for 2 seconds and then up to a minute. Do: raise it, or find out
+    """the front end did not answer within `spark.sieve.prune.timeout`. After three time-outs in a
+    row scans send no requests, for 2 seconds and then up to a minute. Do: raise it, or find out
     what keeps the driver's machine busy"""
     FRONT_END_DOWN = "front-end-down"
     """the Python process could not be started, or died; Sieve starts it again. Do: see the
     driver's log"""
     ERROR = "error"
-    """anything else that went wrong. Do: see the driver's log"""
+    """any other failure. Do: see the driver's log"""
