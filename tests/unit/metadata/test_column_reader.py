@@ -145,7 +145,7 @@ def merge_on_read(*columns: dict[str, Any], **more: str) -> dict[str, str]:
     return parts("hudi", *columns, **more) | properties | mode
 
 
-K, O, O2 = field("k", "long"), field("o", "long"), field("o2", "long")
+K, O, O2 = field("k", "long"), field("o", "long"), field("o2", "long")  # noqa: E741
 
 
 def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
