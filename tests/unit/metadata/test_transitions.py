@@ -157,3 +157,9 @@ def test_an_index_follows_its_table(moved: bool) -> None:
     assert after.table == table
     assert after.roots == (new if moved else old, "file:/elsewhere")
     assert after.commit == (base.commit if moved else None)
+
+
+def test_the_version_after_an_older_format_has_the_format_of_this_release() -> None:
+    """Only a manifest that was read from a file of an older format is outdated."""
+    old = replace(SAMPLE, is_outdated=True)
+    assert not next_version(old, Disable(), VersionId("2" * 32), SAMPLE.created_by).is_outdated
