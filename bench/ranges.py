@@ -48,7 +48,7 @@ _TASKS = ("Spark", "ranges")
 class Measured:
     """Row groups with a match.
 
-    For each mode the median milliseconds, and the rows and tasks of the scan.
+    For each mode: the median milliseconds, and the rows and tasks of the scan.
     """
 
     groups: int

@@ -46,7 +46,7 @@ QUERIES = {
 class Measured:
     """The measurements of a query: files that hold a join partner.
 
-    For each mode files read and median milliseconds.
+    For each mode: the number of files read, and the median milliseconds.
     """
 
     least: int

@@ -68,7 +68,7 @@ QUERIES = {
 class Measured:
     """The measurements of a query: files that hold a resulting row.
 
-    For each mode files read and median milliseconds.
+    For each mode: the number of files read, and the median milliseconds.
     """
 
     least: int

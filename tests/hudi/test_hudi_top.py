@@ -39,7 +39,7 @@ def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
 def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
     """There are two slices in each of four partitions.
 
-    The values of a group may be those of its files.
+    Partition values may come from files instead of folders, so groups are unknown.
     """
     with lab.database("hudi_top_groups"):
         tables.create(lab, "cow", parts=True)

@@ -128,7 +128,7 @@ OF_TIMES: Mapping[str, Sequence[str]] = {
     ],
     "n": ["CAST({} AS DATE)", "year({})"],
 }
-# These functions move half of all days past the limits of their type.
+# With these functions, half of all days exceed the limits of their type.
 WRAPPING: Mapping[str, Sequence[str]] = {
     "d": ["date_add({}, 2147483647)", "date_sub({}, CAST(-2147483648 AS INT))"]
 }

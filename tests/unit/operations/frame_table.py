@@ -56,7 +56,10 @@ class Table:
         self.expected: tuple[Expected, ...] = ()
 
     def files(self) -> tuple[DataFile, ...]:
-        """The next listing of files. The last listing repeats, with new records each time."""
+        """The next listing of files.
+
+        After the last listing, each call returns it again as new records.
+        """
         listing = self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
         return tuple(map(replace, listing))
 

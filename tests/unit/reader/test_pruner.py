@@ -185,7 +185,7 @@ def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> No
 
 
 def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
-    """If the cache had to evict the lists, the table's files are those of the other index."""
+    """If one index's list is evicted and gone, scans go on by the other index's list."""
     assert table.kept(equals("x", 5), cache_bytes="0") == [0]
     (path,) = (table.root / LEFT / "locations").iterdir()
     path.unlink()

@@ -134,7 +134,7 @@ def test_neighbours_beyond_2_to_the_53_stay_apart():
 
 
 def test_the_default_error_is_that_of_an_index() -> None:
-    """The default error is the value in the documentation."""
+    """The default error bound of the code is the one that the documentation states."""
     assert IndexOptions("sieve").error == DEFAULT_ERROR
 
 

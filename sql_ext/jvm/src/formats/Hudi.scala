@@ -79,7 +79,9 @@ object Hudi extends TableFormat {
         .asInstanceOf[Date].getTime
     }
 
-  /** The active timeline, oldest first: action, whether it is complete, and its completion time; JSON. */
+  /**
+   * The active timeline as JSON, oldest first: each action, whether it is complete, and its completion time.
+   */
   def timeline(relation: HadoopFsRelation): String = Json.write(instants(activeTimeline(relation)).map { one =>
     Seq(action(one), call(one, "isCompleted"), completion(relation, one))
   })
