@@ -3,6 +3,12 @@
 A fingerprint has every part that may decide how some column of a table is read. A version serves a
 scan if the parts that decide the values of *its* column are equal. A part decides unless Spark's
 reader is known not to ask for it.
+
+In CSV and JSON an appended column decides, too. A record with a value that cannot be converted to
+it counts as damaged, and so does a CSV record that has too few values for it: a build, CHECK and an
+audit cannot tell it from records whose other values differ from query to query. Some do: of
+`{"b":{"k":"x","a":7},"a":1}` Spark shows 7 for `a` once there is a column `b MAP<STRING, INT>`, if
+`spark.sql.json.enablePartialResults` is off, since its parser goes on in the midst of `b`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,27 @@ def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
         default = 9 if "USING" in kind else None
         rows = lab.check("SELECT x FROM t WHERE x IS NULL OR x = 9", exactly=1).rows
         assert rows == {f"({default},)": 1}
+
+
+def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> None:
+    """In JSON it may change another's values; a CSV record is damaged if it lacks a value."""
+    record = {"json": '{"b":{"k":"x","a":7},"a":1}', "csv": "1"}
+    for kind, new in (("json", "b MAP<STRING, INT>"), ("csv", "b INT")):
+        (tmp_path / kind).mkdir()
+        file = tmp_path / kind / f"x.{kind}"
+        file.write_text(f"{record[kind]}\n")
+        os.utime(file, (1_600_000_000, 1_600_000_000))
+        partial = ("spark.sql.json.enablePartialResults", "false")
+        with lab.database("appended"), lab.setting(*partial):
+            lab.sql(f"CREATE TABLE t (a INT) USING {kind} LOCATION '{tmp_path / kind}'")
+            lab.sql("CREATE SIEVE INDEX ON t (a)")
+            assert lab.check("SELECT * FROM t WHERE a = 7", exactly=0).rows == {}
+            lab.sql(f"ALTER TABLE t ADD COLUMNS ({new})")
+            assert reasons(lab, "SELECT * FROM t WHERE a = 7") == "reader-changed: 1"
+            found = lab.check("SELECT * FROM t WHERE a = 7", exactly=1).rows
+            assert len(found) == {"json": 1, "csv": 0}[kind]
+            lab.sql("REFRESH SIEVE INDEX ON t")
+            lab.check("SELECT * FROM t WHERE a = 7", exactly=1)
 
 
 def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
