@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from sieve.metadata.spark_lines import alike
 from sieve.metadata.text_formats import TEXT_FORMATS
 
 Parts = Mapping[str, str]
@@ -148,7 +149,9 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
         return ()
     path = tuple(column)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
-    return tuple(sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k)))
+    changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
+    # A setting may decide that the release decides, too.
+    return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 
 def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
@@ -163,7 +166,13 @@ def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
     orc = _BASE[format_name] == "orc"
     positions = orc and any("positional" in name for name in parts)
     place = _find(column, parts["schema"], orc=orc, positions=positions)
-    return parts if place is None else dict(_of_column(parts, format_name, place))
+    if place is None:
+        return parts
+    own = dict(_of_column(parts, format_name, place))
+    is_set = any(name.startswith(("conf.", "hadoop.", "option.")) for name in own)
+    if "spark" in own and format_name == _BASE[format_name] and not (place.default or is_set):
+        own["spark"] = alike(own["spark"], format_name, place.kind)
+    return own
 
 
 def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[str, str]]:

@@ -32,6 +32,7 @@ def parts(format_name: str, *columns: dict[str, Any], **more: str) -> dict[str, 
 
 
 A, B = field("a", "long"), field("b", "string")
+LINES = ("3.5", "4.1")
 S = field("s", struct(field("x", "long"), field("y", "string")))
 
 
@@ -66,6 +67,21 @@ def test_other_columns_decide_nothing(format_name: str) -> None:
 def test_what_decides(now: dict[str, str]) -> None:
     """The column's type, default, metadata and name decide, and so do unknown members."""
     assert changed_parts(("a",), parts("parquet", A, B), now)
+
+
+def test_lines_of_spark_that_read_alike() -> None:
+    """Plain columns of some types without settings: another line of Spark decides nothing."""
+    date = field("t", "timestamp")
+    then, now = parts("parquet", A, date, spark="3.5"), parts("parquet", A, date, spark="4.1")
+    assert changed_parts(("a",), then, now) == changed_parts(("a",), now, then) == ()
+    assert changed_parts(("t",), then, now) == ("spark",)
+    assert changed_parts(("a",), then, now | {"spark": "9.9"}) == ("spark",)
+    own = {"conf.spark.sql.parquet.nobody": "1"}
+    assert changed_parts(("a",), then | own, now | own) == ("spark",)
+    default = [parts("parquet", field("a", "long", EXISTS_DEFAULT="7"), spark=of) for of in LINES]
+    assert changed_parts(("a",), *default) == ("spark",)
+    for other in ("orc", "hudi", "delta"):
+        assert changed_parts(("a",), *(parts(other, A, spark=of) for of in LINES)) == ("spark",)
 
 
 def test_a_position_decides_in_orc() -> None:
