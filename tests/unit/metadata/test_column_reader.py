@@ -161,27 +161,28 @@ def merge_on_read(*columns: dict[str, Any], **more: str) -> dict[str, str]:
     return parts("hudi", *columns, **more) | properties | mode
 
 
-K, O, O2 = field("k", "long"), field("o", "long"), field("o2", "long")  # noqa: E741
+KEY, ORDER, NEXT = field("k", "long"), field("o", "long"), field("o2", "long")
+KEYS = (KEY, ORDER, NEXT)
 
 
 def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
     """For merge-on-read tables only the key, ordering columns and Hudi's columns decide."""
-    then = merge_on_read(K, O, O2, A, B)
+    then = merge_on_read(*KEYS, A, B)
     new = field("n", "timestamp")
     zone = {"zone.jvm": "Asia/Tokyo"}
-    assert changed_parts(("a",), then, merge_on_read(K, O, O2, A, field("b", "long"), new)) == ()
-    assert changed_parts(("a",), then, merge_on_read(K, O, O2, A, B, new) | zone) == ()
+    assert changed_parts(("a",), then, merge_on_read(*KEYS, A, field("b", "long"), new)) == ()
+    assert changed_parts(("a",), then, merge_on_read(*KEYS, A, B, new) | zone) == ()
     for changed in (
-        merge_on_read(field("k", "integer"), O, O2, A, B),
-        merge_on_read(K, field("o", "date"), O2, A, B),
-        merge_on_read(K, O, field("o2", "string"), A, B),
-        merge_on_read(K, O, O2, field("a", "integer"), B),
-        merge_on_read(K, O, O2, A, B, field("A", "long")),
-        merge_on_read(K, O, O2, A, B, field("_hoodie_is_deleted", "boolean")),
+        merge_on_read(field("k", "integer"), ORDER, NEXT, A, B),
+        merge_on_read(KEY, field("o", "date"), NEXT, A, B),
+        merge_on_read(KEY, ORDER, field("o2", "string"), A, B),
+        merge_on_read(*KEYS, field("a", "integer"), B),
+        merge_on_read(*KEYS, A, B, field("A", "long")),
+        merge_on_read(*KEYS, A, B, field("_hoodie_is_deleted", "boolean")),
     ):
         assert changed_parts(("a",), then, changed) == ("schema",)
-    for one in (K, O, A):
-        instant = [field(c["name"], "timestamp") if c is one else c for c in (K, O, O2, A, B)]
+    for one in (KEY, ORDER, A):
+        instant = [field(c["name"], "timestamp") if c is one else c for c in (*KEYS, A, B)]
         at = merge_on_read(*instant)
         assert changed_parts(("a",), at, at | zone) == ("zone.jvm",)
 
@@ -198,8 +199,11 @@ def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
     ids=lambda merger: next(iter(merger)),
 )
 def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
-    """A custom way to merge records may read any column."""
-    then, now = merge_on_read(K, O, O2, A, B), merge_on_read(K, O, O2, A, field("b", "long"))
+    """What merges records in a way of its own may look at any column."""
+    then, now = (
+        merge_on_read(*KEYS, A, B),
+        merge_on_read(*KEYS, A, field("b", "long")),
+    )
     assert changed_parts(("a",), then | merger, now | merger) == ("schema",)
 
 
