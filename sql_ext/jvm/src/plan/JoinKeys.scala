@@ -80,7 +80,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   def filtered: LogicalPlan = withSharing(below(plan))
 
   private def below(plan: LogicalPlan): LogicalPlan = plan match {
-    case _ if isFrozen(plan) || Loops.isLoop(plan) => plan
+    case _ if isFrozen(plan) => plan
     case join: Join =>
       sources(join).view.map(source => (source, keyed(source))).find { case (source, probe) =>
         probe ne source.probe

@@ -62,8 +62,7 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
     }, fetches).filtered
 
   private def inSubqueries(plan: LogicalPlan): LogicalPlan =
-    if (Loops.isLoop(plan)) plan
-    else plan.mapChildren(inSubqueries).transformExpressions {
+    plan.mapChildren(inSubqueries).transformExpressions {
       case scalar: ScalarSubquery if !scalar.isCorrelated =>
         scalar.withNewPlan(withSubqueries(scalar.plan, fetches = false))
     }

@@ -5,13 +5,11 @@ import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
 
 /**
  * The loops of recursive queries (WITH RECURSIVE). Spark runs each round of a loop as a query of its own. It
- * analyses, optimizes and plans the round with the rows of the previous round in place of a reference. All rules
- * see each round, so a rule does not change the loop itself. The classes are matched by name, because Spark 3.5 does
- * not have them.
+ * analyses, optimizes and plans the round with the rows of the previous round in place of a reference.
+ * `InstallJoinPruning` drops the keys that the plan got in the previous round. The classes are matched by name,
+ * because Spark 3.5 does not have them.
  */
 object Loops {
-  def isLoop(plan: LogicalPlan): Boolean = plan.nodeName == "UnionLoop"
-
   /** Whether a leaf represents the rows of the previous round, and cannot be planned by itself. */
   def isReference(plan: LogicalPlan): Boolean = plan.nodeName == "UnionLoopRef"
 
