@@ -44,8 +44,8 @@ object Parameters {
   private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
 
   // Possessive, as in StatementOwnership.
-  private val scan = Pattern.compile("""(?s)'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|`[^`]*+`|--[^\n]*+|/\*.*?\*/|::""" +
-    """|:([\p{L}_][\p{L}\p{N}_]*+)|(\?)""")
+  private val scan = Pattern.compile(s"(?s)${StatementOwnership.string}" +
+    """|`[^`]*+`|--[^\n]*+|/\*.*?\*/|::|:([\p{L}_][\p{L}\p{N}_]*+)|(\?)""")
 
   /** The plan of a SIEVE statement, given the context of parameters that this Spark's parser gets. */
   def plan(sql: String, context: Option[AnyRef])(unparameterized: => LogicalPlan): LogicalPlan =

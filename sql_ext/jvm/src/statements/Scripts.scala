@@ -1,5 +1,6 @@
 package org.apache.spark.sql.sieve.statements
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.Locale
 import java.util.regex.Pattern
 
@@ -9,8 +10,8 @@ import java.util.regex.Pattern
  */
 object Scripts {
   private val block = Pattern.compile(s"(?i)${StatementOwnership.gap}*+(?:${StatementOwnership.name}\\s*+:\\s*+)?BEGIN\\b")
-  private val token = Pattern.compile(s"(?s)(${StatementOwnership.gap}++)|'(?:[^'\\\\]|\\\\.)*+'|" +
-    "\"(?:[^\"\\\\]|\\\\.)*+\"|`(?:[^`]|``)*+`|[\\p{L}\\p{N}_]++|.")
+  private val token =
+    Pattern.compile(s"(?s)(${StatementOwnership.gap}++)|${StatementOwnership.string}|${StatementOwnership.name}|.")
   private val before = Set(";", "BEGIN", "ATOMIC", "THEN", "ELSE", "DO", "LOOP", "REPEAT")
 
   def isBlock(sql: String): Boolean = block.matcher(sql).lookingAt
@@ -26,7 +27,7 @@ object Scripts {
       val isGap = matcher.group(1) != null
       val end = if (starts && !isGap) ending(sql, at) else at
       if (end > at && owns(sql.substring(at, end))) {
-        out ++= s"EXECUTE IMMEDIATE '${text(sql.substring(at, end)).replace("\\", "\\\\").replace("'", "\\'")}'"
+        out ++= s"EXECUTE IMMEDIATE ${quoted(text(sql.substring(at, end)))}"
         at = end
         starts = false
       } else {
@@ -37,6 +38,11 @@ object Scripts {
     }
     out.toString
   }
+
+  /** A string of as many lines. What quotes and backslashes in a string mean is a setting of the session, so it has none. */
+  private def quoted(text: String): String =
+    if (!text.exists("'\\".contains(_))) s"'$text'"
+    else s"CAST(X'${text.getBytes(UTF_8).map("%02X".format(_)).mkString}'${text.filter(_ == '\n')} AS STRING)"
 
   /** Where a statement ends: before its semicolon. */
   private def ending(sql: String, from: Int): Int = {
