@@ -420,25 +420,3 @@ def test_a_query_that_requires_an_index_does_not_fail_without_a_bound(top: Lab) 
     with top.setting("spark.sieve.require", "true"):
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 4001", FILES)
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 3", 1)
-
-
-def test_indexes_may_cut_a_file_otherwise(top: Lab, tmp_path: Path) -> None:
-    """The rows of a whole file count only if the filter keeps those of each of its ranges."""
-    folder = tmp_path / "cut"
-    folder.mkdir()
-    for number in range(4):
-        # In every second file the first half of the rows goes, in the others the second half.
-        wanted = [(k < 100) == (number % 2 == 0) for k in range(200)]
-        pq.write_table(
-            pa.table({"k": [number * 50 + k for k in range(200)], "keep": wanted}),
-            folder / f"{number}.parquet",
-            row_group_size=100,
-        )
-    top.sql(f"CREATE TABLE cut (k BIGINT, keep BOOLEAN) USING parquet LOCATION '{folder}'")
-    top.sql("CREATE SIEVE INDEX ON cut (k) OPTIONS (granularity = 'file')")
-    with top.setting("spark.sieve.range.bytes", "100"):
-        top.sql("CREATE SIEVE INDEX ON cut (keep) OPTIONS (granularity = 'range')")
-    for condition in ("keep", "NOT keep"):
-        for order in ("k", "k DESC"):
-            _check(top, f"SELECT k FROM cut WHERE {condition} ORDER BY {order} LIMIT 3", None)
-        _check(top, f"SELECT min(k), max(k) FROM cut WHERE {condition}", None)
