@@ -148,8 +148,9 @@ test: setup lint type $(QUICK_FILES) ## everything that needs no further service
 unit: $(VENV_DONE) ## the unit tests, which need no Spark and no jar: below a minute
 	@$(PYTEST) -n 2 -q tests/unit $(ARGS)
 
-# The class archive halves the start of Spark; a unit test needs neither it nor the jars.
-one: $(if $(filter tests/unit/%,$(T)),$(VENV_DONE),setup $(ARCHIVE)) ## T=tests/...: one file or one test, without lint and types
+# A unit test needs no jar. A test of Spark needs the jar of Spark 4.1 alone, and uses the class
+# archive of the last `make test` if the jar has not changed since.
+one: $(VENV_DONE) $(if $(filter tests/unit/%,$(T)),,$(firstword $(JARS)) sql_ext/jars/grammar.tables $(QUICK_FILES)) ## T=tests/...: one file or one test, without lint and types
 	@$(if $(T),,echo "Name a test: make one T=tests/unit/reader/test_pruner.py"; exit 1)
 	@$(BIN)/python -m pytest -q $(T) $(ARGS)
 

@@ -29,7 +29,8 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", JVM_OPTIONS)
 # objects would then be collected every second, and objects that live a little longer would be
 # copied each time.
 _HEAP = "-Xms896m -Xmn512m"
-# Uses the class archive that `make test` has made, if any: it halves a driver's start-up time.
+# Uses the class archive that `make test` has made, if any: it halves the start of a driver. A JVM
+# ignores an archive of another jar.
 _ARCHIVE = Path(__file__).parent.parent / "build" / "spark-4.1.jsa"
 _ARCHIVED = f"-XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable" if _ARCHIVE.exists() else ""
 os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{JVM_OPTIONS} {_HEAP} {_ARCHIVED}")

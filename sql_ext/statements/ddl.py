@@ -16,10 +16,11 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Disable, Enable, SetOptions
-from sieve.operations.alter import change_index, follow_table
+from sieve.operations.alter import change_index
 from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.drop import drop_index
 from sieve.operations.dropped_column import dropped_column, indexed_column
+from sieve.operations.follow_table import follow_table
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import (
     Malformed,

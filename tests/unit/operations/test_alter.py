@@ -16,7 +16,8 @@ from sieve.metadata.records import CreatedBy, TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.metadata.transitions import Disable
 from sieve.operations import alter
-from sieve.operations.alter import change_index, follow_table
+from sieve.operations.alter import change_index
+from sieve.operations.follow_table import follow_table
 from sieve.operations.registered_index import Ready
 from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE
