@@ -151,8 +151,10 @@ def _ticks(
     if decode is None:
         words = [f"{place:.0%}" for place in places]
     else:
-        places, codes = _labelled(layout)
-        words = shortened([decode(code) for code in codes]) if as_text else [*map(decode, codes)]
+        places, codes, until = _labelled(layout)
+        words = [*map(decode, codes)]
+        if as_text:
+            words = shortened(words, [*map(decode, until)])
     ax.set_xticks(places, [_short(word) for word in words], fontsize=8, parse_math=False)
     first, *_, last = ax.get_xticklabels()
     first.set_horizontalalignment("left")
@@ -164,34 +166,41 @@ def _ticks(
     )
 
 
-def _labelled(layout: FileLayout) -> tuple[list[float], list[int]]:
-    """Positions on the axis and their keys.
+def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
+    """Positions on the axis, the codes there, and for each a code: a key lies between the two.
 
-    Each key occurs, because codes between keys are not texts.
+    Entries begin there, because codes between entries are not texts. An entry may begin a little
+    below its least key; the first begins and the last ends with a key.
     """
-    codes = np.unique(layout.entries.low)
+    codes, entry = np.unique(layout.entries.low, return_inverse=True)
+    least_high = np.full(len(codes), layout.entries.high.max())
+    np.minimum.at(least_high, entry, layout.entries.high)
     at = layout.axis.begin(codes)
-    places, labels = [0.0], [int(codes[0])]
+    places, labels, until = [0.0], [int(codes[0])], [int(codes[0])]
     for place in (0.2, 0.4, 0.6, 0.8):
         k = int(np.argmin(np.abs(at - place)))
         if places[-1] + _APART <= at[k] <= 1 - _APART:
             places.append(float(at[k]))
             labels.append(int(codes[k]))
+            until.append(int(least_high[k]))
     greatest = int(layout.entries.high.max())
-    return ([*places, 1.0], [*labels, greatest]) if greatest > labels[0] else (places, labels)
+    if greatest > labels[0]:
+        return [*places, 1.0], [*labels, greatest], [*until, greatest]
+    return places, labels, until
 
 
-def shortened(keys: Sequence[str]) -> list[str]:
+def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
     """Shortens each text to the characters that distinguish it from its neighbours, at least a few.
 
     A code stands for several texts. Its last characters are those of the least of these texts,
-    which may not be a key.
+    which may not be a key. Only the characters that it shares with its text in `until` are those
+    of a key for sure.
     """
     labels = []
-    for k, key in enumerate(keys):
+    for k, (key, last) in enumerate(zip(keys, until, strict=True)):
         beside = [keys[n] for n in (k - 1, k + 1) if 0 <= n < len(keys)]
         common = max((_common(key, other) for other in beside), default=0)
-        count = max(_LEAST_TEXT, common + 1)
+        count = min(max(_LEAST_TEXT, common + 1), max(1, _common(key, last)))
         labels.append(key if len(key) <= count else key[:count] + "…")
     return labels
 

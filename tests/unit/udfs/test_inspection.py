@@ -90,11 +90,24 @@ def test_labels_are_keys_that_occur() -> None:
 
 def test_labels_of_texts_end_where_they_differ() -> None:
     """Later characters may belong to no key, so a label ends before them."""
-    assert shortened(["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]) == [
-        "AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK",
-    ]  # fmt: skip
-    assert shortened(["00003ef4", "6a0/3ef4"]) == ["000…", "6a0…"]
-    assert shortened(["url/aaaa", "url/abcd"]) == ["url/aa…", "url/ab…"]
+    keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
+    assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
+    for keys, labels in (
+        (["00003ef4", "6a0/3ef4"], ["000…", "6a0…"]),
+        (["url/aaaa", "url/abcd"], ["url/aa…", "url/ab…"]),
+    ):
+        assert shortened(keys, keys) == labels
+
+
+def test_labels_of_texts_are_beginnings_of_keys() -> None:
+    """An entry that begins below its only key is labelled by what both have in common."""
+    texts = {0: "Delft", 10**15: "Utrd@", 10**15 + 9: "Utrecht", 2 * 10**15: "Zwolle"}
+    layout = _layout(
+        [(0, 0, 0), (10**15, 10**15 + 9, 0), (10**15, 10**15 + 20, 1), (2 * 10**15,) * 2 + (1,)], 2
+    )
+    figure = draw(layout, [], texts.__getitem__, {}, as_text=True)
+    labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
+    assert labels == ["Del…", "Utr…", "Zwolle", "Zwolle"]
 
 
 def test_the_line_of_a_map_is_what_equality_reads() -> None:
