@@ -161,7 +161,11 @@ def _picture(chosen: ShownIndex, picture: bytes | str | None) -> Iterator[str]:
         yield f"<p>No picture: {escape(picture)}</p>"
     else:
         data = base64.b64encode(picture).decode("ascii")
-        yield f'<img alt="{title}" style="max-width: 100%" src="data:image/png;base64,{data}">'
+        # On a narrow screen it scrolls by itself: any smaller, its text could not be read.
+        yield (
+            '<div style="overflow-x: auto"><img style="max-width: 100%; min-width: 720px" '
+            f'alt="{title}" src="data:image/png;base64,{data}"></div>'
+        )
 
 
 def _scans(scans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
