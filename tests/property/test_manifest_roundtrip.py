@@ -108,7 +108,7 @@ manifests = st.builds(
         count,
         real,
         st.lists(
-            st.builds(Expected, word, real, real, real, st.none() | real, st.none() | real),
+            st.builds(Expected, word, real, real, real, real, real),
             max_size=3,
         ).map(tuple),
         count,
