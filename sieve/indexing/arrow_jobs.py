@@ -44,7 +44,7 @@ def map_batches(
 
 
 class _Unchanging(zipimporter):
-    """An importer that caches an archive's list of files permanently."""
+    """An importer that reads an archive's list of files once and caches it permanently."""
 
     def invalidate_caches(self) -> None:
         """Does nothing: the archive does not change."""
@@ -58,9 +58,9 @@ def _freeze_imports() -> None:
 
 
 def spare_next_task() -> None:
-    """Makes Spark's work between two tasks cheap: 0.5 ms of CPU instead of 110 (`bench worker`).
+    """Reduces Spark's work between two tasks from 110 ms of CPU to 0.5 ms (`bench worker`).
 
-    Frozen modules save 48 ms of these, archives that are not reread 62 ms.
+    Freezing the modules saves 48 ms. Not rereading the archives saves 62 ms.
     """
     _freeze_imports()
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))

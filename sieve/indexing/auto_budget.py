@@ -23,18 +23,19 @@ MOST_MAP_BYTES: Final = 1 << 30
 MOST_MAP_TIMES: Final = 3
 """Maximum time of such a map, as a multiple of the build's time without it."""
 
-# Seconds measured on two cores to read and weigh few keys, to open a file, to read a row whose keys
-# are scattered, and to hash, sort and place a key.
+# Seconds, measured on two cores, for each step: to read and weigh a few keys, to open a file, to
+# read a row of scattered keys, and to hash, sort and place a key.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# Keys in several files make a map larger than its keys alone, and their number is a rough estimate.
+# Keys in several files make a map larger than its keys alone. The number of such keys is only a
+# rough estimate.
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
-"""Share of neighbouring keys in different locations from which intervals are unlikely to do."""
+"""If this share of neighbouring keys lies in different locations, intervals rarely suffice."""
 
 Limit = Literal["bytes", "seconds"]
 
@@ -45,7 +46,8 @@ def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Coun
     Args:
         options: the options, with the budget ``auto``.
         probes: k probe queries.
-        hits: int64[2, k], number of locations that hold a key of each probe, and their bytes.
+        hits: int64[2, k], for each probe the number and the bytes of the locations that hold a key
+            of the probe.
     """
     intervals, least = [], {}
     for number, kind in enumerate(KINDS):
@@ -71,7 +73,7 @@ def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expect
 
     Args:
         stop: the stop criterion, whose probes the trial counted.
-        location_bytes: mean bytes of a location.
+        location_bytes: mean size of a location in bytes.
     """
     found = []
     for kind, total, probes in zip(KINDS, trial[1], stop.probes, strict=True):
@@ -102,7 +104,7 @@ def plan_map(
     keys: int,
     index_bytes: int,
 ) -> MapPlan | None:
-    """The map that saves more bytes read than it costs, beside fewer intervals, or None.
+    """A map with fewer intervals that saves more bytes read than it costs; None if there is none.
 
     Args:
         options: the options, with the budget ``auto``.
@@ -132,7 +134,7 @@ def plan_map(
 
 
 def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
-    """Whether the reading step should collect the pairs of a map, which saves a second reading.
+    """Whether the reading step should already collect the map's pairs, to save a second reading.
 
     Collecting the pairs is useless if intervals turn out to cost less than the map.
     """
@@ -170,7 +172,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
     The result is None if the user has set the budget, or if a map would save nothing.
     """
     stats, options = manifest.stats, manifest.options
-    # Both numbers of this comparison have the same unit, whichever it is.
+    # The comparison is valid in any unit, because both numbers have the same unit.
     reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None

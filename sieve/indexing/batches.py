@@ -12,7 +12,7 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Groups the rows of a batch by a column that sorts them."""
+    """Groups the rows of a batch by a column by which they are sorted."""
     if batch.num_rows == 0:
         return
     runs = pc.run_end_encode(batch.column(column))

@@ -57,6 +57,6 @@ class _Counter:
             yield codes, locations, rows
 
     def take(self) -> int:
-        """The number of pairs since the last call; only the sum over a task's segments is exact."""
+        """The number of pairs since the last call; exact only in the sum over a task's segments."""
         seen, self._seen = self._seen, 0
         return seen

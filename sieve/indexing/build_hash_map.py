@@ -22,12 +22,12 @@ from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 1 << 19
-"""Each map is a task. The arrays of so many keys are in a core's cache while they are peeled, which
-takes a third less time than with four times as many; a map takes 1.4 % more bytes."""
+"""Each map is a task. The arrays of this many keys fit in a core's cache during peeling. Compared
+with four times as many keys, peeling takes a third less time, and a map takes 1.4 % more bytes."""
 # If files share keys, the size of a map is an estimate.
 _CAUTION = 0.97
 _WORTHWHILE_BITS = 6
-"""Fingerprint bits at which a look-up of an absent key reads 1.6 % of a file."""
+"""With this many fingerprint bits, a look-up of an absent key reads 1.6 % of a file on average."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ class SharedPairs:
             self._pairs, self._parts = collected.rows, collected.parts
             return
         self._parts = parts_of(int(seen.rows.sum()))
-        # Spark charges for each byte that it passes to Python, so it passes only the part needed.
+        # Passing bytes from Spark to Python costs time, so Spark passes only the part needed.
         encoder = sample.encoder
         key = sf.col("v") if encoder.exact else hash_of_value()
         zoomed = not encoder.exact and sample.domain_sample is not None
@@ -87,7 +87,8 @@ class SharedPairs:
 
         Args:
             budget: maximum bytes of all maps.
-            worth: bytes that fingerprints may take for each location that an absent key then skips.
+            worth: maximum bytes of fingerprints for each location that a query for an absent key
+                then skips.
 
         Raises:
             InvalidInputError: the budget is too small for a map of so many keys; the message names
@@ -99,8 +100,8 @@ class SharedPairs:
                 pairs.persist(StorageLevel.MEMORY_AND_DISK)
             self._counts = _counts(pairs)
         maps, bits = fit_maps(*self._counts, self._n_files, budget, worth)
-        # The number of ranges only falls once the pairs are counted: neighbouring ranges share a
-        # map.
+        # After the pairs are counted, the number of maps can only fall: neighbouring ranges then
+        # share a map.
         joined = sf.floor(sf.col("part") * maps / parts).cast("int")
         number = sf.get(sf.lit(partition_keys(maps).tolist()), joined)
         ranges = pairs.withColumn("part", number).drop("smallest")
@@ -110,7 +111,7 @@ class SharedPairs:
 
 
 def parts_of(rows: int) -> int:
-    """Number of ranges of hashes by which pairs are packed: the largest possible number of maps."""
+    """Number of ranges of hashes into which pairs are packed: the maximum number of maps."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
 
 
@@ -125,18 +126,18 @@ def _counts(pairs: DataFrame) -> tuple[int, int]:
 def fit_maps(
     pairs: int, keys: int, n_files: int, budget: int, worth: float = math.inf
 ) -> tuple[int, int]:
-    """Number of maps for the keys, and bits of a fingerprint, within the budget.
+    """The number of maps and the bits per fingerprint that fit the budget.
 
-    Without a fingerprint, an absent key gets the locations of some other key; each bit halves the
-    probability. An absent key counts as at least one location.
+    Without a fingerprint, an absent key gets the locations of some other key. Each fingerprint bit
+    halves the probability of this. An absent key counts as at least one location.
 
     Args:
         pairs: number of pairs of key and location.
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum bytes of all maps.
-        worth: bytes that fingerprints may take for each location that an absent key then skips;
-            with infinity, as many as the budget allows.
+        worth: maximum bytes of fingerprints for each location that a query for an absent key then
+            skips. With infinity, only the budget limits the fingerprints.
 
     Raises:
         InvalidInputError: the budget is too small for a map of so many keys; the message names a

@@ -1,9 +1,9 @@
 """Builds a run with Spark: executors read, cut, weigh and write; the driver sees no key.
 
-The default build reads the column twice. The first reading takes a sample, which estimates the skip
-probability of gaps between keys. The second reading reads all rows, and cuts each location's keys
-at the worthwhile gaps. The intermediate data is a few times the budget, whatever the table's size.
-The shape `sieve` needs every key instead.
+The default build reads the column twice. The first reading takes a sample. The sample gives an
+estimate of the skip probability of gaps between keys. The second reading reads all rows, and cuts
+each location's keys at the worthwhile gaps. The intermediate data takes a few times the budget,
+whatever the table's size. The shape `sieve` needs every key instead.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BuiltRun:
         tiling: the locations of the run.
         rows, nulls, nans: int64[n], counts for each location; rows is -1 for a location of a file
             that proves nothing.
-        width: mean bytes of a value.
+        width: mean size of a value in bytes.
     """
 
     run: RunRef | None
@@ -79,8 +79,8 @@ def build_run(
             for formats with row counts in their metadata. A file whose counts differ proves
             nothing.
         encoder: the encoder of the version's reused runs, if any.
-        added: bool[n], files of which only a part is read, and which may have no rows: other runs
-            have their other rows. If there are such files, no map is chosen.
+        added: bool[n], files of which the build reads only a part, which may have no rows. Other
+            runs have the other rows of these files. If there are such files, no map is chosen.
 
     Raises:
         Py4JJavaError: a file cannot be read; the message names the file.
@@ -119,7 +119,7 @@ def build_run(
 
 
 def _with_likely_map(profile: ColumnProfile, choice: Choice[RunRef]) -> ColumnProfile:
-    """The profile, read with the fewest cuts if a map is likely to be chosen."""
+    """The profile, with the fewest cuts if the build is likely to choose a map."""
     may_map = choice.with_maps and choice.options.shape == "auto"
     return replace(profile, few=may_map and map_is_likely(profile, choice.options))
 
@@ -129,7 +129,8 @@ class _Builder:
     """Reads the column and writes runs to the index.
 
     Attributes:
-        in_parts: bool[n], locations of files of which only a part is read; without maps.
+        in_parts: bool[n], locations of files of which the build reads only a part; they get no
+            maps.
     """
 
     options: IndexOptions
@@ -141,7 +142,7 @@ class _Builder:
 
     @contextlib.contextmanager
     def reading(self, profile: ColumnProfile) -> Iterator[Shared]:
-        """Reads the column, with the pairs of a map where one is likely."""
+        """Reads the column, and collects the pairs of a map if a map is likely."""
         self.describe_job(f"reading {profile.owners[-1] + 1} files")
         with_pairs = not self.in_parts.any() and map_is_likely(profile, self.options)
         with (

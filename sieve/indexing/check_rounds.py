@@ -1,7 +1,7 @@
 """Check rounds: split the look-up of every key into rounds that fit in executors' memory.
 
 A round has some files of a run and looks up the keys of one stretch of the domain. Together the
-stretches cover the whole domain, so every key is looked up, also a key between the ranges of the
+stretches cover the whole domain. So every key is looked up, even a key outside the ranges of all
 files.
 """
 
@@ -18,7 +18,7 @@ from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.metadata.records import Range, RunFileRef, RunRef
 
 ROUND_BYTES: Final = 128 << 20
-"""Maximum bytes of run files in a round, except for a single larger file."""
+"""Maximum bytes of run files in a round. A larger file is a round of its own."""
 
 _ALL: Final = (LEAST, GREATEST)
 
@@ -42,7 +42,7 @@ class Round:
 def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
     """The rounds that cover a run: a single round if the run has at most `limit` bytes.
 
-    A larger run has rounds by codes first, then rounds by hashes if it has maps.
+    A larger run has rounds by key codes, followed by rounds by hashes if the run has maps.
     """
     has_maps = any(file.hashes for file in run.files)
     if run.bytes <= limit:

@@ -51,12 +51,14 @@ def look_up_keys(
 ) -> Callable[[Batches], Batches]:
     """A step from (value, location, hash) rows to counts of each location and one lost key.
 
-    The row of a corrupt record has -1 minus the location's number; see `LOCATION`. A key is lost if
-    no run holds it. Hashes are needed only if codes are inexact and rounds have hashes.
+    In the row of a corrupt record, the location is -1 minus the location's number; see `LOCATION`.
+    A key is lost if no run holds it. Rows need hashes only if codes are inexact and the rounds have
+    hashes.
 
     Args:
         rounds: the rounds, one for each run of the locations; may be empty.
-        ordinals: by run, the ordinal of each location, or -1 if the run does not have the location.
+        ordinals: for each run, the ordinal of each location, or -1 if the run does not have the
+            location.
         files: the run files of the rounds by URI.
     """
 
@@ -86,7 +88,7 @@ def _seen(
     location: int,
     ordinals: Sequence[int],
 ) -> pa.RecordBatch:
-    """One output row: counts of some rows of a location, and the number of lost rows."""
+    """One output row: the counts of some rows of a location, and how many of them are lost."""
     values = part.column(0)
     encoded = encoder.encode(values)
     keys = np.flatnonzero(encoded.valid & ~encoded.nan)
@@ -118,7 +120,7 @@ def _line(location: int, counts: Sequence[int], key: str | None) -> pa.RecordBat
 def _missed_by(
     wanted: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
-    """bool[n]: the keys, by code and hash, that a run does not hold for a location."""
+    """bool[n]: the keys, given by code and hash, that the run does not hold for the location."""
     missed = _lost(codes, wanted.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(

@@ -18,11 +18,11 @@ FRONT: Final = MAX_PREFIX + LONGEST_POINT + MOST_DIGITS
 """Maximum number of leading bytes of a value that can affect its code."""
 
 _STEPS: Final = (1, 16, 64, 256, 512, 1024)
-"""Numbers of split points to try; more would cost more digits than they save."""
+"""Numbers of split points to try. More split points would cost more digits than they save."""
 _VALUES_A_POINT: Final = 8
-"""Mean sampled values per split point: fewer do not show the bytes that its values share."""
+"""Mean sampled values per split point: fewer values do not show which bytes they share."""
 _SHARE_OF_COLUMN: Final = 1000
-"""Split points may take 1/1000 of the column's bytes: a tenth of an index of 1 %."""
+"""Split points may take 1/1000 of the column's bytes: a tenth of an index that takes 1 %."""
 _ALWAYS_ALLOWED: Final = 1024
 """Bytes of split points that are negligible beside the rest of a manifest."""
 _GAIN: Final = 0.01
@@ -48,7 +48,8 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
     best = Encoder.for_type(type_name, distinct[0], distinct[-1])
     fronts = Fronts(distinct, len(best.prefix))
     sample = pa.array(distinct, pa.large_binary())
-    # Effective bits per byte: values use only some of the 256 bytes, so the other bits are spare.
+    # Effective bits per byte: values use only some of the 256 possible bytes, so a byte has spare
+    # bits.
     byte = math.log2(max(2, len(np.unique(fronts.bytes[:, :8]))))
     score = _told_apart(best, sample, spare * 8 / byte)
     most = min(MOST_BYTES, max(_ALWAYS_ALLOWED, size // _SHARE_OF_COLUMN))
@@ -66,9 +67,9 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """Number of bits by which neighbours in the table are closer than neighbours in the sample."""
-    # The share of singletons estimates the share of unseen values: Good, "The population
-    # frequencies of species".
+    """How many more bits are needed to distinguish neighbours in the table than in the sample."""
+    # The share of values that occur once in the sample estimates the share of unseen values: Good,
+    # "The population frequencies of species".
     counts = pc.value_counts(values).field("counts")
     unseen = pc.sum(pc.equal(counts, 1)).as_py() / len(values)
     return math.log2(1 + unseen * max(0.0, rows / len(values) - 1))
@@ -97,6 +98,6 @@ def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
 
 
 def _told_apart(encoder: Encoder, distinct: pa.Array, spare: float) -> float:
-    """Share of distinct values with a separate code, where the last `spare` bits do not count."""
+    """Share of distinct values with a code of their own, if the last `spare` bits do not count."""
     codes = encoder.of_bytes.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
     return len(np.unique(codes >> np.uint64(min(63, round(spare))))) / len(distinct)

@@ -1,8 +1,9 @@
-"""Chooses shape, price and granularity of a run; CREATE, REFRESH and ESTIMATE share this choice.
+"""Chooses the shape, price and granularity of a run, for CREATE, REFRESH and ESTIMATE alike.
 
-A choice makes up to five runs and returns the one of least cost: a map instead of intervals where
-it saves more than it costs, more cuts where they may pay, and whole files instead of ranges. A
-`Maker` reads the column and makes runs: a build writes them, an estimate holds them in memory.
+A choice makes up to five runs and returns the one of least cost. It tries a map instead of
+intervals if the map saves more than it costs, more cuts if they may pay back, and whole files
+instead of ranges. A `Maker` reads the column and makes runs: a build writes them, an estimate holds
+them in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeRun(Generic[R]):
-    """A run as its maker has it: what identifies it, its bytes, its keys, and a reader of it."""
+    """A run as its maker has it: its identity, its bytes, its keys, and a reader of it."""
 
     run: R
     bytes: int
@@ -38,13 +39,13 @@ class MadeRun(Generic[R]):
 
 
 class Maker(Protocol[R]):
-    """Makes the runs among which the choice is."""
+    """Makes the runs to choose from."""
 
     def reading(self, profile: ColumnProfile) -> contextlib.AbstractContextManager[Shared]:
         """The column, read with the cuts of a profile, until the block ends."""
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[R]:
-        """A run within the budget, of rows that a multiple of the cost per byte gives."""
+        """Makes a run within the budget, of rows that a multiple of the cost per byte gives."""
 
     def discard(self, run: R) -> None:
         """Deletes a run that is not chosen."""
@@ -55,8 +56,8 @@ class Attempt(Generic[R]):
     """A run that may be chosen.
 
     Attributes:
-        cost: the measure that is lower for the better of two runs: bytes that queries read, plus
-            the index's bytes with the budget `auto`.
+        cost: the measure by which runs are compared: the bytes that queries read, plus the index's
+            bytes if the budget is `auto`. The run of lower cost is better.
         more_may_pay: whether further cuts may pay back.
     """
 
@@ -84,7 +85,7 @@ class Choice(Generic[R]):
     with_maps: bool = True
 
     def best(self, profile: ColumnProfile) -> tuple[Attempt[R] | None, Seen]:
-        """The best run over the locations of a profile, or None without a key; and the counts.
+        """The best run over the locations of a profile, or None if there is no key; and the counts.
 
         The column is read once or twice.
         """
@@ -137,7 +138,7 @@ class Choice(Generic[R]):
             return best, shared.seen
 
     def _within_budget(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Intervals that use the budget, or a map if the budget suffices and it reads less."""
+        """Intervals that use the budget, or a map if it fits the budget and reads less."""
         plain = self._attempt(profile, shared, self.options)
         if plain is None or self.options.shape != "auto" or not self.with_maps:
             return plain
@@ -147,7 +148,7 @@ class Choice(Generic[R]):
         return self._or_mapped(plain, profile, shared, replace(self.options, shape="map"))
 
     def _automatic(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Intervals until bytes no longer pay back, or a map that saves more than it costs."""
+        """Intervals as long as their bytes pay back, or a map that saves more than it costs."""
         stop = stop_for(profile, self.options, self.probes, shared.seen.hits)
         if (mapped := self._mapped_at_once(profile, shared, stop)) is not None:
             return mapped
@@ -170,10 +171,10 @@ class Choice(Generic[R]):
     def _mapped_at_once(
         self, profile: ColumnProfile, shared: Shared, stop: Stop
     ) -> Attempt[R] | None:
-        """A run with a map, made without a run of intervals to compare it with.
+        """A run with a map, made without first making a run of intervals for comparison.
 
-        None if intervals may cost less than the map: the map must cost clearly less than the trial
-        of the cheapest intervals.
+        The result is None if intervals may cost less than the map. The map must cost clearly less
+        than the cheapest intervals in the trial.
         """
         if self.options.shape != "auto" or not self.with_maps:
             return None
@@ -221,7 +222,7 @@ class Choice(Generic[R]):
         stop: Stop | None = None,
         worth: float = math.inf,
     ) -> Attempt[R] | None:
-        """A run with some options and its measure, or None without a key."""
+        """A run with some options and its cost, or None if there is no key."""
         rows = run_maker(profile, options, shared, self.describe_job, stop, worth)
         if rows is None:
             return None

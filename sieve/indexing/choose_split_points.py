@@ -1,4 +1,4 @@
-"""Split points group sampled values such that each group has the longest common prefix."""
+"""Chooses split points that group sampled values by the longest possible common prefixes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sieve.encoding.split_points import (
 
 _WIDTH: Final = LONGEST_POINT + MOST_DIGITS
 STRAYS: Final = 1 / 200
-"""Share of the values that may get poor codes so that the others get good ones."""
+"""Share of the values that may get poor codes so that all other values get good codes."""
 
 
 class Fronts:
@@ -29,7 +29,7 @@ class Fronts:
 
     Attributes:
         bytes: uint8[n, w], zero padded, ascending.
-        shared: int64[n - 1], length of the common prefix of neighbours.
+        shared: int64[n - 1], length of the common prefix of each two neighbours.
         radix: number of distinct bytes, including zero, or 256 if an alphabet would be too large.
     """
 
@@ -60,8 +60,8 @@ class _Group(NamedTuple):
 def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     """Splits with at most `count` points in at most `most` bytes, or None if this is impossible.
 
-    Repeatedly cuts the group with the most equal codes between neighbours with the shortest common
-    prefix: only such a cut gives the parts longer prefixes.
+    Repeatedly takes the group with the most equal codes, and cuts it between the neighbours with
+    the shortest common prefix. Only such a cut gives the parts longer prefixes.
 
     Args:
         fronts: the first bytes of the sampled values.
@@ -96,7 +96,7 @@ def _group(fronts: Fronts, first: int, stop: int, reach: int) -> _Group:
 
 
 def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
-    """The position of the cut: at neighbours' shortest common prefix, balancing both sides."""
+    """The position of the cut: where neighbours share the fewest bytes, near the middle."""
     steps = fronts.shared[group.first : group.stop - 1]
     done = np.cumsum(steps >= group.shared + reach)
     places = np.flatnonzero(steps == group.shared)
@@ -104,7 +104,7 @@ def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
 
 
 def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
-    """The shortest bytes that separate each group from the one before, and the group's prefix."""
+    """For each group, the shortest bytes that separate it from the group before, and its prefix."""
     points: list[Point] = []
     for group in groups:
         apart = int(fronts.shared[group.first - 1]) + 1 if group.first else 0
@@ -112,7 +112,8 @@ def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
         start = fronts.bytes[group.first, :size].tobytes()
         if not group.first:
             start = start.rstrip(b"\0")
-        # A point must be above the previous group; if no point can be, the two groups are joined.
+        # A point must be above the previous group. If no such point exists, the two groups are
+        # joined.
         if apart <= size and (not group.first or not start.endswith(b"\0")):
             points.append(Point(start, min(group.shared, len(start))))
     return points

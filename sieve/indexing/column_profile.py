@@ -24,10 +24,10 @@ from sieve.tables.table import LOCATION
 
 _SHARE_BESIDE_MAP = 20
 _LITTLE = 100
-"""Index bytes are negligible up to 1/100 of the column's bytes, or up to `_LEAST_LITTLE`."""
+"""Up to 1/100 of the column's bytes, or up to `_LEAST_LITTLE`, index bytes are negligible."""
 _LEAST_LITTLE = 8 << 10
 _ALLOWED = 320 << 10
-"""Minimum bytes of intervals that cuts are read for: one task weighs as many cuts."""
+"""Cuts are read for at least this many bytes of intervals: one task weighs as many cuts."""
 _WIDER = 8
 
 
@@ -59,7 +59,7 @@ class Profile:
 
     @property
     def location_bytes(self) -> float:
-        """Mean bytes of a location."""
+        """Mean size of a location in bytes."""
         return max(1.0, self.table_bytes / max(1, self.n_files))
 
     @property
@@ -71,10 +71,10 @@ class Profile:
         return weights_of(self.sizes)
 
     def least_by_map(self, least: float) -> float:
-        """The locations, in units of mean size, that a query for one value reads with a map.
+        """The locations that a query for one value reads with a map, in units of mean size.
 
-        Only a map distinguishes the values that share a key code. The location of one row is the
-        more likely the larger it is, and a value with several rows is in several locations.
+        Only a map distinguishes the values that share a key code. A larger location is more likely
+        to hold a row. A value with several rows may be in several locations.
 
         Args:
             least: the locations that hold the value's key code, in units of mean size.
@@ -107,13 +107,13 @@ class Profile:
         return max(1, int(whole * self.sample.share))
 
     def most(self, options: IndexOptions) -> float:
-        """Bytes above which a run is made again; a map keeps its budget by its bits per key."""
+        """Bytes above which a run is made again. A map's bits per key keep it within its budget."""
         return math.inf if options.shape in ("sieve", "map") else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
-        """The part of the budget for intervals: all of it, or the smaller part beside a map.
+        """The part of the budget for intervals: the whole budget, or a small part beside a map.
 
-        With the budget ``auto``, this is the number of bytes of the cuts that are sent on.
+        With the budget ``auto``, this is the size of the cuts that the reading step sends on.
         """
         budget = self.budget(options)
         if options.automatic:
@@ -123,7 +123,7 @@ class Profile:
         return beside_map(budget) if shape == "map" else budget
 
     def most_cuts(self, options: IndexOptions) -> int:
-        """Maximum number of cuts that a build sends on, approximate for random keys."""
+        """Maximum number of cuts that a build sends on. For random keys, it is approximate."""
         if options.shape == "sieve":
             return max(1, self.sample.shown)
         budget = self.intervals_budget(options, options.shape)
@@ -145,8 +145,8 @@ class ColumnProfile(Profile):
     Attributes:
         values: all rows, with the column as ``v`` and their `LOCATION`.
         owners: int64[n], the file of each location.
-        counted: int64, rows of each file by a count that reads no column, or None if the format has
-            no row counts.
+        counted: int64, rows of each file according to a count that reads no column; None if the
+            format has no row counts.
     """
 
     values: DataFrame
@@ -154,7 +154,7 @@ class ColumnProfile(Profile):
     counted: Counts | None
 
     def by_file(self, frame: DataFrame, column: Column, tiling: Tiling) -> ColumnProfile:
-        """The same column with whole files as locations, as the frame has them."""
+        """The same column with whole files as locations."""
         values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
         files = np.arange(len(tiling.lengths))
         return replace(self, sizes=tiling.lengths, values=values, owners=files)

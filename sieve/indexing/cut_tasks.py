@@ -1,7 +1,7 @@
-"""The first build step on executors reads a column, sorts and cuts its codes, without PySpark.
+"""The first build step on executors, without PySpark: reads a column, sorts and cuts its codes.
 
 Reading makes *cuts*: intervals of keys of one location, or one interval per key if the shape needs
-that. The later steps (`segment_tasks`) process cuts, which are few, and never rows. All steps
+that. The later steps (`segment_tasks`) never process rows, only cuts, which are few. All steps
 exchange Arrow record batches in bounded memory.
 """
 
@@ -33,24 +33,24 @@ FILE = pa.struct(
 )
 """Rows of a location and its corrupt records, and its packed cuts with their number and ends."""
 PROBE = pa.struct([("number", pa.int32()), ("locations", pa.int64()), ("bytes", pa.int64())])
-"""A probe, and the locations of a task that hold a key of the probe, with their bytes."""
+"""A probe, and the number and bytes of a task's locations that hold a key of the probe."""
 LINES = pa.schema([("file", FILE), ("probe", PROBE), ("pairs", pa.struct(hash_map_tasks.PACKED))])
-"""Output of the first step: each line has one of these, and NULL for the others."""
+"""Output of the first step: a line has a value in one of these columns, NULL in the others."""
 _HELD = 1 << 22
 """Codes buffered before they are sorted and cut: 32 MB."""
 _ORDERED = 16
-"""Codes per descent (a code below the one before) from which they count as mostly sorted."""
+"""Codes count as mostly sorted if at most one in this many is below the code before it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cutting:
-    """The granularity of cuts while a location's keys are read.
+    """How finely the reading step cuts a location's keys.
 
     Attributes:
         sizes: int64[n], bytes of each location.
         query_model: the distribution of queries; with None, every key is a cut.
-        threshold: minimum bytes that a gap must save an expected query: the gap's skip probability
-            times the bytes of its location.
+        threshold: minimum bytes that a gap must save per expected query. A gap saves its skip
+            probability times the bytes of its location.
         budget: maximum bytes of the run.
     """
 
@@ -79,15 +79,15 @@ def read_column(
 ) -> Callable[[Batches], Batches]:
     """The first step: from (value, location) rows to `LINES`.
 
-    The row of a corrupt record has -1 minus the location's number; see `LOCATION`.
+    In the row of a corrupt record, the location is -1 minus the location's number; see `LOCATION`.
 
     Args:
         domain_sample: the windows of the domain to index, or None for the whole domain.
         cutting: the granularity of cuts.
         probes: int64[k, 2], intervals of key codes whose true locations are counted.
-        parts: number of ranges of hashes for packed pairs of hash maps, which the step then also
-            yields, or None for no pairs. Unless the encoder is exact, rows then have the JVM's hash
-            in a third column. Not allowed with a domain sample.
+        parts: number of ranges of hashes. The step then also yields packed pairs for hash maps;
+            with None, it yields no pairs. With pairs, rows have the JVM's hash in a third column
+            unless the encoder is exact. Not allowed with a domain sample.
     """
 
     def run(batches: Batches) -> Batches:
@@ -205,7 +205,7 @@ class _File:
 
 
 def _distinct(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
-    """The distinct codes, ascending, and their counts; sorts the argument (not empty) in place."""
+    """The distinct codes, ascending, and their counts; sorts its non-empty argument in place."""
     # Merging sorted runs is faster if most codes are in order, as in a file with a few late rows.
     falls = np.count_nonzero(codes[1:] < codes[:-1])
     if falls:

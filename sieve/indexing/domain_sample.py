@@ -3,9 +3,10 @@
 The size of a structure and the files that queries read depend on how the keys of each file lie next
 to each other. A sample of rows does not show this, but a sample of stretches of the domain does: a
 window contains every key of every file in its stretch. With the gaps between windows removed, every
-algorithm for a column works on its windows, at a known share of the column's size.
+algorithm for a column also works on its windows, which have a known share of the column's size.
 
-Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), one window a stratum.
+Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window per
+stratum.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class DomainSample:
     Attributes:
         first: int64[w], first code of each window, ascending.
         last: int64[w], last code of each window, not below `first`.
-        asked: int64[k, 2], key codes of the query, ascending and disjoint; a code between two
+        asked: int64[k, 2], key codes of the query, ascending and disjoint. A code between two
             windows is mapped to the last code of the window before.
         share: approximate share of all queried keys that lies in the windows.
     """
@@ -48,7 +49,7 @@ class DomainSample:
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Without this correction, heavy keys, which are always sampled, would count too much.
+        # Heavy keys are always sampled, so without this correction they would count too much.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
         )
@@ -106,7 +107,7 @@ class DomainSample:
 
 
 def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSample:
-    """Windows over a share of about `share` of all queried keys, one at random in each stratum.
+    """Windows that cover about `share` of all queried keys: one random window in each stratum.
 
     Args:
         share: the share of queried keys, above 0 and below 1.
@@ -117,8 +118,7 @@ def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSa
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA
     ends = np.clip(asked.ravel(), query_model.codes[0], query_model.codes[-1])
     begin = np.append(begin, query_model.up_to(ends) - share / _STRATA / 2)
-    # A window ends at a key if the key's own weight ends there, so that all keys are equally
-    # likely.
+    # A window ends at a key if the key's own weight ends there. So all keys are equally likely.
     both = np.concatenate([begin, begin + share / _STRATA])
     first, last = np.split(_code_at(query_model, both), 2)
     first += first < last

@@ -1,4 +1,4 @@
-"""Finds the data file that failed a build if Spark's error does not name it (3.5 on Parquet)."""
+"""Finds the data file that failed a build if the error of Spark 3.5 (Parquet) does not name it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sieve.tables.table import LOCATION, CatalogTable
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _READER: Final = "FileScanRDD"
-"""The class in the stack of a task that fails to read a file, but not of a cancelled job."""
+"""The class in the stack trace of a task that fails to read a file, but not of a cancelled job."""
 
 
 @contextmanager
@@ -32,7 +32,8 @@ def named_if_unreadable(
 ) -> Iterator[None]:
     """If the block fails because a file cannot be read, raises an error that names the file.
 
-    Bisects the files by reading them again, which takes one to two times as long as reading all.
+    Bisects the files by reading them again. This takes one to two times as long as reading all
+    files.
 
     Args:
         files: the files that the block reads.
@@ -63,7 +64,7 @@ def named_if_unreadable(
 
 
 def _names_one(error: Exception, files: Sequence[DataFile]) -> bool:
-    """Whether Spark's message names one of the files; the text is used for nothing else."""
+    """Whether Spark's message names one of the files; the text has no other use."""
     words = str(error)
     return any(file.path.rpartition("/")[2] in words for file in files)
 

@@ -28,7 +28,7 @@ from sieve.segments.stopping_rule import Stop, Trial
 
 _PAIRS_PER_TASK = 4_000_000
 CUTS_PER_TASK = 500_000
-"""Cuts per stretch of the domain: one task weighs them and writes one run file of them."""
+"""Cuts per stretch of the domain: one task weighs them and writes them to one run file."""
 _HOLES_PER_SPAN = 100
 """A gap of more than a hundredth of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
 FILE_OVERHEAD = 2_100
@@ -70,7 +70,7 @@ def shared_by_runs(
     column_profile: ColumnProfile,
     collected: CollectedPairs | None = None,
 ) -> Iterator[Shared]:
-    """Yields the input of several runs, which is persisted until the block ends.
+    """Yields the input that several runs share, and keeps it persisted until the block ends.
 
     Args:
         collected: the pairs that the reading step has collected.
@@ -93,14 +93,14 @@ def run_maker(
 ) -> Make | None:
     """Returns a function that makes a run's rows at a multiple of the budget's cost per byte.
 
-    Returns None if there is no key. Use the rows before the block of `shared` ends.
+    Returns None if there is no key. The rows must be used before the block of `shared` ends.
 
     Args:
         shared: the input from `shared_by_runs`.
-        stop: the stop criterion for intervals, or None to use the whole budget; intervals beside a
-            map use only its price.
-        worth: bytes that a map's fingerprints may take for each location that an absent key then
-            skips.
+        stop: the stop criterion for intervals, or None to use the whole budget. For intervals
+            beside a map, only the criterion's price counts.
+        worth: maximum bytes of a map's fingerprints for each location that a query for an absent
+            key then skips.
 
     Raises:
         InvalidInputError: the budget is too small for a map.
@@ -171,10 +171,10 @@ def _priced(
 def trial_of_least_cost(
     pieces: DataFrame, seen: Seen, column_profile: ColumnProfile, stop: Stop
 ) -> Trial | None:
-    """Estimates the intervals at the lowest price, at which their bytes just pay back.
+    """Estimates the intervals at the lowest price, where their bytes just pay back.
 
-    Returns None without cuts, or if one task has all cuts: building then costs little more than a
-    trial.
+    Returns None if there are no cuts, or if one task has all cuts: building then costs little more
+    than a trial.
     """
     query_model = _query_model(seen, column_profile)
     if _stretches(seen.cuts[0], query_model) <= 1:
@@ -212,7 +212,7 @@ def _price_of(
 
 
 def _trial(pieces: DataFrame, planner: segment_tasks.Planner, price: float, stop: Stop) -> Trial:
-    """The bytes and files read that a cost per byte leads to, over all stretches."""
+    """The bytes of the index and the files read at a cost per byte, over all stretches."""
     tried = map_batches(
         pieces,
         segment_tasks.try_stretches(planner, float(price), stop),

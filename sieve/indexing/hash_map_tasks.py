@@ -28,7 +28,7 @@ PACKED: Final = pa.schema(
 )
 SKETCHES: Final = pa.schema([("pairs", pa.int64()), ("smallest", pa.binary())])
 SKETCH: Final = 4_096
-"""Number of smallest hashes in the distinct-count sketch, which is then accurate to 1.6 %."""
+"""Number of smallest hashes in the sketch that estimates distinct counts, accurate to 1.6 %."""
 _HELD: Final = 1 << 20
 """Pairs buffered before they are packed: 12 MB."""
 _SIGN: Final = np.uint64(1 << 63)
@@ -148,7 +148,7 @@ def _smallest(hashes: Hashes) -> Hashes:
 
 
 def _at_most_twice(hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.int64]]:
-    """Sorted hashes without third and later copies, and each hash's rank among the distinct ones.
+    """Sorted hashes with at most two copies of each, and each hash's rank among the distinct ones.
 
     Ranks start at 1.
     """
@@ -159,7 +159,7 @@ def _at_most_twice(hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.int64]]:
 
 
 def merge_sketches(batches: Batches) -> Batches:
-    """A step from (pairs, smallest) rows to one row: the number of all pairs, and their sketch."""
+    """A step from (pairs, smallest) rows to one row: the total number of pairs and their sketch."""
     pairs, smallest = 0, np.empty(0, np.uint64)
     for batch in batches:
         pairs += sum(batch.column(0).to_pylist())

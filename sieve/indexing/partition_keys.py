@@ -1,8 +1,8 @@
 """Even partitions: keys by which Spark puts one stretch of a domain into each partition.
 
-`DataFrame.repartition(n, column)` hashes the column. Consecutive numbers, such as 0 and 1 of two,
-may therefore share a partition, which leaves a core idle. Repartitioning by range would read the
-rows once more for a sample.
+`DataFrame.repartition(n, column)` hashes the column. Therefore the numbers 0 and 1 may share one of
+two partitions, and a core stays idle. Repartitioning by range would read the rows once more for a
+sample.
 """
 
 from __future__ import annotations

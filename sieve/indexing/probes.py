@@ -1,4 +1,4 @@
-"""Probes: queries drawn from the sample, which measure an index's expected reads at build time."""
+"""Probes: queries drawn from the sample. They measure an index's expected reads at build time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from sieve.segments.query_model import SHORT_RANGE
 from sieve.segments.stopping_rule import KINDS
 
 EACH: Final = 400
-"""Probes per kind: the standard error of their mean is about a twentieth of their spread."""
+"""Probes per kind: their mean has a standard error of a twentieth of their standard deviation."""
 _FLAG_BYTES: Final = 64 << 20
-"""Bytes for the flags of the probes that are answered together."""
-# If intervals read at most this many times the minimum, a map has nothing to save.
+"""Maximum bytes of the flags of one batch of probes."""
+# If intervals read at most this many times the minimum, a map cannot save anything.
 _CLOSE: Final = 1.01
 
 
@@ -44,7 +44,7 @@ class Probes:
 
 
 def make_probes(sample: Sample) -> Probes:
-    """Draws probes from the key distribution of a sample; none if there is no key."""
+    """Draws probes from the key distribution of a sample; draws none if there is no key."""
     query_model = sample.query_model
     if query_model is None:
         none = np.empty(0, np.int64)
@@ -64,7 +64,7 @@ def make_probes(sample: Sample) -> Probes:
             axis=1,
         ),
         np.repeat(np.arange(len(KINDS)), EACH),
-        # An absent key gets the hash of any other value.
+        # An absent key gets the hash of some other value.
         np.concatenate([sample.hashes[drawn], hash_codes(anywhere), hash_codes(begin)]),
     )
 
@@ -78,7 +78,8 @@ def expectations(
         probes: k probe queries.
         run: a run over n locations.
         sizes: int64[n], bytes of each location.
-        hits: int64[2, k], number of locations that truly hold a key of each probe, and their bytes.
+        hits: int64[2, k], for each probe the number and the bytes of the locations that truly hold
+            a key of the probe.
         least: int64[n], least key code of each location; above `greatest` for a location without
             keys.
         greatest: int64[n], greatest key code of each location.
@@ -91,7 +92,7 @@ def expectations(
     for number, kind in enumerate(KINDS):
         chosen = probes.kinds == number
         if kind == "absent":
-            # In a dense domain, keys drawn as absent may occur.
+            # In a dense domain, a key that was drawn as absent may occur.
             chosen &= hits[0] == 0
         if chosen.any():
             counts = (read[0], hits[0], by_ends, read[1], hits[1])
@@ -99,9 +100,9 @@ def expectations(
 
 
 def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
-    """int64[2, k]: number of locations that a run keeps for each probe, and their bytes."""
+    """int64[2, k]: for each probe, the number and the bytes of the locations that a run keeps."""
     found = np.empty((len(probes.intervals), -(-len(sizes) // 8)), np.uint8)
-    # In key order, two batches decode few parts of the run twice.
+    # In key order, few parts of the run are decoded for two batches.
     for some in _batches(np.argsort(probes.intervals[:, 0]), len(sizes)):
         found[some] = np.packbits(run.locations_in_each(probes.intervals[some]), axis=1)
     if run.has_maps:
@@ -115,30 +116,30 @@ def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
 
 
 def _batches(order: Places, n_locations: int) -> Iterator[Places]:
-    """Batches of probes, so small that their flags of all locations fit in memory."""
+    """Batches of probes that are small enough for the flags of all locations to fit in memory."""
     most = max(1, _FLAG_BYTES // max(1, n_locations))
     return (order[at : at + most] for at in range(0, len(order), most))
 
 
 def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """Bytes read by kind of query, in locations of mean size.
+    """Bytes read by each kind of query, in units of one location of mean size.
 
     Args:
-        location_bytes: mean bytes of a location.
+        location_bytes: mean size of a location in bytes.
     """
     return {kind.kind: kind.bytes / location_bytes for kind in expected}
 
 
 def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """Bytes of the locations that hold a match, by kind of query, in locations of mean size."""
+    """Bytes of the locations that hold a match, by kind of query, in units of one mean location."""
     return {kind.kind: kind.exact_bytes / location_bytes for kind in expected}
 
 
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
-    """The expected reads, with those of the locations that hold the value itself.
+    """The expected reads, and those if only the locations that hold the value itself are counted.
 
-    Where key codes stand for several values each, the least of the kind ``present`` counts the
-    locations that hold the code.
+    If several values share a key code, the lower bound of the kind ``present`` counts the locations
+    that hold the code.
     """
     found = list(expected)
     present = next((one for one in expected if one.kind == "present"), None)

@@ -1,4 +1,4 @@
-"""The reading step reads the whole column once for its cuts and counts."""
+"""The reading step reads the whole column once to make cuts and count rows."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ def read_cuts(
 
     Args:
         probes: the probes to count.
-        may_be_empty: bool[n], locations that prove something even without rows, or None for none.
-        with_pairs: whether to collect pairs for hash maps, too; not for the shape ``sieve``.
+        may_be_empty: bool[n], locations that can rule out a query even if they have no rows; None
+            for none.
+        with_pairs: whether to collect pairs for hash maps, too; not allowed for the shape
+            ``sieve``.
 
     Raises:
         Py4JJavaError: a file cannot be read; the message names the file.
@@ -133,9 +135,9 @@ def _seen(
             if low is not None:
                 least[location], greatest[location] = low, high
     read = counts["rows"]
-    # A file without rows proves nothing, and a file read incompletely too little. A range without
-    # rows in a completely read file proves that it has none. The rows of a corrupt record depend on
-    # the columns that a query reads.
+    # A file without rows proves nothing, and a file that was read incompletely proves too little. A
+    # range without rows proves something if its file was read completely. The rows of a corrupt
+    # record depend on the columns that a query reads.
     owners = column_profile.owners
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (

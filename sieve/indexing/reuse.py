@@ -1,7 +1,8 @@
 """Reuse planning selects the runs of a version that remain valid for the current table.
 
 A refresh reads only files that no reused run covers. A refresh merges runs when there are many, and
-rebuilds when little of the base remains, like the compactions of a log-structured merge tree.
+rebuilds the index when little of the base remains. A log-structured merge tree compacts in the same
+way.
 """
 
 from __future__ import annotations
@@ -22,14 +23,12 @@ from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
 
 MOST_DELTAS: Final = 8
-"""Maximum number of runs beside the base; one more merges them (minor compaction).
-
-Data that a refresh adds is read once more when eight deltas are merged.
+"""Maximum number of runs beside the base (deltas). If there were one more, a refresh would merge
+the deltas (minor compaction), and read their data once more.
 """
 LEAST_BASE: Final = 0.5
-"""Minimum share of the table's bytes, and of its own locations, that the base must retain.
-
-Below it a refresh reads the whole table and makes a new base (major compaction).
+"""Minimum share of the table's bytes, and of its own locations, that the base must retain. If the
+base retains less, a refresh reads the whole table and makes a new base (major compaction).
 """
 
 
@@ -41,7 +40,8 @@ class ReusedRuns:
         runs: runs with at least one valid location, the base first.
         locations: the valid locations, with their slots in these runs.
         stats: the statistics of the version, or None if nothing is reused.
-        appended: paths of locations with appended log files; the version knows their earlier rows.
+        appended: paths of locations to which log files were appended; the version knows their
+            earlier rows.
     """
 
     runs: tuple[RunRef, ...]
@@ -51,7 +51,7 @@ class ReusedRuns:
 
     @property
     def encoder(self) -> Encoder | None:
-        """The common encoder of the runs, so that one look-up serves all runs.
+        """The encoder that all runs share, so that one look-up serves all runs.
 
         The result is None without a run.
         """
@@ -71,7 +71,7 @@ NOTHING: Final = ReusedRuns((), NO_LOCATIONS, None)
 def is_current(known: Locations, snapshot: Snapshot) -> bool:
     """Whether a version's locations are exactly the table's current files.
 
-    A file that was racy and still is racy counts as unchanged.
+    A file that was racy at the build and still is racy counts as unchanged.
     """
     found = zip(file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = all(status in AS_IT_WAS if stable else status == "racy" for status, stable in found)
@@ -79,7 +79,7 @@ def is_current(known: Locations, snapshot: Snapshot) -> bool:
 
 
 def is_one_run(base: Manifest, known: Locations) -> bool:
-    """Whether a version is one run without removed locations; also true without keys."""
+    """Whether a version is one run without removed locations, or has no keys."""
     held = int(known.range_counts[known.slots >= 0].sum())
     return len(base.runs) <= 1 and held == sum(run.locations for run in base.runs)
 

@@ -15,14 +15,15 @@ class Seen:
 
     Attributes:
         rows, nulls, nans: int64[n], counts for each location.
-        least, greatest: int64[n], extreme key codes of each location; least is above greatest
-            without a key.
-        hits: int64[2, k], the number of locations that hold a key of each probe, and the locations'
-            bytes.
+        least, greatest: int64[n], extreme key codes of each location; in a location without keys,
+            least is above greatest.
+        hits: int64[2, k], for each probe the number and the bytes of the locations that hold a key
+            of the probe.
         partial: bool[n], locations of files that prove nothing: without rows, with a corrupt
             record, or read incompletely.
-        cuts: the number of cuts of all other locations, and the extreme key codes of these cuts.
-        keys: sum over the other locations of their numbers of distinct keys.
+        cuts: the number of cuts of the locations that are not partial, and the extreme key codes of
+            these cuts.
+        keys: sum over the same locations of their numbers of distinct keys.
     """
 
     rows: Counts

@@ -31,10 +31,10 @@ CURVE = pa.schema([("price", pa.int32()), ("bytes", pa.float64())])
 TRIAL = pa.schema([(name, pa.float64()) for name in ("bytes", *KINDS)])
 
 Planner = Callable[[Intervals], Plan]
-"""`plan` with its other arguments; sent with every task."""
+"""`plan` with all arguments but the intervals; sent with every task."""
 
 _FITTED = 0.98
-"""Share of a budget for payloads: pages have headers, and compression varies."""
+"""Share of a budget that payloads may use, since pages have headers and compression varies."""
 
 
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
@@ -62,11 +62,11 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 def weigh_stretches(
     planner: Planner, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
-    """A step from pieces sorted by stretch to the bytes that each cost per byte leads to.
+    """A step from pieces sorted by stretch to the bytes of the index at each cost per byte.
 
     Args:
         prices: float64[p], costs per byte, descending.
-        budget_each: bytes for each of the pieces.
+        budget_each: bytes of the budget for each piece.
     """
 
     def run(batches: Batches) -> Batches:
@@ -157,7 +157,7 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """A step that passes run rows on if it sees a file of the driver; otherwise the task fails.
+    """A step that passes run rows on if it sees a file of the driver, and otherwise fails the task.
 
     Args:
         witness: URI of the driver's file.

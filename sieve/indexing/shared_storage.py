@@ -1,4 +1,4 @@
-"""Shared storage: checks that executors write to the driver's storage, since local files differ."""
+"""Shared storage: checks that executors write to the driver's storage, not to their own files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _CONDITION: Final = "SIEVE_ROOT_NOT_SHARED"
 
 
 def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
-    """The rows of a run; their tasks fail unless they see a file that the driver has just created.
+    """The rows of a run. Their tasks fail unless they see a file that the driver has just created.
 
-    A listing by the driver proves nothing: an executor on the driver's machine writes into the same
-    folder, and the listing would not show that files of other machines are missing.
+    A listing by the driver proves nothing. Executors on the driver's machine write into the listed
+    folder, but the listing would not show that files of other machines are missing.
 
     Args:
         rows: the rows of the run, about to be written.

@@ -19,11 +19,11 @@ from sieve.tables.formats import reads_whole_files
 from sieve.tables.table import CatalogTable
 
 LEAST_RANGE: Final = 1 << 20
-"""Row groups and stripes are joined with their neighbours up to this many bytes, or to those from
-which on files are cut: each range that is read costs an opening of the file, and its footer."""
+"""Neighbouring row groups and stripes are joined up to this many bytes, or up to the size from
+which files are cut. To read a range, a query must open the file and read its footer."""
 
 _LEAST_OF_TEXT: Final = 100
-"""Minimum bytes of a range of text, whatever the setting."""
+"""Minimum bytes of a range of a text file, whatever the setting."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,9 +114,9 @@ def tile(
     Args:
         numbers: the files' numbers in the table's last listing.
         files: the files that the build reads.
-        options: the options, whose granularity is the finest that the build may choose.
-        range_bytes: size below which a file is one location; text is cut at each multiple of this
-            size.
+        options: the options; their granularity is the finest that the build may choose.
+        range_bytes: a file below this size is one location. A text file is cut at each multiple of
+            this size.
     """
     whole, info = whole_files([file.length for file in files]), table.info
     is_text = info.format_name in TEXT_FORMATS

@@ -11,7 +11,7 @@ from sieve.encoding.encoder import Encoder
 def encoded_bytes(encoder: Encoder) -> Column:
     """The part of a value that determines its code: for strings and binary, the leading bytes.
 
-    Leading bytes have bounded length, so a batch needs no byte limit (`reading_conf`).
+    Leading bytes have a bounded length, so a batch needs no limit on bytes (`reading_conf`).
 
     Args:
         encoder: the encoder of the column, whose `of_bytes` takes the result.
@@ -23,8 +23,8 @@ def encoded_bytes(encoder: Encoder) -> Column:
 def leading_bytes(most: int) -> Column:
     """The first bytes of a string or binary, as binary.
 
-    The string is cast to binary first: Spark's `substring` of a string counts characters, and reads
-    past the end of a string whose last character is cut short.
+    The string is cast to binary first. Spark's `substring` of a string counts characters, and reads
+    past the end of the string if its last character is cut short.
     """
     return sf.substring(sf.col("v").cast("binary"), 1, most)
 

@@ -1,7 +1,7 @@
-"""Value spread: how many locations hold one value of a column, estimated by a sample of its rows.
+"""Value spread: how many locations hold one value of a column, estimated from a sample of rows.
 
-Key codes of long values stand for several values each, so counts by code are too high. A sample
-has the hash of each value and its location.
+Several long values may share a key code, so counts by code are too high. A sample has the hash of
+each value and its location.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ import numpy as np
 from sieve.arrays.dtypes import Counts, Hashes, Numbers, Ordinals
 
 _STEPS = 60
-"""Halvings of the interval in which the number of locations is searched."""
+"""How often the bisection for the number of locations halves its interval."""
 
 
 def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
-    """Locations that hold the value of a row, in the mean over rows; 0 without rows.
+    """Mean number of locations that hold the value of a row; 0 without rows.
 
-    A value that was drawn s times in d locations is in about G of them if s throws into G boxes
-    hit d boxes. Where no two throws hit the same box, G is unknown, and d counts.
+    The estimate treats locations as boxes. A value that was drawn s times, in d locations, is in
+    about G locations if s random throws into G boxes hit d boxes on average. If no two draws were
+    in the same location, G is unknown, and d is used.
 
     Args:
-        hashes: uint64[n], of the value of each sampled row.
-        locations: int[n], of each sampled row.
-        share: of all rows, the part that was sampled.
+        hashes: uint64[n], hash of the value of each sampled row.
+        locations: int[n], location of each sampled row.
+        share: share of all rows that was sampled.
     """
     if not len(hashes):
         return 0.0
@@ -38,7 +39,7 @@ def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
 
 
 def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
-    """Boxes that are hit at least once, in the mean."""
+    """Mean number of boxes that are hit at least once."""
     with np.errstate(divide="ignore"):
         missed = np.exp(throws * np.log1p(-1 / boxes))
     hit: Numbers = boxes * (1 - missed)
@@ -46,7 +47,7 @@ def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
 
 
 def _boxes(throws: Counts, hit: Counts) -> Numbers:
-    """The number of boxes of which so many throws hit so many, fewer than throws."""
+    """The number of boxes of which this many throws hit this many; `hit` is below `throws`."""
     low = hit.astype(np.float64)
     high = np.maximum(low, throws.astype(np.float64) ** 2)
     for _ in range(_STEPS):

@@ -56,8 +56,8 @@ def build_contents(
     A failed build deletes the files it has written.
 
     Args:
-        reused: the reused part of an earlier version; the build reads none of its files, except for
-            appended log files.
+        reused: the reused part of an earlier version. Of its files, the build reads only appended
+            log files.
         before: the file list of the earlier version; the new list is merged onto this list.
 
     Raises:
@@ -105,7 +105,7 @@ def build_contents(
     first_slot = sum(run.locations for run in reused.runs)
     try:
         environment.check_cancelled()
-        # Only a format with immutable files has incremental listings.
+        # Only formats with immutable files can list incrementally.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)
@@ -164,10 +164,10 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """The locations that were read; a location that changed during the build matches no file.
+    """The locations that were read. A location that changed during the build will match no file.
 
-    Locations whose files are gone are left out. After a rename of the table, a file is back under
-    its new name with its old time, and a location that proves nothing is not read again.
+    Locations whose files are gone are left out. Otherwise, a rename of the table could bring such a
+    file back under its new name with its old time, and no refresh would read it again.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
@@ -182,7 +182,7 @@ def _unchanged(
 
 
 def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
-    """Merges reused and read locations; one with appended log files has the sum of both counts."""
+    """Merges reused and read locations; appended log files add to the counts of their location."""
     if not reused.appended:
         return concat(reused.locations, read)
     grew = np.array([path in reused.appended for path in reused.locations.paths], np.bool_)
@@ -202,7 +202,7 @@ def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
 
 
 def _packed(places: Counts) -> Counts:
-    """Compacts places of locations, int64[n, k]: moves -1 last, and drops columns of only -1."""
+    """Compacts places of locations, int64[n, k]: moves -1 to the end, drops columns of only -1."""
     order = np.argsort(places < 0, axis=1, kind="stable")
     packed = np.take_along_axis(places, order, axis=1)
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]

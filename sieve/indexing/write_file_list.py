@@ -30,7 +30,7 @@ from sieve.reader.version_reader import read_parts, whole_list
 from sieve.storage.interface import Store
 
 STEP: Final = 4
-"""Minimum ratio of the rows of a part to those of the next one."""
+"""A part has at least this many times the rows of the next part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,8 @@ def store_list(
         UnavailableError: the list cannot be written.
     """
     part, refs = _part_over(before, locations)
-    # Parts refer to roots by number, so an unused root remains until the whole list is written.
+    # Parts refer to roots by number, so an unused root remains until the whole list is written
+    # again.
     had = set(before.roots)
     joined = (*before.roots, *(root for root in roots if root not in had))
     if len(joined) > MAX_ROOTS:

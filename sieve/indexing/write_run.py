@@ -59,7 +59,8 @@ def _write(rows: DataFrame, column_profile: ColumnProfile, store: Store, index_d
 def write_rows(rows: DataFrame, target: str, claim: str) -> None:
     """Writes the rows of a run to its files, on executors that see the driver's pending write."""
     with named_if_unseen(target):
-        # Untruncated, the statistics in the footer would repeat the minimum and maximum payload.
+        # If they were not truncated, the statistics in the footer would repeat the whole minimum
+        # and maximum payload.
         short = seen_by_all(rows, claim).write.option("parquet.statistics.truncate.length", 1)
         short.option("compression", "zstd").parquet(target)
 

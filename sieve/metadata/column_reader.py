@@ -1,14 +1,15 @@
-"""The reader of one column: the parts of a table's fingerprint that decide the column's values.
+"""The reader of one column: the parts of a table's fingerprint that affect the column's values.
 
-A fingerprint has every part that may decide how some column of a table is read. A version serves a
-scan if the parts that decide the values of *its* column are equal. A part decides unless Spark's
-reader is known not to ask for it.
+A fingerprint has every part that may affect how Spark reads any column of a table. A version serves
+a scan if the parts that decide the values of *its* column are equal. A part counts as deciding
+unless Spark's reader is known not to look it up.
 
-In CSV and JSON an appended column decides, too. A record with a value that cannot be converted to
-it counts as damaged, and so does a CSV record that has too few values for it: a build, CHECK and an
-audit cannot tell it from records whose other values differ from query to query. Some do: of
-`{"b":{"k":"x","a":7},"a":1}` Spark shows 7 for `a` once there is a column `b MAP<STRING, INT>`, if
-`spark.sql.json.enablePartialResults` is off, since its parser goes on in the midst of `b`.
+In CSV and JSON, a column that is appended to the schema decides, too. A record counts as damaged if
+a value cannot be converted to the new column's type, or if a CSV record has no value for the
+column. The other values of some damaged records differ from query to query, and a build, CHECK and
+an audit cannot recognise these records. Example: the schema gets a column `b MAP<STRING, INT>`, and
+`spark.sql.json.enablePartialResults` is off. For the record `{"b":{"k":"x","a":7},"a":1}`, Spark
+then shows 7 for `a`, because its parser continues inside `b`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "json": ("spark.sql.json.", "spark.sql.legacy.json."),
     "avro": ("spark.sql.avro.",),
 }
-"""By the format of files: settings for which no reader of another format asks."""
+"""By file format: prefixes of settings that only readers of this format look up."""
 
 _OF_TEXT: Final = ("mapreduce.input.", "io.", "spark.sql.execution.datasources.hadooplinerecord")
 """Settings for which only readers of text ask; Parquet and ORC files name their own codecs."""
@@ -43,13 +44,13 @@ _BASE: Final[Mapping[str, str]] = {
     "delta": "parquet",
     "orc": "orc",
 }
-"""Formats that read a column without the others, and the format of their files."""
+"""Table formats that read a column without the other columns, and the format of their files."""
 
 _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "parquet": frozenset({"datetimerebasemode", "int96rebasemode"}),
     "orc": frozenset(),
 }
-"""Options without a prefix for which the reader of a format asks."""
+"""Options without a prefix that the reader of a format looks up."""
 
 _INSTANTS: Final = frozenset({"instant"})
 _DAYS: Final = frozenset({"date", "instant"})
@@ -65,10 +66,10 @@ _OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "spark.sql.legacy.parquet.nanosaslong": frozenset({"long", "instant"}),
     "spark.sql.legacy.charvarcharasstring": frozenset({"string"}),
 }
-"""Settings and options that decide the values of columns of some kinds alone.
+"""Settings and options that affect only columns of some kinds.
 
-None is of ORC, whose reader converts the types of a file to those of the table: dates to texts, and
-instants to numbers.
+ORC has none, because its reader converts the types of a file to the types of the table, such as
+dates to text and instants to numbers.
 """
 
 _OF_SCHEMAS: Final = frozenset(
@@ -86,35 +87,35 @@ _OF_FOUND_TYPES: Final = frozenset(
         "spark.sql.legacy.parquet.nanosaslong",
     }
 )
-"""Settings of the type that Spark's Parquet reader gives a column of a file where it finds none by
-the column's name: in plain tables only where columns are found by ids."""
+"""Settings that decide which type Spark's Parquet reader gives a column of a file if it finds no
+column of that name in the schema. In plain tables this happens only if columns are found by ids."""
 
 _KEYS: Final = ("hadoop.security.key.",)
-"""Settings and options that open encrypted columns, which have other values without their key."""
+"""Settings and options that decrypt columns; without the key, a column has other values."""
 
 _OF_DEFAULTS: Final = (
     *("spark.sql.legacy.", "spark.sql.defaultcolumn.", "spark.sql.variant."),
     *("spark.sql.ansi.", "spark.sql.timestamptype", "spark.sql.parser."),
 )
-"""Settings that decide what a column's default is; it is kept as SQL."""
+"""Settings that affect the value of a column's default, which is stored as SQL."""
 
 _ZONELESS: Final = frozenset(
     {"boolean", "binary", "void", "byte", "short", "integer", "long", "float", "double", "date"}
 )
 _REMARKS: Final = frozenset({"comment", "CURRENT_DEFAULT"})
-"""Metadata of a column for which no reader asks; the default is that of rows written later."""
+"""Metadata of a column that no reader looks up; this default applies only to rows written later."""
 
 _WHOLE_RECORDS: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
-"""Ways in which Hudi merges the records of a key: it shows one of them as a whole."""
+"""Hudi's merge modes in which it shows one record of a key as a whole."""
 
 _COMPARED: Final = tuple(
     f"hudi.hoodie.table.{name}"
     for name in ("recordkey.fields", "ordering.fields", "precombine.field", "partition.fields")
 )
-"""Properties that name the columns by which Hudi finds and orders these records."""
+"""Properties that name the columns by which Hudi finds and orders the records of a key."""
 
 _MERGERS: Final = ("payload", "merge", "partial", "delete")
-"""Settings with such names may set other ways to merge."""
+"""A setting with one of these words in its name may change how Hudi merges records."""
 
 _MAX_SCHEMAS: Final = 1024
 
@@ -124,10 +125,11 @@ class _Place:
     """A column in its table.
 
     Attributes:
-        schema: all of the table's schema that decides the column's values.
-        kind: of its type: the type's name, or ``instant`` if a time zone may decide.
+        schema: the part of the table's schema that decides the column's values.
+        kind: the name of the column's type, or ``instant`` if a time zone may affect the values.
         default: whether the column or a struct that holds it has a default.
-        field_id: whether Parquet's readers may find the column, or such a struct, by an id.
+        field_id: whether Parquet's readers may find the column, or a struct that holds it, by an
+            id.
     """
 
     schema: str
@@ -140,22 +142,23 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     """Names of the parts that decide a column's values and differ between two fingerprints.
 
     Args:
-        column: path of the column, as its files name it.
+        column: path of the column, with the names that the files use.
         then: the fingerprint of a version.
-        now: the fingerprint of a scan; if nothing has changed, it reads the column as the build
-            did.
+        now: the fingerprint of a scan. If no part has changed, the scan reads the column as the
+            build did.
     """
     if then == now:
         return ()
     path = tuple(column)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    # A setting may decide that the release decides, too.
+    # A changed setting may only be the reason why Spark's release now decides, too. So a part is
+    # named only if it has changed itself.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 
 def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
-    """The parts that decide a column's values, each reduced to what decides."""
+    """The parts that affect a column's values, each reduced to what affects them."""
     format_name = parts.get("format", "").partition(" ")[0]
     if format_name in TEXT_FORMATS:
         return _of_records(parts, format_name)
@@ -187,7 +190,7 @@ def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[
             if _decides(key.lower(), format_name, place, is_option=scope == "option"):
                 yield name, value
         elif scope == "zone":
-            # ORC's reader converts instants of a file to other types by the zone of the JVM.
+            # ORC's reader uses the JVM's time zone to convert a file's instants to other types.
             if by_zone or (key == "jvm" and format_name == "orc"):
                 yield name, value
         elif name != "structs" or place.default:
@@ -201,7 +204,7 @@ def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> b
     if key.startswith(_foreign(base)) or (format_name != "hudi" and key.startswith(_OF_TEXT)):
         return False
     if key in _OF_SCHEMAS:
-        # Hudi may take a schema from files, too.
+        # Hudi may infer a schema from files, too.
         decides = format_name == "hudi"
     elif key in _OF_KINDS:
         by_name = format_name == "parquet" and not place.field_id
@@ -213,20 +216,22 @@ def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> b
     elif key.startswith(_OF_DEFAULTS):
         decides = place.default
     elif key.startswith("spark.executor"):
-        # Zones and locales of executors.
+        # Options of executors' JVMs may set their time zone and locale.
         decides = place.kind == "instant" or place.default or base == "orc"
     else:
-        # Lakehouse formats have options of their own; a plain one's reader asks for these alone.
+        # Lakehouse formats have options of their own. The reader of a plain format looks up only
+        # `_OPTIONS`.
         decides = not is_option or format_name != base or key in _OPTIONS[base]
         decides = decides or key.startswith(_KEYS)
     return decides
 
 
 def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
-    """The same where Hudi merges the records of a key.
+    """The deciding parts if Hudi merges the records of a key.
 
-    If it shows one of them as a whole, its choice depends on key and order alone, and on Hudi's own
-    columns, as the one that marks a deleted record. Else it may depend on every column.
+    If Hudi shows one record as a whole, its choice depends only on the key, on the ordering
+    columns, and on Hudi's own columns, such as the mark of a deleted record. Otherwise, the result
+    may depend on every column.
     """
     kept = dict(_of_records(parts, "parquet", "avro"))
     if not _takes_whole_records(parts):
@@ -254,12 +259,13 @@ def _takes_whole_records(parts: Parts) -> bool:
 
 
 def _of_records(parts: Parts, *own: str) -> Parts:
-    """The same where the rows of a file depend on every column.
+    """The deciding parts if the rows of a file depend on every column.
 
-    Whether a record of a text format can be parsed does; and which record of a key Hudi shows.
+    In a text format, every column affects whether a record can be parsed. In Hudi, every column may
+    affect which record of a key is shown.
 
     Args:
-        own: the formats of the files.
+        own: the formats of the table's files.
     """
     foreign = _foreign(*own)
 
@@ -273,22 +279,23 @@ def _of_records(parts: Parts, *own: str) -> Parts:
 
 
 def _foreign(*own: str) -> tuple[str, ...]:
-    """Prefixes of settings for which only readers of other formats ask."""
+    """Prefixes of settings that only readers of other formats look up."""
     return tuple(one for name, prefixes in _OWN.items() if name not in own for one in prefixes)
 
 
 @lru_cache(_MAX_SCHEMAS)
 def _find(column: tuple[str, ...], schema: str, *, orc: bool, positions: bool) -> _Place | None:
-    """The place of a column in a schema; None if it is not there.
+    """The place of a column in a schema; None if the schema does not have the column.
 
-    Readers find a column by its name, in ORC files without names by its position: so Hive once
-    wrote them. Columns behind it decide nothing, nor do the other fields of a struct.
+    Readers find a column by its name. In ORC files without column names, which old releases of Hive
+    wrote, readers find a column by its position. Columns after it do not affect it, nor do the
+    other fields of a struct.
 
     Args:
-        column: its path.
-        schema: in Spark's JSON form.
-        orc: whether files may have no names.
-        positions: whether readers go by positions in files with names, too.
+        column: path of the column.
+        schema: the schema in Spark's JSON form.
+        orc: whether files may lack column names.
+        positions: whether readers use positions even in files with column names.
     """
     fields, kind = json.loads(schema)["fields"], ""
     steps: list[Any] = []
@@ -298,7 +305,7 @@ def _find(column: tuple[str, ...], schema: str, *, orc: bool, positions: bool) -
             return None
         metadata, kind = _remarkless(fields[at]["metadata"]), fields[at]["type"]
         step: dict[str, Any] = {"name": name, "metadata": metadata}
-        # If names differ in case only, one may be taken for the other.
+        # If names differ only in case, a reader may confuse them.
         step["alike"] = [f["name"] for f in fields if f["name"].lower() == name.lower()]
         if positions:
             step["until"] = _clean(fields[: at + 1])
@@ -316,7 +323,7 @@ def _find(column: tuple[str, ...], schema: str, *, orc: bool, positions: bool) -
 
 
 def _kind_of(kind: Any) -> str:
-    """The kind of a type in Spark's JSON form; of one that is not known, ``instant``."""
+    """The kind of a type in Spark's JSON form; ``instant`` for an unknown type."""
     if not isinstance(kind, str):
         return "instant"
     name = kind.partition("(")[0].partition(" ")[0]
@@ -331,7 +338,7 @@ def _without_remarks(schema: str) -> str:
 
 
 def _clean(kind: Any) -> Any:
-    """A type in Spark's JSON form, without the remarks on its fields."""
+    """A type in Spark's JSON form, without the `_REMARKS` of its fields."""
     if isinstance(kind, list):
         return [_clean(one) for one in kind]
     if not isinstance(kind, dict):

@@ -2,8 +2,8 @@
 
 Versions are never deleted while the index lives, so their numbers have no gaps. The newest version
 can therefore be found by probing, and a writer that was paused cannot win an old number. After a
-create with an unknown outcome, the writer reads the file back and compares identities (optimistic
-commit as in Delta Lake's log, with the checks that Iceberg's Hive commits taught).
+create with an unknown outcome, the writer reads the file back and compares identities. This is the
+optimistic commit of Delta Lake's log, with checks learned from Iceberg's Hive commits.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def publish(
     Args:
         index_dir: the folder of the index, which contains ``versions/``.
         base: the newest version that the caller knows, or None before version 1.
-        make: plans the version after its argument, with a fresh id. The function may be called
-            repeatedly, and returns its argument if there is nothing to do. Exceptions of
-            ``make`` pass through.
+        make: a function that plans the version after its argument, with a fresh id. `publish` may
+            call it repeatedly. It returns its argument if there is nothing to do. Its exceptions
+            pass through.
         attempts: maximum number of plans.
 
     Returns:
@@ -137,7 +137,7 @@ def publish(
 def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
     """Whether ``proposed`` now has its number.
 
-    The result is false if another version has the number permanently.
+    The result is false if another version has taken the number permanently.
     """
     uri = version_file(index_dir, proposed.version)
     data = render_manifest(proposed)

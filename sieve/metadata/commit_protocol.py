@@ -23,7 +23,7 @@ class Answer(Enum):
     TAKEN = auto()
     """To a create: the file exists; an earlier request of this writer may have created it."""
     NO_REPLY = auto()
-    """To a create: the request took effect, did not, or will later."""
+    """To a create: the request took effect, will take effect later, or never will."""
     REFUSED = auto()
     """To a create: the request had no effect and never will."""
 
@@ -51,7 +51,7 @@ class End(Enum):
     DAMAGED = auto()
     """Another writer's damaged file has the number."""
     UNKNOWN = auto()
-    """The version may be visible, or become so later: no file that it names may be deleted."""
+    """The version is visible, or may become visible later: no file that it names may be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ def _after_create(step: Create, answer: Answer) -> Step | End:
         case Answer.MADE:
             return End.PUBLISHED
         case Answer.TAKEN:
-            # The answer may refer to a repeat of this writer's own success, so the identity
-            # decides.
+            # An earlier request of this writer may have created the file, so the identity in the
+            # file decides.
             return ReadBack(step.tries, step.doubt)
         case Answer.NO_REPLY:
             return ReadBack(step.tries, doubt=True)

@@ -16,10 +16,10 @@ class Contents:
 
     Attributes:
         instant: time of the indexed snapshot, ISO 8601 in UTC with milliseconds.
-        type: the column's Catalyst type, as ``DataType.simpleString`` writes it.
+        type: the column's Catalyst type in the form of ``DataType.simpleString``.
         options: the options of the build.
         format_name: the table's file format: parquet, orc, csv or json.
-        null_proof: whether NULL counts can rule a file out (not in text formats).
+        null_proof: whether NULL counts can rule a file out; false for text formats.
         fingerprint: SHA-256 in hex over ``fingerprint_parts``, which identifies the reader of the
             build.
         fingerprint_parts: the input of the hash, to explain a mismatch.
@@ -44,5 +44,5 @@ class Contents:
     commit: Commit | None = None
 
     def members(self) -> dict[str, Any]:
-        """The attributes of the contents by name, as arguments for a version."""
+        """The attributes of the contents by name, to construct a version."""
         return {field.name: getattr(self, field.name) for field in fields(Contents)}

@@ -1,6 +1,6 @@
 """Creation record: identifies an index's folder before CREATE writes any other file to it.
 
-If CREATE dies, the record shows that the folder is abandoned, and of which table the index was.
+If CREATE dies, the record shows that the folder is abandoned, and names the table of the index.
 DROP deletes the record last, so that an interrupted deletion can be recognised and finished.
 """
 
@@ -138,9 +138,9 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 def _remove_ghost(store: Store, index_dir: str) -> bool:
     """Whether an index was or is being dropped; if so, deletes files written since the drop.
 
-    A writer may create the folders of a dropped index again, and no table would ever find them. A
-    manifest and the file ``registered`` exist while an index lives: if only one of the two is
-    missing, the index is damaged.
+    A writer may create the folders of a dropped index again, and no table would ever find them.
+    While an index lives, it has a manifest and the file ``registered``. If only one of the two is
+    missing, the index is damaged, not dropped.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:
@@ -169,5 +169,6 @@ def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):
-        # The file is unreadable or foreign: the folder is not Sieve's, and must not be deleted.
+        # The file is unreadable or not written by Sieve: the folder may belong to others and must
+        # not be deleted.
         return None

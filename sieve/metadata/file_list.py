@@ -1,6 +1,7 @@
 """File list: the data files of a version with their states, lengths, times and counts at the build.
 
-The list is stored in parts that are merged in order, so that a version writes only its changes.
+The list is stored in parts that a reader merges in order, so that a version writes only its
+changes.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class FileState(IntEnum):
     UNPROVEN = -1
     """Read, but proves nothing, such as a file without rows."""
     RACY = -2
-    """Racy, or with a time in the future, when it was listed; not read."""
+    """When it was listed, the file was racy or had a time in the future; it was not read."""
     REMOVED = -3
     """Only in parts of a list: the version no longer has this location."""
 
@@ -55,10 +56,10 @@ _WITH_RANGES = pa.schema(
 )
 
 _LISTS: Final = dict(zip(("cuts", *COUNTED), STORED, strict=True))
-"""The columns of lists, by what they hold of a file's ranges."""
+"""The columns of lists, by their content for each range of a file."""
 
 MOST_ALSO: Final = 64
-"""Maximum number of places of a location besides its first."""
+"""Maximum number of positions of a location besides its first."""
 
 COLUMNS: Final = ("states", "lengths", "mtimes", "rows", "nulls", "nans", "slots")
 """The numeric columns of `Locations`, in order."""
@@ -71,7 +72,7 @@ _STORED: Final = ("stored_lengths", "mtimes", "rows", "nulls", "nans", "slots")
 class Locations:
     """The files of a version; a file's ordinal is its position in these columns.
 
-    A file is one location, or is several locations, which are its ranges.
+    A file is one location, or has several ranges, each of which is one location.
 
     Attributes:
         paths: absolute qualified paths, as Spark's listing writes them.
@@ -84,9 +85,9 @@ class Locations:
         nans: int64[n], rows whose value is NaN.
         slots: int64[n], position of each file among the locations of all the version's runs,
             concatenated; -1 for a file in no run, which has no keys. The ranges of a file have
-            consecutive positions, of which `slots` has the first.
-        also: int64[n, k], positions in other runs of rows appended after the first reading, padded
-            with -1; None if no location has such rows.
+            consecutive positions; `slots` has the first of them.
+        also: int64[n, k], for rows that were appended after the first reading: the location's
+            positions in further runs, padded with -1; None if no location has such rows.
         ranges: the ranges of the files, or None if each file is one location. A list never has both
             ranges and further positions.
     """
@@ -109,7 +110,7 @@ class Locations:
 
     @property
     def every_range(self) -> FileRanges:
-        """The ranges of the files, where a file that is one location counts as one range."""
+        """The ranges of the files; a file that is one location counts as one range."""
         return self.ranges or whole_files(self.rows, self.nulls, self.nans)
 
     @property
@@ -143,7 +144,8 @@ class Locations:
     def all_rows(self) -> npt.NDArray[np.bool_]:
         """bool[n]: the locations of which all rows ever written are known, including hidden rows.
 
-        A location has several positions only if each reading covered all rows that existed then.
+        A location has several positions only if each reading covered all rows that existed at that
+        time.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
@@ -217,7 +219,7 @@ def diff(before: Locations, now: Locations) -> Locations:
     """The part that turns one list into another when merged onto the first; ignores order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
-    # Spark lists a file twice if two partitions share its folder; a part must have both or neither.
+    # Spark lists a file twice if two partitions share its folder. A part must have both or neither.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:
@@ -235,7 +237,7 @@ def diff(before: Locations, now: Locations) -> Locations:
 
 
 def states_of(n: int, state: FileState = FileState.READ) -> States:
-    """int8[n]: the states of n files that are in one state."""
+    """int8[n]: the same state for each of n files."""
     return np.full(n, state, np.int8)
 
 
@@ -322,8 +324,8 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         lengths = np.maximum(stored, 0)
         ranges = None
         if schema == _WITH_RANGES:
-            # A count that is 0 in all files is 0 in all ranges, and decoding such counts would take
-            # longest.
+            # A count that is 0 in all files is 0 in all ranges. Such counts are skipped, because
+            # they would take the longest to decode.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}

@@ -1,4 +1,4 @@
-"""File ranges: the byte ranges of files that a version knows by several locations.
+"""File ranges: the byte ranges of files for which a version has several locations.
 
 A range is the part of a file that one split of Spark's reader reads: the Parquet row groups whose
 middle lies in the range, the ORC stripes that start in it, or the text lines that start in it. If
@@ -24,7 +24,7 @@ STORED: Final = ("cuts", *(f"range_{name}" for name in COUNTED))
 """The columns of a stored list: the starts of all ranges but the first, and the counts of each."""
 
 FOOTER: Final = "footer"
-"""The column of a stored list before these."""
+"""The column of a stored list that precedes those columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +33,8 @@ class FileRanges:
 
     Attributes:
         counts: int64[n], number of ranges of each file; 1 for a file that is one location.
-        footers: int64[n], bytes of the footer at the end of each file of several ranges, which a
-            reader needs for each range; 0 for text, and for a file that is one location.
+        footers: int64[n], for each file of several ranges the bytes of the footer at its end, which
+            a reader needs for each range; 0 for text, and for a file that is one location.
         starts: int64[m], offset of the first byte of each range, 0 for the first range of each
             file. A range ends where the next range of its file starts; the last range ends with the
             file.
@@ -98,7 +98,7 @@ class FileRanges:
         return places
 
     def same(self, files: Counts, other: FileRanges, others: Counts) -> Flags:
-        """bool[k]: whether files have the same ranges with the same counts in another list.
+        """bool[k]: whether each file has the same ranges with the same counts in another list.
 
         Args:
             files: int64[k], files of this list.
@@ -118,7 +118,7 @@ class FileRanges:
 
 
 def whole_files(rows: Counts, nulls: Counts, nans: Counts) -> FileRanges:
-    """Files that are one range each, with these counts, int64[n]."""
+    """Files that are one range each, with the given counts, int64[n]."""
     ones, zeros = np.ones(len(rows), np.int64), np.zeros(len(rows), np.int64)
     return FileRanges(ones, zeros, zeros, rows, nulls, nans)
 
@@ -133,7 +133,7 @@ def concat_ranges(lists: Sequence[FileRanges]) -> FileRanges:
 
 
 def range_lists(ranges: FileRanges) -> list[pa.ListArray]:
-    """The columns named in `STORED`, with a list for each file.
+    """The columns named in `STORED`; each has one list per file.
 
     The list is empty for a file that is one location.
     """

@@ -19,7 +19,7 @@ class Retention:
     """Retention: the past versions that queries can use, by number and age.
 
     Attributes:
-        versions: number of the newest versions to retain, at least 1.
+        versions: how many of the newest versions to retain, at least 1.
         hours: hours for which a version is retained after the next version replaced it.
     """
 
@@ -27,14 +27,14 @@ class Retention:
     hours: float
 
     def expired(self, published_ms: list[int], now_ms: int) -> int:
-        """Number of oldest versions that are no longer retained.
+        """How many of the oldest versions are no longer retained.
 
         Args:
             published_ms: publication time of each version, in order.
             now_ms: the current time by the same clock.
         """
         floor = now_ms - self.hours * HOUR_MS
-        # A version ages from the publication of the next version.
+        # The age of a version counts from the publication of the next version.
         old = sum(1 for after in published_ms[1:] if after < floor)
         return max(0, min(old, len(published_ms) - self.versions))
 
@@ -119,6 +119,6 @@ def _change(before: Manifest | None, now: Manifest) -> str:
 
 
 def refreshed_or_rebuilt(before: Manifest, now: Manifest) -> Literal["refreshed", "rebuilt"]:
-    """Whether a version reuses runs of the previous version, or was built from the whole table."""
+    """``refreshed`` if a version reuses runs of the previous version; else ``rebuilt``."""
     kept = {run.id for run in before.runs} & {run.id for run in now.runs}
     return "refreshed" if kept else "rebuilt"

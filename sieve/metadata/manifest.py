@@ -1,8 +1,8 @@
 """Manifest: a version of an index as one immutable record, and its JSON file.
 
 The file is one line of ASCII JSON. Its last member is ``"checksum"``: the SHA-256, in hex, of the
-same text without that member. Every format has this frame, so that a reader can distinguish a
-damaged file from a file of another format.
+same text without that member. The files of every format have this form, so that a reader can
+distinguish a damaged file from a file of another format.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Manifest(Contents):
         """What a reader does otherwise with the column than this version's build did.
 
         Returns:
-            Names of parts; empty if the version serves such a reader.
+            Names of the parts; empty if the version serves this reader.
         """
         return changed_parts(self.column, self.fingerprint_parts, parts)
 
@@ -127,10 +127,10 @@ def render_manifest(manifest: Manifest) -> bytes:
             # Only the budget ``auto`` has a payback.
             del options["payback"]
         if options is not None and options["refresh"] == MANUAL:
-            # Releases without the option refresh can read versions that do not set it.
+            # Releases without the option refresh can read versions in which it is not set.
             del options["refresh"]
     if manifest.commit is not None:
-        # Releases without the member commit can read versions of tables other than Delta's.
+        # Releases without the member commit can read versions of tables that are not Delta tables.
         record["commit"] = members["commit"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
@@ -202,7 +202,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def _verified(data: bytes) -> bytes:
-    """The text that the checksum covers, which is verified before anything in it is used."""
+    """The text that the checksum covers. It is verified before anything in it is used."""
     if len(data) > MANIFEST_LIMIT:
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest of {len(data)} bytes is too long")
     match = _CHECKSUM.fullmatch(data[-_CHECKSUM_BYTES:])
@@ -268,7 +268,7 @@ def _options(fields: Fields, outdated: bool) -> IndexOptions:
     except InvalidInputError as error:
         if outdated:
             return IndexOptions()
-        # The file is intact, so a release with more options wrote the file.
+        # The file is intact, so a release with more options has written it.
         raise UnsupportedError(
             "SIEVE_VERSION_TOO_NEW", f"manifest: {error.message}; upgrade Sieve"
         ) from error
@@ -300,7 +300,7 @@ def _run_file(fields: Fields) -> RunFileRef:
     )
     fields.done(file)
     if not file.codes and not file.hashes:
-        # A look-up would never read such a file, whatever its content.
+        # A look-up would never read such a file, so its keys would be lost.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
     return file
 

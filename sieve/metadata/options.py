@@ -20,10 +20,10 @@ AUTO = "auto"
 """The budget of an index that stops growing when further bytes no longer pay back."""
 MANUAL = "manual"
 MAP_BUDGET = "50%"
-"""Default budget of a map: up to four bytes per key of eight bytes."""
+"""Default budget of a map: for keys of eight bytes, up to four bytes per key."""
 
 SMALLEST_SHARE = 64 << 10
-"""Minimum bytes of a relative budget: below that there is nothing to save."""
+"""Minimum bytes of a relative budget: an even smaller budget would save nothing."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _BUDGET = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(%|[kmgt]?b)", re.ASCII | re.IGNORECASE)
@@ -35,8 +35,8 @@ class IndexOptions:
     """The build options of an index.
 
     Attributes:
-        shape: structure of the segments, one of `SHAPES`; ``auto`` takes the better structure for
-            each segment.
+        shape: structure of the segments, one of `SHAPES`. With ``auto``, the build chooses the
+            better structure for each segment.
         budget: maximum bytes of the runs, as a share of the plain size of the indexed values
             (``1%``; at least 64 KB) or absolute (``64MB``), or ``auto``. The shape ``sieve`` has no
             budget, and ``map`` has 50% by default.
@@ -46,11 +46,11 @@ class IndexOptions:
         payback: for the budget ``auto`` only, the number of queries within which a byte of the
             index must save one byte of the table, 1 to 1,000,000.
         granularity: the unit to which the index points, one of `GRANULARITIES`: whole files, or the
-            byte ranges of large files, such as row groups; ``auto`` takes the unit with fewer bytes
-            to read.
+            byte ranges of large files, such as row groups; with ``auto``, the build chooses the
+            unit with which queries read fewer bytes.
         refresh: one of `REFRESHES`. With ``auto``, any driver with Sieve that writes to the table
             refreshes the index; with ``manual``, only a driver whose session has
-            spark.sieve.refresh.auto. The option changes no byte of the runs.
+            spark.sieve.refresh.auto. The option does not affect the runs.
     """
 
     shape: str = "auto"
@@ -88,21 +88,21 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
     options = base or IndexOptions()
     shape = given.get("shape", options.shape).lower()
     if "error" in given and "shape" not in given:
-        # Only the shape ``sieve`` has an error bound, so an error bound implies this shape.
+        # Only the shape ``sieve`` has an error bound, so the option ``error`` implies this shape.
         shape = "sieve"
     _refuse_foreign(given, shape)
     if shape == "map":
         if given.get("budget", AUTO if shape != options.shape else "").lower() == AUTO:
             given["budget"] = MAP_BUDGET
     elif "payback" in given:
-        # Only the budget ``auto`` has a payback, so a payback implies this budget.
+        # Only the budget ``auto`` has a payback, so the option ``payback`` implies this budget.
         given.setdefault("budget", AUTO)
     read = _read(given | {"shape": shape}, options)
     return read if read.automatic else replace(read, payback=_PAYBACK)
 
 
 def stored_options(raw: Mapping[str, str]) -> IndexOptions:
-    """Parses the options in a manifest: all options, whatever the shape.
+    """Parses the options in a manifest, which has all options, whatever the shape.
 
     Raises:
         InvalidInputError: see `parse_options`.
@@ -190,7 +190,7 @@ def _budget(text: str) -> str:
 
 
 def _parts(text: str) -> tuple[float, str]:
-    """Number and unit of a budget. Raises ValueError for text of another form."""
+    """Number and unit of a budget. Raises ValueError for malformed text."""
     match = _BUDGET.fullmatch(text.strip())
     if match is None:
         raise ValueError(text)

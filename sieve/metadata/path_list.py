@@ -1,4 +1,4 @@
-"""Path list: the paths of many files in one buffer, without an object for each."""
+"""Path list: the paths of many files in one buffer, without a Python object for each path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sieve.arrays.dtypes import Counts, Flags
 
 _AT_ONCE: Final = 1 << 14
-"""Strings that exist at a time while a list is iterated."""
+"""How many strings exist at the same time during an iteration over a list."""
 
 
 class PathList(Sequence[str]):
@@ -57,7 +57,7 @@ class PathList(Sequence[str]):
     @property
     def is_distinct(self) -> bool:
         """Whether no path occurs twice."""
-        # Listings are mostly in order, which this check finds in a tenth of the time.
+        # Listings are mostly in order. For them, this check takes a tenth of the time.
         ascends = pc.all(pc.less(self.array[:-1], self.array[1:])).as_py()
         return ascends or len(pc.unique(self.array)) == len(self.array)
 
@@ -66,7 +66,7 @@ class PathList(Sequence[str]):
         return PathList(self.array.filter(pa.array(which)))
 
     def at(self, places: Counts) -> PathList:
-        """The paths at some places, int64[k]."""
+        """The paths at some positions, int64[k]."""
         return PathList(self.array.take(pa.array(places)))
 
     def within(self, others: PathList) -> Flags:
@@ -75,7 +75,7 @@ class PathList(Sequence[str]):
         return found
 
     def places_in(self, others: PathList) -> Counts:
-        """int64[n]: the place of each path in another list of distinct paths, or -1."""
+        """int64[n]: the position of each path in another list of distinct paths, or -1."""
         found = pc.fill_null(pc.index_in(self.array, others.array), -1)
         places: Counts = found.to_numpy(zero_copy_only=False).astype(np.int64)
         return places

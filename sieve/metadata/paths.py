@@ -36,7 +36,7 @@ def pending_writes_dir(index_dir: str) -> str:
 
 
 def vacuumed_file(index_dir: str, version: int) -> str:
-    """The file that records that VACUUM has deleted files of versions up to this one."""
+    """The file that records that VACUUM has deleted files of versions up to version ``version``."""
     return join(index_dir, "vacuumed", str(version))
 
 

@@ -1,4 +1,4 @@
-"""Pending writes: records of files about to be written, by which VACUUM finds abandoned files.
+"""Pending writes: records of files about to be written. VACUUM uses them to find abandoned files.
 
 A pending write is an empty file ``intents/<kind>-<name>``. The pending write is created before the
 file that it names, and deleted once a version names that file. A pending write that is a day old
@@ -20,7 +20,7 @@ from sieve.metadata.records import RunId
 from sieve.storage.interface import GoneError, Store, join
 
 FLOOR_MS: Final = 24 * 3600 * 1000
-"""Age in ms after which a writer whose files no version names is presumed dead."""
+"""A pending write of this age in ms whose files no version names belongs to a dead writer."""
 
 _CLAIM = re.compile(
     rf"(?:(?P<run>run)-(?P<id>{HEX_ID.pattern})|locations-(?P<list>{LOCATIONS_FILE.pattern}))"
@@ -32,7 +32,7 @@ class PendingWrite:
     """A run or a part of a file list that was about to be written.
 
     Attributes:
-        uri: the URI of the pending write's own file.
+        uri: URI of the file that is the pending write.
         target: URI of the run or part.
         mtime_ms: time of the record.
     """
@@ -55,12 +55,12 @@ def note_file_list(store: Store, index_dir: str, name: str) -> None:
 
 
 def release(store: Store, index_dir: str, version: Manifest) -> None:
-    """Releases the pending writes of files that a version names; a remaining one does no harm."""
+    """Deletes the pending writes of files that a version names; a remaining one does no harm."""
     named = {f"run-{run.id}" for run in version.runs}
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
-        # An earlier version named most of the files, whose pending writes are already released.
+        # Earlier versions named most of the files, and their pending writes are already deleted.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))
@@ -82,7 +82,7 @@ def discard_locations(store: Store, index_dir: str, name: str) -> None:
 
 
 def pending_writes(store: Store, index_dir: str) -> Iterator[PendingWrite]:
-    """The current pending writes; files with other names are ignored. Raises UnavailableError."""
+    """The pending writes in the folder; ignores files with other names. Raises UnavailableError."""
     folder = pending_writes_dir(index_dir)
     try:
         entries = store.list(folder)

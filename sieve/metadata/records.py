@@ -21,7 +21,7 @@ State = Literal["ready", "disabled", "dropped"]
 
 @dataclass(frozen=True, slots=True)
 class TableIdentity:
-    """The table for which an index was created; detects copied properties, but is no proof.
+    """The table for which an index was created. It detects copied properties, but proves nothing.
 
     Attributes:
         catalog: name of the Spark catalog, such as ``spark_catalog``.
@@ -149,17 +149,19 @@ VALUE: Final = "value"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Expected number of locations that a kind of query reads, means over probes.
+    """Expected number of locations that a kind of query reads. All values are means over probes.
 
     Attributes:
-        kind: ``present``, an equality with a key that occurs; ``absent``, with one that does not;
-            ``range``, 0.05 % of the domain; ``value``, as ``present``, where key codes stand for
-            several values each: what is exact for ``present`` is then of the code.
-        files: with the index.
-        exact: locations with a matching row, the lower bound for any index.
-        minmax: with min/max statistics of each location.
-        bytes: of the locations that are read with the index.
-        exact_bytes: of the locations with a matching row, likewise.
+        kind: ``present``, an equality with a key that occurs; ``absent``, an equality with a key
+            that does not occur; ``range``, 0.05 % of the domain; ``value``, as ``present`` for a
+            column in which several values may share a key code. In such a column, the exact numbers
+            of ``present`` are those of the code, and the exact numbers of ``value`` are those of
+            the value itself.
+        files: number of locations read with the index.
+        exact: number of locations with a matching row, the lower bound for any index.
+        minmax: number of locations read with min/max statistics of each location.
+        bytes: bytes of the locations that are read with the index.
+        exact_bytes: bytes of the locations with a matching row.
     """
 
     kind: str
@@ -182,7 +184,7 @@ class BuildStats:
         seconds: wall-clock duration of the build.
         expected: expected reads by kind of query, measured when the whole table was last read;
             empty if there is no key.
-        files_total: number of files at that measurement.
+        files_total: number of files of the table at that measurement.
         ranges_total: number of locations at that measurement: files, and ranges of large files.
         bytes_total: bytes of these locations at that measurement.
     """

@@ -1,8 +1,8 @@
 """Scan history: the filters and orders of drivers' scans, in files below ``<root>/history/``.
 
 A driver has one file, ``<driver>-<number>.json``. Files never change, so that no reader sees half a
-file: a driver with new scans creates a file with a higher number and deletes the one before. Each
-writer also deletes files of all drivers that are too old or too many.
+file. A driver with new scans creates a file with a higher number and deletes its previous file.
+Each writer also deletes files of all drivers that are too old or too many.
 
 A user who may write to a root can put any file there. A file that is not a record is ignored and
 counted. A forged record changes only advice.
@@ -23,11 +23,11 @@ from sieve.storage.interface import Entry, GoneError, Store, join
 from sieve.workload.driver_record import ScanRecord, encode_record, parse_record
 
 FILE_BYTES: Final = 1 << 18
-"""Bytes of a file; the sums of the fewest bytes are left out of a longer one."""
+"""Maximum bytes of a file. From a longer record, the sums with the fewest bytes are left out."""
 FILES: Final = 64
-"""Files of a root, the newest."""
+"""Maximum number of files in a root; only the newest files remain."""
 AGE_MS: Final = 30 * 24 * HOUR_MS
-"""Files that were written longer ago count no more."""
+"""Older files are ignored and deleted."""
 
 _FOLDER = "history"
 _FILE = re.compile(r"([0-9a-f]{32})-(\d{1,15})\.json", re.ASCII)
@@ -39,7 +39,7 @@ class SavedRecords:
 
     Attributes:
         records: one record for each driver.
-        ignored: files that are not records, or cannot be read.
+        ignored: number of files that are not records or cannot be read.
     """
 
     records: tuple[ScanRecord, ...] = ()
@@ -100,7 +100,7 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
                 raise CorruptError("SIEVE_RECORD_CORRUPT", f"{one.name} has another's record")
             found[driver] = record
         except GoneError:
-            # The file's driver has just replaced the file, or somebody has deleted it.
+            # The driver of the file has just replaced it, or somebody has deleted it.
             continue
         except SieveError:
             ignored += 1
@@ -108,7 +108,7 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
 
 
 def _named(entry: Entry) -> tuple[str, int]:
-    """The driver and the number in a file's name, or "" and 0 for a name of another form."""
+    """The driver and the number in a file's name; "" and 0 for a name of another form."""
     match = _FILE.fullmatch(entry.name)
     return ("", 0) if match is None or entry.is_dir else (match.group(1), int(match.group(2)))
 

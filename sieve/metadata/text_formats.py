@@ -10,7 +10,7 @@ from typing import Final
 TEXT_FORMATS: Final = ("csv", "json")
 
 _ASCII = ("utf-8", "ascii", "iso8859-1", "cp1252")
-"""Encodings whose line feed is one byte that stands for nothing else."""
+"""Encodings whose line feed is one byte that is never part of another character."""
 
 
 def has_void(parts: Mapping[str, str]) -> bool:
@@ -42,11 +42,11 @@ def lines_vary(parts: Mapping[str, str]) -> bool:
     """Whether a file may have other lines if Spark splits the file at other offsets.
 
     A separator that overlaps with itself, such as two blanks, may stand in several places between
-    two lines. A reader takes the first separator after its start: from ``a   b`` it reads ``a`` and
-    `` b``, or ``b`` if a split starts at the second blank. A build and a query split files by their
-    own settings, and by the bytes that they read.
+    two lines. A reader takes the first separator after its start. From ``a   b`` it reads ``a`` and
+    `` b``, or ``b`` if a split starts at the second blank. The splits of a build and of a query
+    differ, because they depend on the settings of each and on the bytes that it reads.
     """
-    # Spark cuts a line above this length where a split ends.
+    # Spark cuts a longer line where a split ends.
     if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
         return True
     separator = parts.get("option.linesep", "")

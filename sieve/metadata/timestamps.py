@@ -1,4 +1,4 @@
-"""Timestamps: the text form in manifests and results."""
+"""Timestamps: their text form in manifests and results."""
 
 from __future__ import annotations
 

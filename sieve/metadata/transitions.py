@@ -21,7 +21,7 @@ class Enable:
 
 @dataclass(frozen=True, slots=True)
 class Disable:
-    """No query in any session uses the index until it is enabled."""
+    """No query in any session uses the index until it is enabled again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _changed(base: Manifest, change: Change) -> Manifest:
         case Drop():
             return replace(base, state="dropped")
         case SetOptions(options):
-            # The option refresh does not concern the runs, so it applies at once and rebuilds
+            # The option refresh does not affect the runs, so it applies at once and rebuilds
             # nothing.
             built = replace(base.options, refresh=options.refresh)
             return replace(base, options=built, next_options=None if options == built else options)

@@ -1,9 +1,9 @@
 """Fits an index version to a budget of bytes by one cost per byte (a Lagrange multiplier).
 
-The cost per byte ("price" in the code) is the number of files that a byte must save in an expected
-query before the byte is written. A higher price gives fewer bytes. One price holds for the whole
-version, so all locations compete for the same budget. `choose_price` reads the price off a curve of
-bytes by price. `within_budget` then corrects the price by the bytes that were written.
+The cost per byte ("price" in the code) is the number of files that a byte must save per expected
+query to be written. A higher price gives fewer bytes. One price holds for the whole version, so all
+locations compete for the same budget. `choose_price` takes the price from a curve of bytes by
+price. `within_budget` then corrects the price by the number of bytes that were written.
 
 Source: Lagrangian optimisation as in rate-distortion coding: Everett, "Generalized Lagrange
 Multiplier Method for Solving Problems of Optimum Allocation of Resources".
@@ -21,18 +21,18 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# A budget is too large for the column if it saves fewer files a query than this number, which
-# therefore defines the least price. A table of few files uses this share of the table's files
-# instead.
+# A budget is too large for the column if it saves fewer files per query than this number. Therefore
+# this number defines the least price. For a table of few files, the limit is this share of the
+# table's files instead.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
 # Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
 _CAUTION = 0.96
-# Bytes fall more slowly than the price rises: with about its square root. Bytes do not fall at all
-# in a range of prices that matches the skip probability of no gap.
+# Bytes fall more slowly than the price rises: about with its square root. If no gap's skip
+# probability matches a range of prices, bytes do not fall in this range at all.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
-# A version that uses this share of its budget is not built again to use the rest.
+# A version that uses at least this share of its budget is not built again to use the rest.
 _ENOUGH = 0.9
 _REFINED = 4
 _MARGIN = 0.2
@@ -40,7 +40,7 @@ _NEAR = 1.01
 
 
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
-    """Falling prices at which to compute a curve of bytes; the right price lies between the ends.
+    """Falling prices at which to compute a curve of bytes. The right price lies between the ends.
 
     Each further byte saves less, and all bytes together save at most all locations. Hence the price
     at the budget is at most about ``locations / budget``. A structure that needs less than the
@@ -50,7 +50,7 @@ def prices_for(locations: int, budget_bytes: float) -> Numbers:
         budget_bytes: bytes of the version at most.
 
     Returns:
-        float64[24], expected files read a query, per byte.
+        float64[24], expected files read per query, per byte.
     """
     budget = max(1.0, budget_bytes)
     return np.geomspace(4 * max(1, locations) / budget, least_price(locations, budget), _PRICES)
@@ -71,8 +71,8 @@ def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> 
         budget_bytes: bytes of the version at most.
 
     Returns:
-        A price between the least one that fits the budget and the next, interpolated; the greatest
-        of `prices` if even that needs more than the budget.
+        A price interpolated between the least price that fits the budget and the next lower one;
+        the greatest of `prices` if even that price needs more than the budget.
     """
     aim = _CAUTION * budget_bytes
     fits = np.flatnonzero(curve_bytes <= aim)
@@ -95,9 +95,10 @@ def within_budget(
     """Builds at the expected price, then again until the result fits and uses the budget.
 
     Args:
-        make: builds at a multiple of the price, and returns the result and its size in bytes.
+        make: builds at a multiple of the price; returns the result and its size in bytes.
         budget_bytes: bytes of the version at most.
-        discard: deletes a result that is too large, or that uses less of the budget than another.
+        discard: deletes a result that is too large, or that uses less of the budget than another
+            result.
         lowest: least multiple of the price to try; with 1, the first result that fits is taken.
 
     Returns:
@@ -135,7 +136,7 @@ def within_budget(
 
 
 def _between(fits: tuple[float, float], over: tuple[float, float], aim: float) -> float:
-    """A multiple of the price between two whose bytes are known, interpolated for `aim` bytes."""
+    """The multiple for `aim` bytes, interpolated between two multiples whose bytes are known."""
     (dear, small), (cheap, large) = fits, over
     part = np.log(aim / max(1.0, small)) / np.log(large / max(1.0, small))
     return float(dear * (cheap / dear) ** np.clip(part, _MARGIN, 1 - _MARGIN))

@@ -1,4 +1,4 @@
-"""Entries: the form to which every shape of a segment decodes."""
+"""Entries: the decoded form that is the same for every shape of a segment."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Entries:
 class Ends:
     """The entries of a segment, with the first and last cell of each entry as ranges of codes.
 
-    A location has a key in the first and in the last cell of an entry, unless the segment's end cut
-    the entry. No two entries of a location have a key in common.
+    A location has a key in the first cell and in the last cell of each of its entries, unless the
+    end of the segment cut the entry. No two entries of a location have a key in common.
 
     Attributes:
         low, first_by: int64[n], codes of the first cell.

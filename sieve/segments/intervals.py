@@ -1,15 +1,16 @@
 """Intervals of keys that a location may hold: cut by build tasks, merged and clipped later.
 
 A gap lies between two neighbouring keys of a location. A query that falls into the gap does not
-need the location. Keeping a gap costs one more interval, which takes about the same bytes for every
-gap. Keeping a gap saves the gap's skip probability. Therefore the best choice under a budget keeps
-every gap above one threshold, and each location gets as many intervals as its gaps justify.
+need the location. To keep a gap, the index stores one more interval, which takes about the same
+bytes for every gap. The saving is the gap's skip probability. Therefore the best choice under a
+budget keeps every gap above one threshold, and each location gets as many intervals as its gaps
+justify.
 
 Example: the keys 1, 2, 3, 900, 901 with a threshold below the skip probability of the gap ``(3,
 900)`` become the two intervals ``[1, 3]`` and ``[900, 901]``.
 
-Source: this generalises the interval lists of He, Chen and Du, "HIndex", where k is the same for
-every split and a gap counts by its length alone.
+Source: this generalises the interval lists of He, Chen and Du, "HIndex". There every split has the
+same number of intervals, and a gap counts only by its length.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sieve.segments.budget import least_price
 from sieve.segments.query_model import QueryModel
 
 # A build task does not know the final cost per byte, so the task keeps more cuts than needed: three
-# times as many as the budget can pay for at the least bytes of an entry, and at least 64 a
+# times as many as fit the budget if each entry takes the fewest possible bytes, and at least 64 per
 # location.
 _OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
@@ -56,7 +57,7 @@ class Intervals:
         return len(self.first)
 
     def take(self, places: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Intervals:
-        """The intervals at some positions, or where a mask is true."""
+        """The intervals at the given positions, or where a mask is true."""
         return Intervals(*(getattr(self, field.name)[places] for field in fields(self)))
 
 
@@ -85,7 +86,8 @@ def cut_location(
         rows: int64[k], number of rows with each code.
         location: ordinal.
         threshold: least skip probability of a gap, a share of all queries.
-        most: intervals to make at most, at least 1; the gaps of highest skip probability are kept.
+        most: maximum number of intervals, at least 1. The gaps of highest skip probability are
+            kept.
     """
     skip_probability = query_model.skip_probability(codes[:-1], codes[1:])
     kept = np.flatnonzero(skip_probability > threshold)
@@ -117,18 +119,18 @@ def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
 
 
 def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
-    """Intervals that a location of `rows` rows may pass on: its share of three times the budget.
+    """Maximum intervals of a location of `rows` rows: its share of three times the budget.
 
     Half of the share is proportional to rows. The other half is equal for each location, since a
     few rows far apart save more than many rows close together. All locations together pass on at
-    most 3 intervals for two bytes of budget, plus 64 intervals a location.
+    most 3 intervals per two bytes of budget, plus 64 intervals per location.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)
 
 
 def overprovisioned_total(rows: int, locations: int, budget_bytes: float) -> int:
-    """Intervals that all locations of a table may pass on together."""
+    """Maximum intervals of all locations of a table together."""
     share = int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES)
     return min(rows, _LEAST_INTERVALS * locations + share)
 
@@ -143,7 +145,7 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
 
     Returns:
         The stretch of each piece, int32[m], 0 to p - 1, and the pieces. The pieces of one interval
-        are adjacent; only the first counts its keys and rows.
+        are adjacent. Only the first piece has the keys and rows of the interval.
     """
     from_ = np.searchsorted(borders, intervals.first, side="right")
     to = np.searchsorted(borders, intervals.last, side="right")

@@ -1,4 +1,4 @@
-"""Payloads: decodes a segment of any shape but a map to entries, by its first byte."""
+"""Payloads: decodes a segment to entries, by its first byte; maps are decoded elsewhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def decode(payload: bytes) -> Entries:
 
 
 def decode_ends(payload: bytes) -> Ends:
-    """Decodes a segment with the ends of its entries; raises the errors of `decode`."""
+    """Decodes a segment to entries with their ends; raises the same errors as `decode`."""
     ends: Ends = _shape(payload).ends(payload)
     return ends
 

@@ -1,4 +1,4 @@
-"""Query model: which queries a column is expected to get, estimated from a sample of its keys.
+"""Query model: the queries to expect on a column, estimated from a sample of its keys.
 
 An index structure may name locations that hold no match. The cost depends on how often queries hit
 the keys between two keys of a location. Therefore the model gives the *skip probability* of a gap
@@ -33,8 +33,8 @@ _RANGES: Final = (0.0, 0.0, 0.0, *_EQUAL[3:])
 SHORT_RANGE: Final = 0.0005
 LONG_RANGE: Final = 0.01
 RANK_RANGE: Final = 0.001
-# A sampled key takes eight bytes for the key and eight for its rows. Each task gets a model of 1
-# MB.
+# A sampled key takes eight bytes for its code and eight for its rows. Each task gets a model of up
+# to 1 MB.
 MOST_KEYS: Final = 1 << 16
 
 
@@ -43,10 +43,11 @@ class QueryModel:
     """The distribution of a column's keys, as far as a sample shows it; small and picklable.
 
     Attributes:
-        codes: int64[m], 1 <= m <= `MOST_KEYS`, distinct key codes, ascending.
-        rows: int64[m], sampled rows that each code stands for, at least 1.
+        codes: int64[m], distinct key codes, ascending; 1 <= m <= `MOST_KEYS`.
+        rows: int64[m], number of sampled rows that each code represents, at least 1.
         unseen: share of the column's keys that lie between those of the sample, 0 to 1.
-        length: share of the column's domain that this model covers, by which ranges are scaled.
+        length: share of the column's domain that this model covers. Ranges are scaled by this
+            share.
         keys: share of the column's distinct keys that this model covers.
         kinds: weight of each kind of query.
     """
@@ -88,14 +89,14 @@ class QueryModel:
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
             return QueryModel(distinct, counted, unseen)
-        # Each retained key stands for its neighbours; both ends of the domain are retained.
+        # Each retained key represents its neighbours, too. Both ends of the domain are retained.
         kept = np.append(np.arange(0, len(distinct) - 1, step), len(distinct) - 1)
         unseen = 1 - (1 - unseen) / step
         return QueryModel(distinct[kept], np.add.reduceat(counted, kept), unseen)
 
     @property
     def of_ranges(self) -> QueryModel:
-        """The model without weight for queries for one key, which a map answers."""
+        """The model without the queries for one key, which a map answers."""
         return replace(self, kinds=_RANGES)
 
     def mean(self, shares: Numbers) -> Numbers:
@@ -147,17 +148,17 @@ class QueryModel:
     def up_to(self, codes: Codes) -> Numbers:
         """Mean of three shares: the keys, the rows and the domain up to and including some codes.
 
-        The result rises with the codes. The result estimates the share of all queries that ask for
-        keys up to a code.
+        The result estimates the share of all queries that look up keys up to a code, and ascends
+        with the codes.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares
 
     def density(self, codes: Codes) -> Numbers:
-        """Expected share of queries that each further code in an entry adds, near some codes.
+        """Expected share of queries that an entry gets for each further code that it covers.
 
         The three kinds of point query count by key, by row and by code. Each kind of range counts
-        as the kind of point query that behaves alike.
+        like the kind of point query that it resembles.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
         by_key, by_row, by_code, short, long, rank = self.kinds
@@ -171,7 +172,7 @@ class QueryModel:
         return density
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Shares of keys, rows and domain up to some codes, with or without these codes."""
+        """Shares of keys, rows and domain up to some codes, including or excluding these codes."""
         codes, n = self.codes, len(self.codes)
         below = np.searchsorted(codes, at, side="right" if inclusive else "left")
         offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])
@@ -179,7 +180,7 @@ class QueryModel:
         if self.unseen and n > 1:
             low = np.clip(below - 1, 0, n - 2)
             start = _distance(codes[low], codes[:1])
-            # Far from the least key, two neighbours may round to the same float.
+            # Far from the least key, two neighbouring codes may round to the same float.
             step = np.maximum(_distance(codes[low + 1], codes[:1]) - start, 1.0)
             part = np.clip((offset - start) / step, 0, 1)
             keys += self.unseen * (_spread(self._keys_to, low, part) - keys)
@@ -191,9 +192,9 @@ class QueryModel:
 
 
 def _spread(steps: Numbers, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
-    """Cumulated weight at a fraction of the way from one key to the next, linear between keys."""
-    # Half of each neighbour's weight lies between the two neighbours. A key at an end of the domain
-    # puts its whole weight inside.
+    """Cumulated weight at a fraction of the way from one key to the next, interpolated linearly."""
+    # Between two neighbours lies half of the weight of each. A key at an end of the domain has no
+    # outer half, so its whole weight lies inside.
     before, at, after = steps[low], steps[low + 1], steps[low + 2]
     begin = np.where(low == 0, 0.0, (before + at) / 2)
     end = np.where(low == len(steps) - 3, 1.0, (at + after) / 2)
@@ -202,5 +203,5 @@ def _spread(steps: Numbers, low: npt.NDArray[np.intp], part: Numbers) -> Numbers
 
 
 def _distance(codes: Codes, origin: Codes) -> Numbers:
-    """Distance from the least key, exact modulo 2^64 before it is rounded to a float."""
+    """Distance from the least key, computed exactly modulo 2^64 and then rounded to a float."""
     return (codes.view(np.uint64) - origin.view(np.uint64)).astype(np.float64)

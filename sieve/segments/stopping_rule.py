@@ -1,13 +1,13 @@
 """Stopping rule of the budget `auto`: when one more byte of index no longer pays for itself.
 
-An index grows until it reaches the first of three limits: its cost per byte, a near-optimal number
-of files read, or a share of the table's size.
+An index grows until it reaches the first of three limits: a cost per byte, a near-optimal number of
+files read, and a share of the table's size.
 
 The cost per byte is a Lagrange multiplier, as in rate-distortion coding. A byte of an index pays
 back if it saves more bytes read than it costs within `payback` queries. In a table of L locations
 and B bytes, an index byte must therefore save ``L / (payback * B)`` locations of an expected query:
 
-    200 files of 500 KB and a payback of 10 queries: 2e-7 files a query and byte
+    200 files of 500 KB and a payback of 10 queries: 2e-7 files per query and byte
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ KINDS: Final = ("present", "absent", "range")
 NEAR: Final = 1.05
 """A version is good enough at this multiple of the least possible files read."""
 CLOSE: Final = 1.01
-"""The same multiple while a version is so small that its bytes hardly count."""
+"""The same multiple for a version that is so small that its bytes hardly count."""
 FREE_BYTES: Final = 4096
 """A smaller version still takes one block of most file systems."""
 MOST_OF_TABLE: Final = 10
 """A version takes at most one byte per this many bytes of the table."""
 
-# The short range stands for three kinds of ranges, and a key that occurs stands for two ways to
-# draw a key.
+# The kind "range" represents three kinds of range in the query model, and "present" represents two
+# ways to draw a key.
 _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048
@@ -54,9 +54,9 @@ def mean_read(reads: Mapping[str, float]) -> float:
 
 
 def served(reads: Mapping[str, float]) -> dict[str, float]:
-    """Files by kind, where a query for an absent key counts as at least one file.
+    """Files read by kind. A query for an absent key counts as at least one file.
 
-    Without this rule, every gap between fine timestamps would justify its bytes.
+    Without this rule, every gap between fine-grained timestamps would justify its bytes.
     """
     return {kind: max(1.0, n) if kind == "absent" else n for kind, n in reads.items()}
 
@@ -75,7 +75,7 @@ class Payback:
         table_bytes: bytes of all locations on disk.
         payback: number of queries within which a byte of the index must save a byte read from the
             table.
-        share: share of all expected queries that ask for the part of the domain under
+        share: share of all expected queries that fall into the part of the domain under
             consideration.
     """
 
@@ -86,13 +86,13 @@ class Payback:
 
     @property
     def file(self) -> float:
-        """Bytes of an index that one file less in each query justifies."""
+        """Bytes of an index that are justified if each query reads one file less."""
         each = self.table_bytes / max(1, self.locations)
         return max(1.0, self.share * self.payback * each)
 
     @property
     def absent(self) -> float:
-        """Bytes of an index that one file less in each query for an absent key justifies."""
+        """Bytes of an index that one file less per query for an absent key justifies."""
         return self.file * _WEIGHTS["absent"] / sum(_WEIGHTS.values())
 
     @property
@@ -113,12 +113,12 @@ class Stop:
 
     Attributes:
         price: cost per byte: the number of files that a byte must save in each query.
-        little: a small number of bytes. Below it, a version stops only at `CLOSE`, and queries for
+        little: a small number of bytes. A smaller version stops only at `CLOSE`, and queries for
             absent keys count in full.
         probes: for each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
         least: mean number of files that hold a match, by kind, for the kinds that have probes.
-        free: bytes that do not count. A smaller version stops at the price alone, since probes hit
-            few of the keys where two files border on each other.
+        free: number of bytes that do not count. Only the price stops a smaller version, because
+            probes hit few of the keys where two files border on each other.
     """
 
     price: float
@@ -134,14 +134,13 @@ class Stop:
         return np.geomspace(highest, self.price, _PRICES)
 
     def choose(self, trials: Sequence[Callable[[], Trial]]) -> int:
-        """The first price at which a version is good enough, else the last price within the budget.
+        """The first price at which a version is good enough; else the last price within the budget.
 
-        A version of at most `little` bytes that is good enough is not exchanged for a larger
-        version.
+        If a version of at most `little` bytes is good enough, no larger version replaces it.
 
         Args:
-            trials: one function for the result of each price, called once at most. Bytes rise and
-                files fall from one result to the next.
+            trials: for each price a function that returns its result and is called at most once.
+                Bytes rise and files fall from one result to the next.
 
         Returns:
             The position of the chosen price; 0 if even the highest price exceeds the budget.

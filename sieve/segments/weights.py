@@ -1,7 +1,8 @@
-"""Weights of locations: the bytes that a query reads of each location, over the mean of all.
+"""Weights of locations: the bytes that a query reads of each location, divided by their mean.
 
-An index is to save bytes. With the weight of a location in place of 1, a sum over locations counts
-bytes, in units of one location of mean size. All formulas keep the word "files" for this unit.
+The purpose of an index is to save bytes. If each location counts by its weight instead of 1, a sum
+over locations is a number of bytes, in units of one location of mean size. All formulas keep the
+word "files" for this unit.
 
 Example: locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap of the second location is worth three
 times an equal gap of the first.
@@ -22,7 +23,7 @@ def weights_of(sizes: Counts) -> Weights | None:
     """
     if len(sizes) == 0 or sizes.min() == sizes.max():
         return None
-    # A location without bytes has no price for its gaps, so its size counts as 1.
+    # The gaps of a location without bytes would have no price, so its size counts as 1.
     read = np.maximum(sizes, 1)
     weights: Weights = (read / read.mean()).astype(np.float32)
     return weights

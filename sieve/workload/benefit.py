@@ -26,8 +26,8 @@ def benefit_of(reads: float, least: float, locations: float) -> Benefit:
     """The benefit of an index.
 
     Args:
-        reads: mean locations that a query for a value reads with the index.
-        least: mean locations that hold the value, which every query must read.
+        reads: mean number of locations that a query for one value reads with the index.
+        least: mean number of locations that hold the value: no query can read fewer.
     """
     most = MOST_SHARE * locations
     if least > most:

@@ -7,8 +7,8 @@ key whose own slope lies outside the cone. The blocks of a segment have equal wi
 about one block per change: few blocks where the location set is constant, many where every key
 changes the set.
 
-R only determines the number of blocks. A block holds the exact union of its keys' locations, so the
-error bound costs precision but never a row.
+R only determines the number of blocks. A block holds exactly the locations of its keys, so the
+error bound costs precision but never loses a row.
 
 Source: the bachelor thesis on a sieve index inside Apache Hudi (Novosibirsk 2024); the cone is that
 of Galakatos et al., "FITing-Tree: A Data-aware Index Structure".
@@ -30,11 +30,11 @@ __all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segme
 
 DEFAULT_ERROR: Final = 100
 DEFAULT_MAX_KEYS: Final = 1 << 18
-# No gap between two 64-bit keys is larger than this, so only the cone and `max_keys` close
-# segments.
+# No gap between two 64-bit keys is larger than this. With this value, only the cone and `max_keys`
+# close segments.
 NO_HOLE: Final = (1 << 64) - 1
 
-# Pairs buffered for one segment, as a multiple of its keys. A few keys may have very many
+# Maximum pairs to buffer for one segment, as a multiple of its keys: a few keys may have very many
 # locations.
 _PAIRS_PER_KEY: Final = 16
 _SMALLEST_WINDOW: Final = 128
@@ -73,7 +73,7 @@ def cut_segments(
 
 
 class _Cutter:
-    """The open segment: its keys so far, and the cone of slopes that still fit them."""
+    """The open segment: its keys so far, and the cone of slopes that still fit these keys."""
 
     def __init__(self, error: int, max_keys: int, hole: int) -> None:
         self._error = error
@@ -130,7 +130,7 @@ class _Cutter:
     ) -> int:
         """Narrows the cone key by key.
 
-        Returns the first key from `at` on outside it, else `limit`.
+        Returns the first key, from `at` on, that lies outside the cone; `limit` if there is none.
         """
         opened = at
         window = self._window
@@ -146,7 +146,7 @@ class _Cutter:
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Number of leading keys that lie in the cone.
+        """How many of the next keys lie in the cone.
 
         Each key narrows the cone for the next one.
         """
@@ -166,7 +166,7 @@ class _Cutter:
 
 
 def _segment(pieces: list[Keys], changes: int) -> Segment:
-    """The segment of some keys, with about as many blocks as changes of the location set."""
+    """The segment of some keys. It has about one block per change of the location set."""
     codes = np.concatenate([piece.codes for piece in pieces])
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))
@@ -194,7 +194,8 @@ def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
     if len(counts) == len(locations):
         same = locations[1:] == locations[:-1]
     else:
-        # Two sets of one size are equal if each element equals the element one set size before it.
+        # Two neighbouring sets of the same size are equal if each element equals the element that
+        # lies one set size before it.
         places = np.arange(len(locations)) - np.repeat(counts, counts)
         equal = locations == locations[np.maximum(places, 0)]
         every = np.logical_and.reduceat(equal, keys.offsets[:-1] - keys.offsets[0])

@@ -32,8 +32,8 @@ from sieve.segments.entries import Ends, Entries
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
-# Limits on what a payload may make a reader allocate. An array of bit width 0 may be long and still
-# take no bytes.
+# Limits on the memory that a payload may make a reader allocate. A long array of bit width 0 takes
+# no bytes in the payload.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27
 
@@ -48,7 +48,8 @@ class CSR:
     Attributes:
         offsets: int64[n_blocks + 1], from 0, ascending.
         locations: int32[m], ordinals, ascending within a block, each once.
-        rows: int64[m], rows of that location with a key in that block, at least 1.
+        rows: int64[m], for each entry the number of the location's rows with a key in the block, at
+            least 1.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -63,7 +64,7 @@ class Segment:
     Attributes:
         first: key code of the first key.
         last: key code of the last key; the first and the last block are not empty.
-        width: key codes to a block, 1 .. 2^64 - 1.
+        width: key codes per block, 1 .. 2^64 - 1.
         blocks: the locations of each block's keys.
     """
 
@@ -146,7 +147,7 @@ def _rows(less_one: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
 
 
 def entries(payload: bytes) -> Entries:
-    """Decodes a segment: one entry for each posting of each block."""
+    """Decodes a segment to one entry for each posting of each block."""
     segment = decode_segment(payload)
     counts = np.diff(segment.blocks.offsets)
     number = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
@@ -160,7 +161,7 @@ def entries(payload: bytes) -> Entries:
 
 
 def ends(payload: bytes) -> Ends:
-    """The same with the ends of the entries: each posting of a block has a key in it."""
+    """Decodes a segment to entries with ends: each posting of a block has a key in it."""
     block = entries(payload)
     there = np.ones(len(block.low), np.bool_)
     codes = block.low, block.high, block.low, block.high

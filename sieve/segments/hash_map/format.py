@@ -24,7 +24,8 @@ array of m - c     each further location, less the one before it, less one
 u32                CRC-32 of all bytes before
 =================  ==========================================================================
 
-The payload has a checksum because a damaged cell looks like any other cell, and would lose rows.
+The payload has a checksum because a damaged cell looks like any other cell, and queries would lose
+rows.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ from sieve.segments.hash_map.posting_lists import Gathered, Lists, gathered
 SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1
 MAX_FINGERPRINT_BITS: Final = 24
-"""A wider fingerprint and a 31-bit location would not fit in the words of bit packing."""
-# Limit on what a payload may make a reader allocate. An array of bit width 0 may be long and still
-# take no bytes.
+"""A wider fingerprint would not fit in a word of bit packing together with a 31-bit location."""
+# Limit on the memory that a payload may make a reader allocate. A long array of bit width 0 takes
+# no bytes in the payload.
 MAX_POSTINGS: Final = 1 << 25
 
 HEAD: Final = struct.Struct("<BBQQIIIQBQBI")
@@ -72,10 +73,10 @@ def build_map(
     """Builds the payload of one segment, deterministically; `decode_map` reads it.
 
     Args:
-        hashes: uint64[n], ascending by unsigned or by signed order. A hash may repeat, and so may a
-            pair of hash and location.
+        hashes: uint64[n], ascending in unsigned or in signed order. Hashes may repeat, also
+            together with the same location.
         locations: int32[n], in any order within a hash.
-        n_locations: number of locations of the run, greater than every one of `locations`.
+        n_locations: number of locations of the run; each of `locations` is below this number.
         fingerprint_bits: 0 to MAX_FINGERPRINT_BITS.
 
     Raises:
@@ -133,7 +134,7 @@ def _encode(
 
 
 def decode_map(payload: Bytes) -> MapSegment:
-    """Decodes a payload and validates every field of the layout; the result refers to its bytes.
+    """Decodes a payload and validates every field of the layout. The result refers to its bytes.
 
     Raises:
         UnsupportedError: a later version of Sieve wrote it.
@@ -170,7 +171,8 @@ def decode_map(payload: Bytes) -> MapSegment:
     if at != end:
         raise _corrupt("is too long")
     lists = _lists(counts, rises, gaps, n_locations)
-    # The headers of the arrays follow the last cell, so a word that starts there can be read.
+    # The headers of the arrays follow the last cell, so reading a whole word from the last cell on
+    # stays within the payload.
     words = byte_words(payload, HEAD.size)
     return MapSegment(first, last, n_keys, n_locations, fingerprint_bits, layout, words, lists)
 
@@ -183,7 +185,7 @@ def _check_layout(layout: Layout, n_keys: int) -> None:
 
 
 def _lists(counts: Words, rises: Words, gaps: Words, n_locations: int) -> Lists:
-    """Reads the table of posting lists; the sums cannot overflow, because the numbers are small."""
+    """Reads the table of posting lists. The sums cannot overflow, because the numbers are small."""
     if np.any(counts > len(gaps)) or int(counts.sum()) + len(counts) != len(gaps):
         raise _corrupt("has lists that do not add up")
     if np.any(rises >= n_locations) or np.any(gaps >= n_locations):

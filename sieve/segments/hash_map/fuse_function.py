@@ -3,12 +3,12 @@
 A hash has three cells, and its value is the XOR of these cells. The construction peels a
 hypergraph: it removes each hash that is alone in some cell, repeats until no hash is left, and then
 fills the cells in the opposite order. The cells form a row of overlapping windows. A hash has one
-cell in each of three neighbouring windows, so large sets need only 1.13 cells a hash. numpy peels
-all possible hashes of a round at once, so a round costs a few calls. A set needs about a thousand
+cell in each of three neighbouring windows, so large sets need only 1.13 cells per hash. numpy peels
+all possible hashes of a round at once, so a round takes a few calls. A set needs about a thousand
 rounds.
 
-A function stores no keys. A hash outside the set reads an arbitrary value. The fingerprint bits
-above the value detect such a hash with a probability of ``1 - 2^-bits``.
+A function stores no keys. A hash outside the set gets an arbitrary value. The fingerprint bits
+above the value show that the hash is outside the set with a probability of ``1 - 2^-bits``.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
 Smaller Than Xor Filters", whose window sizes are used here.
@@ -26,18 +26,19 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Hashes, Slots
 from sieve.encoding.hashing import mixed
 
-# The state of a cell counts its hashes above this bit and sums the numbers of its hashes below.
-# numpy sums by cell fastest in float64, which represents 3 * MAX_KEYS such states exactly.
+# The state of a cell is one number: above this bit, the count of the cell's hashes; below it, the
+# sum of the positions of these hashes. numpy sums by cell fastest in float64, which represents 3 *
+# MAX_KEYS such states exactly.
 _COUNT_BIT: Final = 24
 _NUMBER: Final = (1 << _COUNT_BIT) - 1
 MAX_KEYS: Final = 1 << 23
-"""Most hashes of one function."""
+"""Maximum number of hashes of one function."""
 MAX_WINDOW_BITS: Final = 18
-"""Windows have at most 2^18 cells: the hash has no more bits for the position in one."""
+"""Windows have at most 2^18 cells: a hash has no more bits for a position in a window."""
 MAX_WINDOWS: Final = 1 << 24
 
 # An attempt fails for one to four in a hundred sets of up to 10,000 hashes, and hardly ever for
-# larger sets. After this many failures, more cells are used, so that an attempt succeeds.
+# larger sets. After this many failures, the attempts use more cells, so that one of them succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
 
@@ -49,8 +50,8 @@ class Layout:
     Attributes:
         seed: 64 bits; each attempt has its own seed.
         window_bits: a window has 2^window_bits cells.
-        windows: number of windows in which the first cell may lie; two more windows follow. 0 means
-            no cells.
+        windows: number of windows in which the first cell of a hash may lie; two more windows
+            follow. 0 means no cells.
     """
 
     seed: int
@@ -75,7 +76,7 @@ class Layout:
         return (self.windows + 2) << self.window_bits if self.windows else 0
 
     def spread(self, hashes: Hashes) -> Hashes:
-        """Rehashes injectively with the seed, for `places` and `fingerprints`."""
+        """Mixes hashes with the seed, without collisions, for `places` and `fingerprints`."""
         return mixed(hashes ^ np.uint64(self.seed))
 
     def places(self, spread: Hashes) -> Slots:
@@ -91,15 +92,15 @@ class Layout:
 
 
 def fingerprints(spread: Hashes, bits: int) -> npt.NDArray[np.uint64]:
-    """Fingerprints of `bits` bits (0 to 63), which tell hashes apart."""
-    # Two shifts replace a shift by 64 for 0 bits, which numpy leaves undefined.
+    """Fingerprints of `bits` bits (0 to 63), which help to distinguish hashes."""
+    # For 0 bits, two shifts replace a shift by 64, whose result is undefined in numpy.
     return (mixed(~spread) >> np.uint64(1)) >> np.uint64(63 - bits)
 
 
 def solve(
     hashes: Hashes, values: npt.NDArray[np.uint64], fingerprint_bits: int, value_bits: int
 ) -> tuple[Layout, npt.NDArray[np.uint64]]:
-    """Constructs the function that maps each hash to its fingerprint above its value.
+    """Constructs the function that maps each hash to its value with its fingerprint above it.
 
     Args:
         hashes: uint64[n], distinct, at most MAX_KEYS.
@@ -129,9 +130,9 @@ _Round = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
 
 def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
-    """Peels the hashes into rounds of (hashes, cell of each).
+    """Peels the hashes in rounds; each round has its hashes and a cell for each of them.
 
-    None if some hashes cannot be peeled.
+    The result is None if some hashes cannot be peeled.
     """
     n_keys = len(places)
     marks = np.arange(n_keys) + (1 << _COUNT_BIT)
@@ -162,6 +163,6 @@ def _filled(
     """Cells from which each hash reads its image (fingerprint and value)."""
     cells = np.zeros(n_cells, np.uint64)
     for keys, own in reversed(rounds):
-        # Each own cell of a round belongs to one hash, and is zero until this line fills the cell.
+        # In a round, each hash has one cell of its own. This cell is zero until this line fills it.
         cells[own] = images[keys] ^ np.bitwise_xor.reduce(cells[places[keys]], axis=1)
     return cells

@@ -1,8 +1,8 @@
 """Look-up in a map segment: the locations that may hold keys of given hashes.
 
-A look-up reads three cells a hash, XORs them, compares the fingerprint and reads the value: a
-location, or the number of a posting list. Like a Bloom filter, a look-up has false positives and no
-false negatives.
+For each hash, a look-up reads three cells, XORs them, compares the fingerprint and reads the value:
+a location, or the number of a posting list. Like a Bloom filter, a look-up has false positives and
+no false negatives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from sieve.arrays.interval_set import spelled_out
 from sieve.segments.hash_map.fuse_function import Layout, fingerprints
 from sieve.segments.hash_map.posting_lists import Lists
 
-# Number of hashes that are looked up at once, which bounds the temporary memory of a long list.
+# Number of hashes to look up at once. The limit bounds the temporary memory for a long list of
+# hashes.
 _SLICE = 1 << 16
 
 
@@ -30,7 +31,7 @@ class MapSegment:
         first: least hash, in the order in which the hashes were given.
         last: greatest hash.
         n_keys: distinct hashes.
-        n_locations: locations of the run.
+        n_locations: number of locations of the run.
         fingerprint_bits: number of bits that a hash must match before its value counts.
         layout: the cells of a hash.
         words: the packed cells, as `sieve.arrays.bit_packing.byte_words`.
@@ -71,7 +72,7 @@ class MapSegment:
         return found
 
     def matches(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """The locations by hash: index int64[m] into `hashes`, ascending, and location int32[m]."""
+        """The matches: int64[m] index into `hashes`, ascending, and int32[m] location."""
         index, values = self._values(hashes)
         single = values < self.n_locations
         begin, end = self._bounds(values[~single])
@@ -82,7 +83,7 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """Whether each hash alone may have that location, as in `locations_of`: bool[q]."""
+        """bool[q]: whether `locations_of` would include the given location for each hash alone."""
         index, values = self._values(hashes)
         # Each list is searched once, because many hashes may share a long list.
         distinct, which = np.unique(values, return_inverse=True)
@@ -114,7 +115,7 @@ class MapSegment:
         return inside[hits], values[hits]
 
     def _cells(self, hashes: Hashes) -> tuple[Words, Words]:
-        """The images that the hashes read, and the fingerprints that indexed hashes would read."""
+        """The XOR of each hash's cells, and the fingerprint that it has if the hash is indexed."""
         spread = self.layout.spread(hashes)
         width = self.fingerprint_bits + self.value_bits
         read = bits_at(self.words, width, self.layout.places(spread))
@@ -123,11 +124,11 @@ class MapSegment:
     def _bounds(
         self, values: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Begin and end of the posting lists that these values refer to."""
+        """The begin and the end of the posting list that each of these values refers to."""
         numbers = values - self.n_locations
         return self.lists.offsets[numbers], self.lists.offsets[numbers + 1]
 
 
 def value_bits(n_locations: int, n_lists: int) -> int:
-    """Bits that hold a location or the number of a posting list."""
+    """Number of bits for a value, which is a location or the number of a posting list."""
     return max(n_locations + n_lists - 1, 0).bit_length()

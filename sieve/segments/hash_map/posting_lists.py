@@ -26,7 +26,7 @@ class Lists:
 
     Attributes:
         offsets: int64[n + 1], from 0.
-        locations: int32[m], ascending within a list; the lists ascend by their first location.
+        locations: int32[m], ascending within a list. The lists are sorted by their first location.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -81,7 +81,7 @@ def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int)
 def _shared(
     keys: npt.NDArray[np.int64], locations: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], Lists]:
-    """The number of each key's list, and the distinct lists; key i owns the pairs with `keys` i."""
+    """The number of each key's list, and the distinct lists. `keys` has the key of each pair."""
     if len(keys) == 0:
         return np.empty(0, np.int64), Lists(np.zeros(1, np.int64), np.empty(0, np.int32))
     keys, locations, _ = add_up(keys, locations, np.ones(len(keys), np.int64))
@@ -90,8 +90,8 @@ def _shared(
     digest = np.add.reduceat(mixed(locations.astype(np.uint64)), begin)
     order = np.lexsort((size, digest, locations[begin]))
     begin, size, digest = begin[order], size[order], digest[order]
-    # Neighbours of one digest and size are compared, so different sets with equal digests stay
-    # separate.
+    # Neighbours with the same digest and size are compared, so that different sets with equal
+    # digests stay separate.
     alike = np.flatnonzero((digest[1:] == digest[:-1]) & (size[1:] == size[:-1])) + 1
     same = np.zeros(len(order), np.bool_)
     if len(alike):
@@ -114,7 +114,7 @@ def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -
         raise _refused("are not of one length")
     if len(hashes) == 0:
         return
-    # The distance from the first hash ascends in Spark's signed order and in the unsigned order.
+    # In Spark's signed order as in the unsigned order, the distance from the first hash ascends.
     distance = hashes - hashes[0]
     if np.any(distance[1:] < distance[:-1]):
         raise _refused("do not come in order of their hashes")

@@ -16,20 +16,20 @@ from sieve.segments.hash_map.fuse_function import Layout
 from sieve.segments.hash_map.lookup import value_bits
 
 MOST_WORTHWHILE: Final = 16
-"""More fingerprint bits save nothing measurable for hashes that do not occur."""
+"""Further fingerprint bits save nothing measurable in queries for absent keys."""
 
 
 def estimate_bytes(
     n_keys: int, n_locations: int, fingerprint_bits: int, n_lists: int = 0, postings: int = 0
 ) -> int:
-    """Estimated bytes of `build_map`: exact for cells (first attempt), rough for lists.
+    """Estimated bytes of a map: exact for the cells of the first attempt, rough for the lists.
 
     Args:
         n_keys: distinct hashes.
-        n_locations: locations of the run.
-        n_lists: distinct sets of two locations or more. The number of keys in several locations is
-            a safe upper bound, but may give each cell bits that it does not need.
-        postings: locations in all these sets.
+        n_locations: number of locations of the run.
+        n_lists: number of distinct sets of two locations or more. The number of keys in several
+            locations is a safe upper bound, but may give each cell more bits than it needs.
+        postings: number of locations in all these sets.
     """
     width = fingerprint_bits + value_bits(n_locations, n_lists)
     cells = (Layout.of(n_keys).n_cells * width + 7) // 8
@@ -47,8 +47,8 @@ def fingerprint_for(
 ) -> int | None:
     """The most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
 
-    None if no map fits the budget. With 0 bits, a query for an indexed key reads the key's
-    locations, and a query for an absent key reads an arbitrary location.
+    The result is None if no map fits the budget. With 0 bits, a query for an indexed key reads the
+    key's locations, and a query for an absent key reads an arbitrary location.
     """
     return next(
         (
@@ -61,8 +61,8 @@ def fingerprint_for(
 
 
 def _bits_each(mean: float) -> float:
-    """Mean bits of a packed number, for many numbers with a given mean and no upper limit."""
-    # The numbers are distributed geometrically, like gaps between random places. Packing stores as
-    # a whole the share of numbers that are 2^bits or more.
+    """Mean bits per packed number, for many numbers with a given mean and no upper limit."""
+    # The numbers are distributed geometrically, like gaps between random places. Numbers of 2^bits
+    # or more are stored in full.
     again = mean / (1 + mean)
     return min(bits + 8 * EXCEPTION_BYTES * again ** (1 << bits) for bits in range(33))

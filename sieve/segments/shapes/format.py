@@ -49,10 +49,11 @@ IN_CELLS: Final = 2
 IN_BLOCKS: Final = 3
 CODINGS: Final = (IN_CELLS, IN_BLOCKS)
 """Codings of a segment of intervals: each entry has borders of its own, or entries share borders.
-
-Shared borders take fewer bytes where the keys of many locations begin and end alike."""
+Shared borders take fewer bytes where the keys of many locations begin and end at the same
+places."""
 LAYOUT_VERSION: Final = 1
-# Limit on what a payload may make a reader allocate: Deflate expands a few bytes to long arrays.
+# Limit on the memory that a payload may make a reader allocate: Deflate expands a few bytes to long
+# arrays.
 MAX_ENTRIES: Final = 1 << 24
 
 _HEAD: Final = struct.Struct("<BBqqIIIBB")
@@ -143,14 +144,14 @@ def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
 
 
 def entries(payload: bytes) -> Entries:
-    """Decodes a segment of this shape; `sieve.segments.payload.decode` has checked its head."""
+    """Decodes a segment of this shape, whose head `sieve.segments.payload.decode` has checked."""
     cells = _of_cells(payload)
     low, high = cells.grid.first_codes(cells.begin), cells.grid.last_codes(cells.end)
     return Entries(low, high, cells.location)
 
 
 def ends(payload: bytes) -> Ends:
-    """The same with the ends of the entries."""
+    """Decodes a segment with the ends of its entries."""
     cells = _of_cells(payload)
     begin, end, grid = cells.begin, cells.end, cells.grid
     low, high = grid.first_codes(begin), grid.last_codes(end)
@@ -161,7 +162,7 @@ def ends(payload: bytes) -> Ends:
 
 
 def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
-    """Decodes segments of shapes with cells to the cells of one grid.
+    """Decodes segments whose shape has cells, all to the cells of one grid.
 
     Raises the errors of `sieve.segments.payload.decode`.
 
@@ -248,13 +249,14 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
     if not 1 <= n <= 2 * MAX_ENTRIES:
         raise corrupt_segment(f"claims {n} blocks")
     sizes, at = integer_coding.decode(payload, at + _BLOCKS.size, n)
-    # The last cell of the first block is its size less one; every other block adds its size.
+    # The last cell of the first block is the block's size less one. Every other block adds its
+    # size.
     ends = _summed(sizes, most, 1)
     return (np.append(np.uint64(0), ends[:-1] + _ONE), ends), at
 
 
 def _located(steps: Words, apart: Words, count: int) -> Words:
-    """Decodes the locations, less the base, from their differences within one begin."""
+    """Decodes the locations, less the base, from the differences of entries with one begin."""
     if np.any(apart >= count):
         raise corrupt_segment("names a location out of range")
     fresh = steps > 0
@@ -280,7 +282,8 @@ def _summed(steps: Words, most: int, more: int) -> Words:
     sums = np.cumsum(steps, dtype=np.uint64)
     if more:
         sums += np.arange(len(sums), dtype=np.uint64)
-    # No step can wrap a sum past itself, so a wrapped sum is less than the sum before.
+    # A sum that wraps is always less than the sum before it, because no step is large enough to
+    # wrap all the way round.
     if np.any(sums[1:] < sums[:-1]) or int(sums[-1]) > most:
         raise corrupt_segment("has a cell out of range")
     return sums

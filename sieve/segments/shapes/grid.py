@@ -1,11 +1,11 @@
 """Quantisation grid of a segment: the cells of key codes at which entries may begin and end.
 
-A grid consists of pieces. All cells of a piece have one width, a power of two. Pieces of narrow
-cells spend bits where keys are dense; pieces of wide cells save bits where keys are sparse. The
-number of queries that fall into a cell matters, not the number of its codes.
+A grid consists of pieces. All cells of a piece have one width, a power of two. Where keys are
+dense, pieces have narrow cells and spend bits. Where keys are sparse, pieces have wide cells and
+save bits. The number of queries that fall into a cell matters, not the number of its codes.
 
-Example: the codes 0 .. 1023 have a piece of shift 0 from code 0 and a piece of shift 8 from code
-256. The first piece has 256 cells of one code, the second piece 3 cells of 256 codes.
+Example: a grid over the codes 0 .. 1023 has a piece of shift 0 from code 0 and a piece of shift 8
+from code 256. The first piece has 256 cells of one code, the second piece 3 cells of 256 codes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sieve.arrays.dtypes import Codes, Words
 
 MAX_PIECES: Final = 256
 _MAX_SHIFT: Final = 63
-# Widths of pieces have this many significant bits, so that they are short to encode.
+# Widths of pieces have this many significant bits, so that their encoding is short.
 _WIDTH_BITS: Final = 6
 
 
@@ -32,8 +32,9 @@ class Grid:
     Attributes:
         first: least key code.
         last: greatest key code.
-        start: uint64[p], distance from `first` at which each piece begins, ascending from 0.
-        shift: uint8[p]; a cell of the piece has 2^shift codes, and the last cell may have fewer.
+        start: uint64[p], distance of each piece's begin from `first`, ascending from 0.
+        shift: uint8[p]; a cell of the piece has 2^shift codes, but the last cell of a piece may
+            have fewer.
         base: uint64[p], number of each piece's first cell.
         cells: total number of cells.
     """
@@ -47,7 +48,7 @@ class Grid:
 
     @staticmethod
     def of(first: int, last: int, start: Words, shift: npt.NDArray[np.uint8]) -> Grid | None:
-        """The grid with these pieces; None if it would have 2^64 cells or more."""
+        """The grid with the given pieces; None if it would have 2^64 cells or more."""
         span = last - first
         ends = [*(at - 1 for at in start[1:].tolist()), span]
         base, cells = [], 0
@@ -97,7 +98,7 @@ class Grid:
 
 
 def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
-    """Joins ascending, disjoint grids, and cells for the codes between these grids.
+    """Joins ascending, disjoint grids, and adds cells for the codes between the grids.
 
     Returns:
         The grid, or None if it would have 2^64 cells or more; and for each given grid the number of
@@ -119,7 +120,7 @@ def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
 
 
 def short_widths(widths: Words) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """Rounds widths down to a mantissa, uint8, below 64 and an exponent, uint8."""
+    """Rounds each width down to m * 2^e, where m < 64 and e are uint8."""
     lengths = np.searchsorted(_POWERS, widths, side="right")
     exponent = np.maximum(lengths - _WIDTH_BITS, 0).astype(np.uint64)
     return (widths >> exponent).astype(np.uint8), exponent.astype(np.uint8)

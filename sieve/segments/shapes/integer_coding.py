@@ -30,7 +30,8 @@ from sieve.errors import corrupt_segment
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
-# One unaligned word contains this many bits from any bit on; longer numbers are read in two parts.
+# From any bit on, one unaligned word contains at least this many bits. Longer numbers are read in
+# two parts.
 _WINDOW: Final = 56
 # For each class, the first bit of a number, and a mask of all bits below that bit.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))
@@ -42,7 +43,7 @@ def encode(values: Words) -> bytes:
     if not len(values):
         return bytes([_PACKED]) + pack(values)
     classes = bit_lengths(values)
-    # Only the shortest form is made; the sizes of the others are known in advance.
+    # The sizes of all forms are known in advance, so only the shortest form is made.
     deflated = {_CLASSES: _deflated(classes.astype(np.uint8))}
     if classes.max() <= 8:
         deflated[_BYTES] = _deflated(values.astype(np.uint8))
@@ -96,7 +97,8 @@ def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
 
 
 def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
-    # A search for repetitions worsens the codes of symbols that do not repeat, so both are tried.
+    # A search for repetitions makes the codes of symbols that do not repeat longer. Therefore both
+    # ways are tried.
     made = []
     for strategy in (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY):
         coder = zlib.compressobj(6, zlib.DEFLATED, _RAW, 9, strategy)
@@ -107,7 +109,7 @@ def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
 def _inflated(data: bytes, count: int) -> npt.NDArray[np.uint8]:
     decoder = zlib.decompressobj(_RAW)
     try:
-        # Asking for one byte more than expected shows whether an array is longer than `count`.
+        # To read one byte more than expected shows whether an array is longer than `count`.
         found = decoder.decompress(data, count + 1)
     except zlib.error as error:
         raise corrupt_segment(f"has an array that does not inflate ({error})") from error

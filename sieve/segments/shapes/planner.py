@@ -1,8 +1,9 @@
 """Plans segments from intervals at one cost per byte: chooses gaps, precision and coding.
 
-The price of a byte is what it must save, in files read by an expected query. Files count by weight.
-One price makes the choices of gaps, bits and codings independent, and all of them together optimal.
-`curve` and `trial` estimate bytes at many prices from samples; `emit` writes segments at one price.
+The price of a byte is the number of files that the byte must save in an expected query. Files count
+by weight. One price makes the choices of gaps, bits and codings independent, and all of them
+together optimal. `curve` and `trial` estimate bytes at many prices from samples; `emit` writes
+segments at one price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
 """
@@ -26,18 +27,18 @@ from sieve.segments.weights import weights_at
 
 SEGMENT_OVERHEAD: Final = 40
 """Bytes that a segment takes in its file besides its payload."""
-# A segment repeats all entries that reach into it from earlier segments. A segment closes only
-# after as many new entries. Hence there are fewer copies than entries, and no separate list is
+# A segment repeats all entries that reach into it from earlier segments. It closes only after as
+# many new entries as it repeats. Hence there are fewer copies than entries, and no separate list is
 # needed.
 _LEAST_ENTRIES: Final = 16384
 # Kinds of query that reports show: a key drawn by rows, any code, a short range.
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
 _LEFT: Final = 0.8
-# One more entry makes the steps between all entries smaller, so it takes fewer bytes than the mean
-# entry.
+# One more entry takes fewer bytes than the mean entry, because it makes the steps between all
+# entries smaller.
 _MARGINAL: Final = 0.8
-# Number of segments that are encoded as a sample, and the sampled prices around the right price.
+# How many segments are encoded as a sample, and at how many prices around the right price.
 _SAMPLED: Final = 3
 _TRIED: Final = np.array([2.0, 1.0, 0.5])
 
@@ -51,12 +52,12 @@ class Segment:
         last: greatest key code; segments are disjoint.
         keys: distinct keys of each location, summed over locations; sums over segments are exact.
         rows: rows of the table; sums over segments are exact.
-        blocks: stretches between borders, over which the answer does not change.
+        blocks: number of stretches between borders; within a stretch the answer does not change.
         postings: number of entries.
         payload: bytes for `decode`.
-        expected: float64[3], expected files by weight that a query reads beyond those that the
-            intervals given to `plan` require, for a key drawn by rows, any code of the domain, and
-            a short range. The numbers add up over segments.
+        expected: float64[3], for a key drawn by rows, any code of the domain, and a short range:
+            the files, by weight, that a query is expected to read in addition to those that the
+            intervals given to `plan` require. The numbers add up over segments.
     """
 
     first: int
@@ -106,10 +107,10 @@ class Plan:
         intervals: sorted by location and first key; intervals of one location are disjoint.
         skip_probability: float64[n], skip probability of the gap before each interval, times the
             weight of its location; infinite for the first interval of a location.
-        gaps: float64[6, n + 1], for each kind of query the share that falls in the gaps before the
-            first intervals, times the weights (cumulative).
-        keys: int64[n + 1], distinct keys in the first intervals (cumulative).
-        rows: int64[n + 1], rows in the first intervals (cumulative).
+        gaps: float64[6, n + 1], cumulative over intervals: for each kind of query, the share that
+            falls in the gaps before the intervals, times the weights.
+        keys: int64[n + 1], distinct keys, cumulative over intervals.
+        rows: int64[n + 1], rows, cumulative over intervals.
         weights: the weights of all locations; None means that each location weighs 1.
         codings: the codings of which each segment gets the cheapest.
     """
@@ -126,8 +127,8 @@ class Plan:
     def curve(self, prices: Numbers, aim: float) -> Numbers:
         """Estimates the bytes at each price; each segment adds `SEGMENT_OVERHEAD`.
 
-        The number of entries that pay for themselves at a price is exact. The bytes of an entry are
-        measured on some segments at prices near the right one, and are assumed to change slowly
+        The number of entries that pay for themselves at a price is exact. The bytes per entry are
+        measured on some segments at prices near the right price, and are assumed to change slowly
         between prices.
 
         Args:
@@ -181,7 +182,7 @@ class Plan:
         return size * scale, named
 
     def _tried(self, price: float) -> float:
-        """Bytes at a price for each entry that pays for itself by the first guess."""
+        """Bytes at a price for each entry that pays for itself at the guessed bytes per entry."""
         worthwhile = np.count_nonzero(self.skip_probability > price * _FIRST_GUESS)
         kept = self._kept(price, self._entry_bytes(price))
         segments = list(kept.segments())
@@ -234,14 +235,14 @@ class Plan:
 
 
 def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
-    """The segments that use a budget as far as possible, with their plan and price.
+    """The segments that use as much of a budget as possible, with their plan and price.
 
-    The bytes may halve at once where many segments change their coding at one price. If this
-    leaves much of the budget unused, cells alone may do better. Therefore cells alone are tried
-    too, unless every price led to cells.
+    If many segments change their coding at the same price, the bytes may halve there. If much of
+    the budget then stays unused, cells alone may be better. Therefore cells alone are tried too,
+    unless every price led to cells.
 
     Args:
-        planned: the plan of everything that shares the budget.
+        planned: the plan of all segments that share the budget.
         prices: float64[p], falling.
         budget: bytes, with `SEGMENT_OVERHEAD` for each segment.
     """
@@ -277,7 +278,8 @@ class _Kept:
 
     Attributes:
         plan: the plan of the stretch.
-        start: int64[n], first interval of each entry, sorted by its key.
+        start: int64[n], first interval of each entry; entries are sorted by the first key of this
+            interval.
         stop: int64[n], the interval after the last interval of each entry.
         first: int64[n], first key of each entry.
         last: int64[n], last key of each entry.
@@ -290,7 +292,7 @@ class _Kept:
     last: Codes
 
     def segments(self) -> Iterator[tuple[int, int, Places]]:
-        """For each segment, the range of entries that begin in the segment, and all its entries."""
+        """For each segment, the range of the entries that begin in it, and all its entries."""
         at, spanning = 0, np.empty(0, np.intp)
         while at < len(self.start):
             wanted = at + max(_LEAST_ENTRIES, len(spanning))
@@ -350,10 +352,10 @@ def _named(
         probes: int64[k, 2], key codes from first to last, ascending by both.
     """
     begin, end = np.ascontiguousarray(probes.T)
-    # The probes that meet an entry are contiguous.
+    # The probes that overlap an entry are contiguous.
     from_, to = np.searchsorted(end, first), np.searchsorted(begin, last, side="right")
     met = to - from_
-    # A probe that also meets the location's entry before has already counted the location.
+    # A probe that also overlaps the location's previous entry has already counted the location.
     again = np.maximum(to[:-1] - from_[1:], 0)
     met[1:] -= np.where(location[1:] == location[:-1], again, 0)
     return float(met @ weights_at(weights, location))

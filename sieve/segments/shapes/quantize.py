@@ -1,8 +1,8 @@
 """Chooses the grid and the coding of one segment at a cost per byte: precision against bytes.
 
 A wider cell saves bits but makes entries cover more keys, so queries read more files without a
-match. The search starts from grids whose marginal bit pays for itself by the query model, then
-tries finer and coarser grids (rate-distortion optimal quantisation).
+match. The search starts from grids in which, according to the query model, one more bit just pays
+for itself. It then tries finer and coarser grids (rate-distortion optimal quantisation).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sieve.segments.shapes.format import Cells, encode, expected_size
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.weights import weights_at
 
-# A piece of the grid takes three bytes, which pay back if the piece has this many borders.
+# A piece of the grid takes three bytes. They pay back if the piece has at least this many borders.
 _BORDERS_A_PIECE: Final = 128
 
 
@@ -37,8 +37,8 @@ class Part:
         weights: the weights of all locations; None means that each location weighs 1.
         keys: distinct keys in the entries that begin in this part.
         rows: rows in the entries that begin in this part.
-        dropped: float64[6], for each kind of query the share that falls in the gaps inside these
-            entries, times the weights of their locations.
+        dropped: float64[6], for each kind of query the share that falls in gaps inside the entries,
+            times the weights of the entries' locations.
     """
 
     first: int
@@ -96,7 +96,8 @@ def cheapest(
         moved = np.clip(shift + offset, 0, 63).astype(np.uint8)
         grid = Grid.of(part.first, part.last, start, moved)
         if grid is None:
-            # Cells of one code each would be 2^64, too many to number, so a cell has two codes.
+            # With one code per cell, there would be 2^64 cells, too many to number. So a cell has
+            # two codes.
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)
@@ -133,14 +134,14 @@ def cheapest(
 def _pieces(
     part: Part, query_model: QueryModel, price: float
 ) -> list[tuple[Words, npt.NDArray[np.int64]]]:
-    """Initial grids: the starts of the pieces, and the shifts at which a bit pays for itself."""
+    """Initial grids: the starts of the pieces, and the shifts at which one more bit just pays."""
     codes = np.concatenate([part.low, part.high])
     order = np.argsort(codes)
     codes = codes[order]
     weight = np.tile(weights_at(part.weights, part.location), 2)[order]
     count = int(np.clip(len(codes) // _BORDERS_A_PIECE, 1, MAX_PIECES))
-    # A border may lie anywhere in its cell, so a cell adds half a cell on average; one more bit
-    # saves a quarter.
+    # A border may lie anywhere in its cell, so rounding to cells adds half a cell on average. One
+    # more bit saves a quarter.
     wanted = 4 * price / 8
     ideal = np.floor(np.log2(wanted / (query_model.density(codes) * weight)))
     single = np.zeros(1, np.uint64)
@@ -165,7 +166,7 @@ def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int
 
 
 def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
-    """Pieces that begin at or before some of the borders, with widths that have a short encoding.
+    """Pieces that begin at or before the given borders, with widths that have a short encoding.
 
     Returns:
         The starts of the pieces, and the first border of each piece.
@@ -201,7 +202,7 @@ def _in_order(cells: Cells) -> Cells:
 def _free(
     part: Part, query_model: QueryModel, low: Codes, high: Codes, location: npt.NDArray[np.int32]
 ) -> Numbers:
-    """float64[6], for each kind the share of queries wholly between entries, over all locations.
+    """float64[6], for each kind of query: the share wholly between entries, summed over locations.
 
     Each location counts by its weight.
     """

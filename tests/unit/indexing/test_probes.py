@@ -82,7 +82,7 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_a_stop_knows_the_least_bytes() -> None:
-    """The least reads of each kind of query are in locations of mean size, like those of trials."""
+    """For each kind of query, the fewest reads assume that every location has the mean size."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
