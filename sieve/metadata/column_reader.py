@@ -36,7 +36,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
 """By file format: prefixes of settings that only readers of this format look up."""
 
 _OF_TEXT: Final = ("mapreduce.input.", "io.", "spark.sql.execution.datasources.hadooplinerecord")
-"""Settings for which only readers of text ask; Parquet and ORC files name their own codecs."""
+"""Settings that only readers of text look up; Parquet and ORC files name their own codecs."""
 
 _BASE: Final[Mapping[str, str]] = {
     "parquet": "parquet",
@@ -78,7 +78,7 @@ _OF_SCHEMAS: Final = frozenset(
         "spark.sql.parquet.respectsummaryfiles",
     }
 )
-"""Settings and options for which Spark asks where it takes a schema from files; a table has one."""
+"""Settings and options that matter only if Spark infers a schema from files; a table has one."""
 
 _OF_FOUND_TYPES: Final = frozenset(
     {

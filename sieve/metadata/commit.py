@@ -53,7 +53,7 @@ def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
 
 
 def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
-    """The last number of a sequence without gaps, by galloping search in O(log distance) probes.
+    """The last number of a sequence without gaps: a galloping search in O(log distance) probes.
 
     Args:
         exists: whether a number, 1 or more, is in the sequence, which may grow during the search.

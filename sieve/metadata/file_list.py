@@ -142,7 +142,7 @@ class Locations:
 
     @property
     def all_rows(self) -> npt.NDArray[np.bool_]:
-        """bool[n]: the locations of which all rows ever written are known, including hidden rows.
+        """bool[n]: the locations whose rows the index knows completely, including hidden rows.
 
         A location has several positions only if each reading covered all rows that existed at that
         time.
@@ -216,7 +216,7 @@ def merge(parts: Sequence[Locations]) -> Locations:
 
 
 def diff(before: Locations, now: Locations) -> Locations:
-    """The part that turns one list into another when merged onto the first; ignores order."""
+    """The part that, merged onto the first list, gives the second list; ignores order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
     # Spark lists a file twice if two partitions share its folder. A part must have both or neither.

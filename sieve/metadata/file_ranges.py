@@ -21,7 +21,7 @@ COUNTED: Final = ("rows", "nulls", "nans")
 """The counts of a range."""
 
 STORED: Final = ("cuts", *(f"range_{name}" for name in COUNTED))
-"""The columns of a stored list: the starts of all ranges but the first, and the counts of each."""
+"""Columns of a stored list: the start of each range but the first, and each range's counts."""
 
 FOOTER: Final = "footer"
 """The column of a stored list that precedes those columns."""

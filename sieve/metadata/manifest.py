@@ -106,7 +106,7 @@ class Manifest(Contents):
     is_outdated: bool = False
 
     def changed_parts(self, parts: Mapping[str, str]) -> tuple[str, ...]:
-        """What a reader does otherwise with the column than this version's build did.
+        """The parts in which a reader of the column differs from this version's build.
 
         Returns:
             Names of the parts; empty if the version serves this reader.

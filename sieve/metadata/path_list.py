@@ -88,7 +88,7 @@ class PathList(Sequence[str]):
         return PathList(counted.field(0).filter(pc.greater(counted.field(1), 1)))
 
     def numbered(self) -> Counts:
-        """int64[n]: a number for each path, equal for equal paths, in the order of occurrence."""
+        """int64[n]: a number for each path, by first occurrence; equal paths have one number."""
         numbers: Counts = self.array.dictionary_encode().indices.to_numpy().astype(np.int64)
         return numbers
 

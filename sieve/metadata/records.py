@@ -58,7 +58,7 @@ def same_table(one: TableIdentity, other: TableIdentity) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """One immutable file of an index: its name in its folder, length in bytes, SHA-256 in hex."""
+    """An immutable file of an index: its name in its folder, its length in bytes, its SHA-256."""
 
     name: str
     length: int

@@ -114,7 +114,7 @@ def _named(entry: Entry) -> tuple[str, int]:
 
 
 def _newest_first(entries: Sequence[Entry]) -> list[Entry]:
-    """The files of drivers; of a driver's files, the one with the highest number comes first."""
+    """The files of drivers; for each driver, the file with the highest number comes first."""
     files = [one for one in entries if _named(one)[0]]
     return sorted(files, key=lambda one: (one.mtime_ms, _named(one)[1]), reverse=True)
 

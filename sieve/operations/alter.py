@@ -14,7 +14,7 @@ from sieve.operations.registered_index import Usable
 
 
 def change_index(index: Usable, change: Change, environment: Environment) -> Manifest:
-    """Publishes a change of the index's state or options on top of the newest version.
+    """Publishes a version that changes only the index's state or options.
 
     Raises:
         ConflictError: the index was dropped.

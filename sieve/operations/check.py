@@ -1,7 +1,7 @@
 """CHECK: reads data files again and looks up every key; no look-up may miss a file.
 
-Executors read the column as a build does, and look up its keys with the code of queries, in run
-files that the driver sends to them. The result is one line per file.
+Executors read the column as a build does. They look up its keys with the code that queries use, in
+run files that the driver sends to them. The result is one line per file.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from sieve.tables.file_status import FileStatus, file_statuses
 from sieve.tables.table import LOCATION, CatalogTable
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
-"""The result for a file: every key was found; always read, so not checked; no longer in the
-table; or a query that asks for one of its rows would skip it."""
+"""The result for a file. `ok`: every key was found. `stale`: queries always read the file, so it
+was not checked. `gone`: the table no longer has it. `lost`: a query for one of its rows would skip
+it."""
 
 CHANGED: Final = "changed since the index was built"
 OTHER_READER: Final = "the index was built for another reader, so this session reads every file"
@@ -57,7 +58,7 @@ _NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """The result for one file: the index's name, the file's path, a status, and details."""
+    """The result for one file: the index's name, the file's path, the status, and details."""
 
     index: str
     file: str
@@ -67,7 +68,7 @@ class CheckedFile:
 
 @dataclass(slots=True)
 class _Seen:
-    """Counts of a location: rows, rows whose keys look-ups miss, one such key, corrupt records."""
+    """Counts of a location: its rows, the rows whose keys look-ups miss, and corrupt records."""
 
     rows: int = 0
     nulls: int = 0
@@ -88,10 +89,11 @@ def check_index(
 
     Args:
         percent: percentage of these files to read, above 0; at least one file.
-        draw: chooses some of them.
+        draw: chooses the files to read.
 
     Returns:
-        By path, one result for each file that was read, that needs no check, or that is gone.
+        One result, sorted by path, for each file that was read, that needs no check, or that is
+        gone.
 
     Raises:
         UnsupportedError: a later release wrote the index.
@@ -116,7 +118,7 @@ def check_index(
     details = [""] * len(chosen)
     for k, owner, one in zip(ranges.positions(at), tiling.owners.tolist(), seen, strict=True):
         details[owner] = details[owner] or _loss(opened, int(k), one)
-    # A file that was replaced while it was read tells nothing about the index.
+    # If a file was replaced while it was read, its keys say nothing about the index.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
     for number, detail in zip(chosen, details, strict=True):
@@ -133,11 +135,11 @@ def check_index(
 
 
 def refuse_losses(label: str, checked: Sequence[CheckedFile]) -> None:
-    """Raises CorruptError if a check has found rows that an index would lose; names files and keys.
+    """Raises CorruptError, with files and keys, if a check has found rows that an index would lose.
 
     Args:
         label: the table's name for messages.
-        checked: results for any of its indexes.
+        checked: results for any indexes of the table.
     """
     lost = [one for one in checked if one.status == LOST]
     if not lost:
@@ -161,7 +163,7 @@ def _read(
     places: Counts,
     environment: Environment,
 ) -> list[_Seen]:
-    """Reads files by ranges, given with their places in the version's concatenated runs."""
+    """Reads files by ranges. The files have their slots among the locations of all runs."""
     runs = index.manifest.runs
     column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])
@@ -192,7 +194,7 @@ def _read(
 def _lines(
     values: DataFrame, index: OpenVersion, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, int, str | None]]:
-    """Ordinal of the file, rows, NULLs, NaNs, missed rows, corrupt records, one lost key."""
+    """Per location: ordinal, rows, NULLs, NaNs, missed rows, corrupt records, one lost key."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
@@ -221,14 +223,14 @@ def _sent(
 
 
 def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
-    """The rows of a location, by its position, that queries lose, in words; empty if none."""
+    """Describes the rows of a location that queries would lose; empty if there are none."""
     if seen.damaged:
         return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:
         return f"key {seen.key} ({seen.missed} rows of such keys)"
     where, manifest = index.locations().every_range, index.manifest
     rows, nulls, nans = (int(c[place]) for c in (where.rows, where.nulls, where.nans))
-    # Which rows are NULL may depend on a query's other columns; then no look-up uses the count.
+    # If the other columns of a query decide which rows are NULL, no look-up uses the count.
     told = [("rows", seen.rows, rows), ("NaN", seen.nans, nans)]
     told += [("NULL", seen.nulls, nulls)] if manifest.null_proof else []
     for what, there, listed in told:

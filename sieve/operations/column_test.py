@@ -1,4 +1,4 @@
-"""Tests an index that does not exist by a sample of the table's files, before it is proposed."""
+"""Tests an index before ADVISE proposes it, on a sample of the table's files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sieve.workload.rank import ColumnTest
 
 
 def column_test(table: CatalogTable, column: Column, environment: Environment) -> ColumnTest:
-    """What CREATE with its usual options would make of a column.
+    """What CREATE with its default options would build on a column.
 
     Raises:
         As `estimate_index`.
@@ -24,7 +24,7 @@ def column_test(table: CatalogTable, column: Column, environment: Environment) -
     reads = files_read(estimate.expected, max(1.0, size / max(1, files)))
     judged = benefit(estimate.expected, files, size)
     return ColumnTest(
-        # An index on a column without a key answers IS NULL alone.
+        # If the column has no key, an index helps only queries with IS NULL.
         Benefit.CANNOT if judged is None else judged,
         files,
         reads.get("present", float(files)),

@@ -67,13 +67,14 @@ def create_indexes(
     """Creates indexes on a table.
 
     Args:
-        options: of all of them.
-        comment: of all of them.
-        built: called after each build.
-        replaced: existing indexes of the same names, which end once all are registered.
+        options: the options of all indexes.
+        comment: the comment of all indexes.
+        built: a function to call after each build.
+        replaced: existing indexes of the same names; they are dropped after all new indexes are
+            registered.
 
     Returns:
-        Version 1 of each, in the order wanted.
+        Version 1 of each index, in the order of `wanted`.
 
     Raises:
         UnsupportedError: a column's type cannot be indexed, the folder cannot be protected, or
@@ -154,7 +155,8 @@ def _begin(
         ) from error
     index = _Begun(one, registration, store, directory)
     try:
-        # Sets permissions while the folder is empty: only readers of the table may see its keys.
+        # Sets permissions while the folder is still empty, so that only readers of the table can
+        # see its keys.
         tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
         write_creation_record(store, directory, one.name, info.identity)
@@ -223,7 +225,7 @@ def _undo(
     registered: Sequence[_Begun],
     replaced: Mapping[str, RegisteredIndex],
 ) -> None:
-    """Undoes a failed CREATE: registrations first, so that none points at deleted files."""
+    """Undoes a failed CREATE. Removes registrations first, so that none points at deleted files."""
     kept = set()
     for index in registered:
         name, own = index.wanted.name, index.registration
@@ -233,11 +235,11 @@ def _undo(
             else:
                 table.unregister(name, own)
         except SieveError:
-            # Its registration remains, so its files must remain: the index is complete.
+            # The index is complete. Its registration remains, so its files must remain, too.
             kept.add(index.directory)
     for index in begun:
         if index.directory not in kept:
-            # The statement already fails with an error of its own, which is the one to report.
+            # The statement already fails with an error, and that error is the one to report.
             with contextlib.suppress(SieveError):
                 delete_index(index.store, index.directory)
 
@@ -254,10 +256,10 @@ def _sweep(table: CatalogTable, environment: Environment) -> None:
 def refuse_taken(
     wanted: Sequence[Wanted], taken: Mapping[str, tuple[str, ...]], info: TableInfo
 ) -> None:
-    """Raises InvalidInputError if a name is in use or is given twice.
+    """Raises InvalidInputError if a name is already in use or is given twice.
 
     Args:
-        taken: the key of the indexed column of each name in use.
+        taken: for each name in use, the key of its indexed column.
     """
     for one in wanted:
         key = taken.get(one.name.lower())

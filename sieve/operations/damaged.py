@@ -1,4 +1,4 @@
-"""Damaged indexes: no query uses one whose newest version is damaged, but its table can drop it."""
+"""Indexes whose newest version is damaged: no query uses them, but their table can drop them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sieve.storage.interface import Store
 
 
 def owner_of_damaged(store: Store, folder: str) -> TableIdentity | None:
-    """The table that an index with a damaged newest version was created for, or last followed.
+    """The table of an index whose newest version is damaged: created for it, or last moved to it.
 
     Returns:
-        The table in the newest readable version, or else in the creation record; None if neither
-        can be read, or there is no version.
+        The table that the newest readable version names; else the table that the creation record
+        names. None if neither can be read, or there is no version.
 
     Raises:
-        UnsupportedError: a newer release has written a version of it.
+        UnsupportedError: a newer release has written a version of the index.
         UnavailableError: the store does not answer, or the newest version is not damaged after all.
     """
     newest = newest_number(store, folder)

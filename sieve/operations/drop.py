@@ -4,9 +4,9 @@
    any session, and no REFRESH finds its folder again for a table that has lost the property.
 2. The table's property. If the metastore does not answer, a registration of a dropped index remains
    (`HalfDropped`); another DROP continues here.
-3. The files. No table refers to remaining ones, and VACUUM SIEVE INDEXES deletes them.
+3. The files. If some files remain, no table refers to them, and VACUUM SIEVE INDEXES deletes them.
 
-Dropping a table has removed its properties already: `end_index` does the rest.
+When a table is dropped, its properties are already gone, so `end_index` does only steps 1 and 3.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environ
     """Ends an index whose table is gone: tombstone, then the files.
 
     Returns:
-        Whether there was an index to end; an index of another table, or out of reach, is unchanged.
+        Whether there was an index to end. An index of another table, or an unreachable index, is
+        unchanged.
 
     Raises:
         UnavailableError: the store stopped answering.
@@ -52,11 +53,12 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
     """Drops an index: tombstone, then the property, then the files.
 
     If the index belongs to another table or is gone, removes only the property: this table must not
-    delete the files. Finishes a drop that was interrupted after its tombstone.
+    delete the files. If an earlier drop was interrupted after its tombstone, this function finishes
+    it.
 
     Raises:
-        UnavailableError: the store does not answer, and nothing was done; or the metastore does not
-            answer, and another DROP finishes the rest.
+        UnavailableError: the store does not answer, and nothing was changed; or the metastore does
+            not answer, and another DROP can finish the drop.
     """
     # Without a tombstone, the table's next REFRESH would find an existing index again.
     check_reachable(index)

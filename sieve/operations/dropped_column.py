@@ -1,4 +1,4 @@
-"""The column of an index in the current table, which may have dropped it since."""
+"""The indexed column in the current table, which may have dropped this column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sieve.tables.table_info import TableInfo
 
 
 def indexed_column(info: TableInfo, manifest: Manifest) -> Column:
-    """The column that an index is on.
+    """The column that an index indexes.
 
     Raises:
         InvalidInputError: the table no longer has the column.
@@ -21,9 +21,9 @@ def indexed_column(info: TableInfo, manifest: Manifest) -> Column:
 
 
 def dropped_column(info: TableInfo, manifest: Manifest) -> str | None:
-    """The problem of an index whose column the table no longer has, and the remedy; else None.
+    """If the table no longer has the index's column, the problem and the remedy; else None.
 
-    A column that was added later is another one, whatever its name.
+    A column that was added later is a different column, even if it has the same name.
     """
     return _dropped(info, manifest) if info.column_of(manifest.column) is None else None
 

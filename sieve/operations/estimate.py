@@ -1,12 +1,12 @@
 """ESTIMATE: size, build time and expected reads of an index, by a build that writes nothing.
 
-Of a table of many files a sample is read, unless a query is to be estimated, too: files that hold
-its rows may be few.
+If a table has many files, ESTIMATE reads a sample of them. To estimate a query, it reads all files,
+because few files may hold the query's rows.
 
-The column is read once, with cuts for the largest budget in question, and a version is made in
-memory for each budget. If one task of a build can weigh all cuts, the whole column is built. A
-larger column is sampled: some windows of its domain are built as the whole would be, with their
-share of each budget. A query to estimate gets windows of its own at the ends of its intervals.
+ESTIMATE reads the column once, with cuts for the largest budget, and makes a version in memory for
+each budget. If one task can weigh all cuts, ESTIMATE builds the whole column. Of a larger column,
+it builds only some windows of the domain, with their share of each budget. If there is a query, the
+ends of its intervals get windows, too.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import refuse_build
 
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
-"""Budgets that are estimated beside `auto` if no budget is given."""
+"""Budgets to estimate in addition to `auto` if no budget is given."""
 
 _CUTS_OF_MANY: Final = 125_000
-"""Maximum number of cuts if several budgets are weighed."""
+"""Maximum number of cuts if several budgets are estimated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,13 @@ class Estimate:
     """The expected result of CREATE with some options.
 
     Attributes:
-        shapes: of its segments; empty if there is no key.
-        bytes: of the index, its file list included.
-        share: of the column's bytes; 0 if the column has none.
-        seconds: of the build.
-        files: locations of the table: files, and ranges of large files.
-        sampled: files that were read; None: all.
-        bytes_total: bytes of the table.
+        shapes: the shapes of the index's segments; empty if there is no key.
+        bytes: bytes of the index, including its file list.
+        share: bytes of the index as a share of the column's bytes; 0 if the column has no bytes.
+        seconds: duration of the build.
+        files: number of locations of the table: files, and ranges of large files.
+        sampled: number of files that were read; None for all.
+        bytes_total: size of the table in bytes.
         expected: expected reads of queries.
         asked: expected reads of the given query, if any.
     """
@@ -105,16 +105,16 @@ def estimate_index(
     """Estimates indexes of the current table.
 
     Args:
-        wanted: options of each index; of one shape.
-        asked: a query to estimate, too.
+        wanted: options of each index to estimate; all have the same shape.
+        asked: a query whose reads to estimate, or None.
 
     Returns:
-        One estimate for each of the options; if there are several, those whose budget cannot pay
+        One estimate for each of the options. If there are several, those whose budget is too small
         for the shape are left out.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.
-        InvalidInputError: the only budget cannot pay for the shape.
+        InvalidInputError: the only budget is too small for the shape.
         Py4JJavaError: a data file cannot be read; Spark's message names it.
     """
     refuse_build(table.info)
@@ -136,7 +136,7 @@ def estimate_index(
         counting=whole if table.info.format_name in COUNTED else None,
         describe_job=environment.describe_job,
     )
-    # The cuts for the largest budget serve the others, too.
+    # The cuts for the largest budget suffice for smaller budgets.
     scaled = [chosen.scaled_budget(one, of.column_bytes) for one in wanted]
     widest = max(scaled, key=lambda one: _wide(of, one).most_cuts(one))
     weighed = CUTS_PER_TASK if len(wanted) == 1 else _CUTS_OF_MANY
@@ -149,7 +149,7 @@ def estimate_index(
     begun, few = started, None
     if not chosen.is_all:
         few = of.by_file(table.frame(numbers[:FEW], column), column, tiling)
-        # The first job of a session starts Python and compiles code.
+        # The first job of a session takes longer, because it starts Python and compiles code.
         _seconds_to_read(few, widest, probes)
         begun = time.monotonic()
     with (
@@ -189,7 +189,7 @@ def estimate_index(
 
 
 def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
-    """The column profile with as many cuts as a build may read in the end."""
+    """The column profile with the maximum number of cuts that a build may read."""
     return of.wider(options) or of
 
 
@@ -202,14 +202,15 @@ class _Held(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimating:
-    """One reading of a column, from which several versions are made.
+    """One reading of a column, from which `of` makes several versions.
 
     Attributes:
-        files: those that were read.
+        files: the files that were read.
         every: all files of the table.
-        chosen: how those that were read stand for all.
-        idle: seconds of a job that has nothing to do; 0 if the whole domain was read of all files.
-        readings: seconds of the job that reads the column: of the chosen files, and of few of them.
+        chosen: the sample, which scales results for the files that were read up to all files.
+        idle: seconds of an empty job; 0 if the whole domain of all files was read.
+        readings: seconds of the job that reads the column of the chosen files, and seconds of the
+            job that reads it of a few of them.
     """
 
     table: CatalogTable
@@ -227,7 +228,7 @@ class _Estimating:
     readings: tuple[float, float]
 
     def of(self, options: IndexOptions, read: float) -> Estimate:
-        """The estimate for some options, given the seconds that reading took."""
+        """The estimate for some options, given the seconds that reading the column took."""
         started = time.monotonic()
         choice = Choice(self, options, self.probes, self.environment.describe_job)
         best, seen = choice.best(self.column_profile)
@@ -235,7 +236,7 @@ class _Estimating:
         of, share = self.column_profile, self.column_profile.sample.share
         held = (self._held([], of) if best is None else best.made).run
         stretches = run_files(seen.cuts[0], of)
-        # The overhead of a job counts once, and stretches are weighed in parallel.
+        # The overhead of a job counts only once, and tasks weigh stretches in parallel.
         at_once = self.shared.cuts.sparkSession.sparkContext.defaultParallelism
         beside = min(max(1, stretches), at_once)
         chosen, locations = self.chosen, of.n_files
@@ -264,7 +265,7 @@ class _Estimating:
 
     @contextlib.contextmanager
     def reading(self, _: ColumnProfile) -> Iterator[Shared]:
-        """The one reading, with the cuts for the largest budget."""
+        """Yields the one reading, which has the cuts for the largest budget."""
         yield self.shared
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[_Held]:
@@ -292,7 +293,8 @@ class _Estimating:
         files, seen, tiling = self.files, self.shared.seen, self.tiling
         counts = [seen.rows, seen.nulls, seen.nans]
         if not self.chosen.is_all:
-            # The other files have as many rows as the chosen ones; few of them are cut into ranges.
+            # Assume that the other files have as many rows as the chosen files, and are not cut
+            # into ranges.
             files = self.every
             counts = [np.resize(tiling.of_files(some), len(files)) for some in counts]
             tiling = whole_files([file.length for file in files])
@@ -302,14 +304,14 @@ class _Estimating:
 
 
 def _seconds_to_read(of: ColumnProfile, options: IndexOptions, probes: Probes) -> float:
-    """Seconds of a job that reads a column, for nothing else."""
+    """Seconds of a job that only reads a column."""
     started = time.monotonic()
     with read_cuts(of, options, probes):
         return time.monotonic() - started
 
 
 def _seconds_of_a_job(cuts: DataFrame) -> float:
-    """Seconds of a job that has nothing to do."""
+    """Seconds of an empty job."""
     started = time.monotonic()
     none = cuts.where("location < 0").coalesce(1)
     map_batches(
@@ -319,11 +321,12 @@ def _seconds_of_a_job(cuts: DataFrame) -> float:
 
 
 def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
-    """Rows of a run file and their bytes; makes them again where a build would."""
+    """Rows of a run file and their bytes; makes them again if a build would do so."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()
-        # A page of at least a hundred rows, as Spark stores them.
+        # Spark compresses pages of at least a hundred rows, so the payloads are compressed
+        # together.
         page = b"".join(bytes(row["payload"]) for row in rows)
         size = len(pa.compress(page, "zstd", asbytes=True)) + SEGMENT_OVERHEAD * len(rows)
         return (rows, size), size

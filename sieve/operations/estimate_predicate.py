@@ -27,7 +27,7 @@ class Asked:
     """A query on the table.
 
     Attributes:
-        files: paths of the files that partition pruning leaves.
+        files: paths of the files that remain after partition pruning.
     """
 
     predicate: Predicate
@@ -36,12 +36,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Files that a query reads.
+    """The files that a query reads.
 
     Attributes:
-        total: without an index.
-        files: with this one.
-        bytes: of those.
+        total: number of files without an index.
+        files: number of files with the index.
+        bytes: bytes that the query reads with the index.
         understood: whether the index can evaluate part of the predicate.
     """
 
@@ -61,7 +61,7 @@ def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[
 
 
 class _Gathered:
-    """Stands in for an index and records the key ranges asked of it."""
+    """Takes the place of an index and records the key ranges that are looked up."""
 
     def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
         self.encoder = encoder
@@ -76,7 +76,7 @@ class _Gathered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """Stands in for the index, by its sampled windows."""
+    """Takes the place of an index and answers from the index's sampled windows."""
 
     sample: Sample
     null_proof: bool
@@ -115,12 +115,12 @@ def reads(
     seen: Seen,
     run: Run,
 ) -> Reads:
-    """The files that a query reads of a table with an index.
+    """The files of a table that a query reads with an index.
 
     Args:
         asked: the query.
-        of: the column's profile from before it was read.
-        seen: counts from reading it.
+        of: the column's profile.
+        seen: counts from reading the column.
     """
     left = np.array([file.path in asked.files for file in files], np.bool_)
     index: LocationIndex = _Shown(of.sample, of.counted is not None, seen, run)

@@ -1,4 +1,4 @@
-"""The sample of files that ESTIMATE reads of a large table, and what it says of all files."""
+"""The sample of files that ESTIMATE reads of a large table, and the conclusions for all files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
 
 FILES: Final = 20
-"""Files of a sample."""
+"""Number of files in a sample."""
 ALL_UP_TO: Final = 2 * FILES
-"""A table of at most so many files is read whole."""
+"""A table with at most this many files is read completely."""
 FEW: Final = 2
-"""Files of a sample whose reading tells what a job takes whatever it reads."""
+"""So many files of a sample are read once more to measure the fixed time of a reading job."""
 _READINGS: Final = 2
-"""Jobs of a build that read the column: the sample's, and the one that cuts."""
+"""Number of jobs in a build that read the column: one takes the sample, one makes the cuts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class FileSample:
     """Some of the files of a table.
 
     Attributes:
-        numbers: of the chosen files, ascending.
-        share: of the table's bytes, the part in the chosen files.
+        numbers: numbers of the chosen files, ascending.
+        share: bytes of the chosen files as a share of the table's bytes.
     """
 
     numbers: Sequence[int]
@@ -36,7 +36,7 @@ class FileSample:
 
     @property
     def is_all(self) -> bool:
-        """Whether it has every file."""
+        """Whether the sample has every file."""
         return len(self.numbers) == self.files
 
     def of_all(self, count: float) -> float:
@@ -47,8 +47,8 @@ class FileSample:
         """The options with the sample's share of the budget.
 
         Args:
-            options: of the whole index.
-            column_bytes: of the chosen files.
+            options: the options of the whole index.
+            column_bytes: bytes of the column in the chosen files.
         """
         if self.is_all or options.automatic or options.shape == "sieve":
             return options
@@ -60,8 +60,8 @@ class FileSample:
 
         Args:
             reading: seconds of the job that reads the column of the chosen files.
-            few: the same of `FEW` of them.
-            making: seconds that making the run of these takes.
+            few: seconds of the job that reads the column of `FEW` of these files.
+            making: seconds that it takes to make the run of the chosen files.
         """
         of_chosen = max(0.0, reading - few) / (1 - FEW / len(self.numbers))
         return _READINGS * (reading + of_chosen * (1 / self.share - 1)) + making / self.share
@@ -71,13 +71,13 @@ class FileSample:
     ) -> tuple[Expected, ...]:
         """The expected reads of the whole table.
 
-        A key that occurs was drawn from a chosen file, which is read with every sample. The other
-        files are as likely to be read as the other chosen ones.
+        A probe key that occurs was drawn from a chosen file. A query for the key always reads this
+        file. Every other file of the table is as likely to be read as another chosen file.
 
         Args:
-            expected: those of the chosen files.
-            locations: of the chosen files.
-            location_bytes: mean bytes of these.
+            expected: the expected reads of the chosen files.
+            locations: number of locations of the chosen files.
+            location_bytes: mean size of these locations in bytes.
         """
         if self.is_all:
             return tuple(expected)
@@ -103,8 +103,8 @@ def sample_files(lengths: Sequence[int], *, every: bool) -> FileSample:
     """Draws the files to read.
 
     Args:
-        lengths: bytes of each file of the table.
-        every: read all of them, whatever their number.
+        lengths: length in bytes of each file of the table.
+        every: whether to choose all files, whatever their number.
     """
     n = len(lengths)
     if every or n <= ALL_UP_TO:

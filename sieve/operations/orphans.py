@@ -21,8 +21,8 @@ class Orphan:
     """An index folder that no table has registered.
 
     Attributes:
-        folder: its URI.
-        table: the table that it was created for, or last followed.
+        folder: URI of the folder.
+        table: the table for which the index was created, or to which it was last moved.
         why: the evidence that it is an orphan.
     """
 
@@ -47,9 +47,9 @@ def orphans(
 
     Args:
         root: the folder that holds indexes, possibly of other databases too.
-        tables: all its current tables, with the registered indexes of each.
-        floor_ms: minimum age of an orphan in ms; a day at least for a CREATE that has not
-            registered.
+        tables: all current tables of the database, with the registered indexes of each.
+        floor_ms: minimum age of an orphan in ms. For an unfinished CREATE, the minimum is at least
+            a day.
 
     Raises:
         UnavailableError: the store does not answer.
@@ -64,7 +64,7 @@ def orphans(
         return
     now = store.now_ms(root)
     for record in candidates:
-        # A running CREATE gets a day, even if the floor is lower.
+        # A CREATE may still be running for a day, even if the floor is lower.
         floor_of = floor_ms if record.registered else max(floor_ms, FLOOR_MS)
         if record.written_ms > now - floor_of:
             continue
@@ -93,7 +93,7 @@ def _orphan(
 def _wrecked(
     store: Store, record: CreationRecord, tables: Mapping[TableIdentity, Mapping[str, Registration]]
 ) -> Orphan | None:
-    """The orphan of a damaged index: no table can register it again, not even its own."""
+    """The orphan of a damaged index: no table can register it again, not even its own table."""
     try:
         owner = owner_of_damaged(store, record.folder)
     except SieveError:
@@ -117,7 +117,8 @@ def _why(
     own = [names for table, names in tables.items() if same_table(manifest.table, table)]
     if not own:
         return "its table is gone"
-    # Two drivers that create one index concurrently may both succeed; the later one has the name.
+    # If two drivers create one index at the same time, both may succeed. The later one has the
+    # name.
     other = own[0].get(manifest.name)
     if other is None or other.root != root:
         return ""

@@ -1,4 +1,4 @@
-"""Whether queries of a session use an index as its reader is now, and what to do if not."""
+"""Whether queries of a session use an index with the current reader, and the remedy if not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_SHOWN = 60
 
 
 def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
-    """Why no query of the session uses a version that is ready, and what to run; None if they do.
+    """Why no query of the session uses a ready version, and the remedy; None if queries use it.
 
     Args:
         info: the table as the session resolves it; it has the version's column.
@@ -37,7 +37,7 @@ def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
 
 
 def refuse_type(info: TableInfo, manifest: Manifest, column: Column) -> None:
-    """Raises UnsupportedError if a column has come to be of a type that cannot be indexed."""
+    """Raises UnsupportedError if a column now has a type that cannot be indexed."""
     if (problem := _refused(column)) is not None:
         raise UnsupportedError(
             "SIEVE_UNSUPPORTED_TYPE",

@@ -46,8 +46,8 @@ from sieve.tables.table import CatalogTable
 _ATTEMPTS: Final = 3
 
 MOST_ASKED: Final = 1000
-"""Maximum number of changed locations whose appended log files are read alone, each in a file of
-its own; above it, changed locations are read completely."""
+"""Maximum number of changed locations for which a refresh reads only the appended log files, each
+as a file of its own. If more locations have changed, a refresh reads them completely."""
 
 
 class RefreshMode(Enum):
@@ -62,7 +62,7 @@ class RefreshMode(Enum):
 
 
 class _OvertakenError(Exception):
-    """Another refresh has dropped a file that this one reuses; carries the version it made."""
+    """Another refresh has dropped a file that this refresh reuses; carries the other's version."""
 
     def __init__(self, newest: Manifest) -> None:
         super().__init__(newest)
@@ -159,7 +159,7 @@ def _refreshed(
 def _moved_on(
     base: Manifest, snapshot: Snapshot, index: Usable, environment: Environment
 ) -> Manifest:
-    """The version itself; of a table with later commits that left its files, one that says so."""
+    """The version itself, or its successor if later commits left the table's files unchanged."""
     if snapshot.commit == base.commit:
         return base
     environment.changing()
@@ -174,7 +174,7 @@ def _seen(
 ) -> tuple[Snapshot, ReusedRuns]:
     """The current snapshot, and the reused part of the version (nothing if there is no file list).
 
-    With ``appended_only``, locations that were only appended to keep their indexed rows.
+    With ``appended_only``, a location to which log files were appended keeps its indexed rows.
     """
 
     def reused_at(snapshot: Snapshot, known: Locations) -> ReusedRuns:
@@ -199,7 +199,8 @@ def _grown(
 ) -> frozenset[str]:
     """Paths of changed locations whose appended log files can be read alone."""
     if not base.runs or any(file.hashes for run in base.runs for file in run.files):
-        # No check could tell whether a map has lost a key of a location that is in other runs, too.
+        # If a location is in several runs, no check can show whether a map has lost one of its
+        # keys.
         return frozenset()
     columns = (known.lengths, known.mtimes, known.all_rows)
     facts = zip(*(column.tolist() for column in columns), strict=True)
@@ -225,7 +226,7 @@ def _on_top(
         if newest is None:
             raise UnavailableError("SIEVE_INDEX_GONE", f"{index.directory} vanished meanwhile")
         if newest is not base and _is_as_late(newest, written):
-            # Another refresh listed the table at the same time or later.
+            # The other refresh listed the table at the same time or later.
             return newest
         if newest.table != base.table:
             raise ConflictError(
@@ -234,7 +235,7 @@ def _on_top(
                 "statement again",
             )
         if not _named(written) & _named(base) <= _named(newest):
-            # Files that the newest version does not name may be deleted at any time.
+            # VACUUM may delete files that the newest version does not name.
             raise _OvertakenError(newest)
         return next_version(
             newest, Refresh(written), VersionId(secrets.token_hex(16)), environment.software
@@ -244,10 +245,10 @@ def _on_top(
 
 
 def _is_as_late(newest: Contents, written: Contents) -> bool:
-    """Whether a version reflects its table at the same time as another, or later."""
+    """Whether a version reflects the same state of its table as another version, or a later one."""
     theirs, own = newest.commit, written.commit
     if theirs is not None and own is not None and theirs.table == own.table:
-        # The times of commits are those of their writers' clocks; the numbers ascend.
+        # The numbers of commits ascend. Their times come from the clocks of different writers.
         return theirs.version >= own.version
     return newest.instant >= written.instant
 
@@ -258,7 +259,7 @@ def _named(by: Contents) -> set[str]:
 
 
 def _remove(index: Usable, written: Contents, base: Manifest) -> None:
-    """Deletes the files that this refresh wrote and no version will ever name."""
+    """Deletes the files that this refresh wrote and that no version will ever name."""
     store, directory, shared = index.store, index.directory, _named(base)
     with contextlib.suppress(SieveError):
         for run in (run for run in written.runs if run.id not in shared):
@@ -270,7 +271,7 @@ def _remove(index: Usable, written: Contents, base: Manifest) -> None:
 def _still_valid(
     table: CatalogTable, index: Usable, base: Manifest, column: Column
 ) -> Stored | None:
-    """The version's file list; None if it is no longer valid, and the index must be rebuilt."""
+    """The version's file list; None if it is no longer valid, so that the index must be rebuilt."""
     changed = base.changed_parts(table.info.fingerprint_parts) or base.type != column.type
     if changed or base.next_options is not None:
         return None

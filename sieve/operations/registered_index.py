@@ -1,4 +1,4 @@
-"""Registered indexes of a table, each as one of the states that it can be found in.
+"""Registered indexes of a table, each as a record of the state in which it was found.
 
 A registration is a property of the table. It says where an index is, not whether it exists: the
 folder may be unreachable, damaged, missing, or left by an interrupted drop. Opening a registration
@@ -34,10 +34,10 @@ from sieve.storage.interface import GoneError, Store
 
 @dataclass(frozen=True, slots=True)
 class _Registered:
-    """The members of every state.
+    """The members that all states have.
 
     Attributes:
-        name: as registered, lower case.
+        name: the registered name, in lower case.
     """
 
     name: str
@@ -48,7 +48,7 @@ class _Registered:
 
     @property
     def directory(self) -> str:
-        """Its folder."""
+        """URI of the index's folder."""
         return self.registration.directory
 
 
@@ -66,14 +66,14 @@ class _Usable(_Registered):
 
 @dataclass(frozen=True, slots=True)
 class Ready(_Usable):
-    """Queries use it."""
+    """Queries use the index."""
 
     state: ClassVar[str] = "ready"
 
 
 @dataclass(frozen=True, slots=True)
 class Disabled(_Usable):
-    """No query uses it until it is enabled."""
+    """No query uses the index until it is enabled."""
 
     state: ClassVar[str] = "disabled"
 
@@ -93,7 +93,7 @@ class _Unusable(_Registered):
 
 @dataclass(frozen=True, slots=True)
 class RootRefused(_Unusable):
-    """The registration points outside the roots allowed for indexes of this table."""
+    """The registration points outside the roots that are allowed for indexes of this table."""
 
     state: ClassVar[str] = "root-refused"
 
@@ -125,7 +125,7 @@ class Unreachable(_Unusable):
 
 @dataclass(frozen=True, slots=True)
 class Failed(_Unusable):
-    """The newest version is damaged, or of a later release."""
+    """The newest version is damaged, or a later release wrote it."""
 
     state: ClassVar[str] = "failed"
 
@@ -146,13 +146,13 @@ class HalfDropped(_Unusable):
 
 @dataclass(frozen=True, slots=True)
 class Malformed(_Unusable):
-    """The table's property does not register an index in any form that this release reads."""
+    """The table's property has no form that this release can read."""
 
     state: ClassVar[str] = "malformed"
 
     @property
     def directory(self) -> str:
-        """Unknown, so empty."""
+        """The folder is unknown, so the result is empty."""
         return ""
 
 
@@ -182,7 +182,7 @@ def check_reachable(index: RegisteredIndex) -> None:
 
 
 def store_of(index: RegisteredIndex) -> Store:
-    """The store of an index. Raises UnsupportedError if its location is refused or unreachable."""
+    """The store of an index. Raises UnsupportedError if the location is refused or unreachable."""
     if index.store is None:
         raise _not_usable(index)
     return index.store
@@ -194,7 +194,7 @@ def only_usable(indexes: Iterable[RegisteredIndex]) -> list[Usable]:
 
 
 def is_gone(index: RegisteredIndex) -> bool:
-    """Whether another index may take its name."""
+    """Whether another index may take the name of this index."""
     return isinstance(index, Gone | HalfDropped | Malformed)
 
 
@@ -214,11 +214,12 @@ def open_index(
     """Opens a registered index; an error becomes part of the returned state.
 
     Args:
-        name: as registered.
+        name: the registered name.
     """
     store: Store | None = None
     try:
-        # Checks the root first: a property must not lead to a location outside the allowed roots.
+        # Checks the root first, because a property must not lead to a location outside the allowed
+        # roots.
         environment.check_root(registration.root, identity.database)
         store = environment.open_store(registration.root)
         manifest = newest(store, registration.directory)
@@ -249,7 +250,7 @@ def _without_version(
 
 
 def with_version(name: str, registration: Registration, store: Store, manifest: Manifest) -> Usable:
-    """The index with a given version in force, which is no tombstone."""
+    """The index with the given version in force; this version is not a tombstone."""
     kind = Disabled if manifest.state == "disabled" else Ready
     return kind(name, registration, store, manifest)
 
@@ -260,7 +261,7 @@ def list_indexes(
     identity: TableIdentity,
     environment: Environment,
 ) -> dict[str, RegisteredIndex]:
-    """All indexes of a table by name; those whose registration cannot be read come last."""
+    """All indexes of a table by name; indexes whose registration cannot be read come last."""
     opened = {
         name: open_index(name, registration, identity, environment)
         for name, registration in registrations.items()
@@ -286,11 +287,12 @@ def select(
 
     Args:
         table: its name for messages.
-        name: of one index, case-insensitive; None: not by name.
-        column: path of an indexed column, case-insensitive; None: not by column.
+        name: name of one index, case-insensitive; None to select in another way.
+        column: path of an indexed column, case-insensitive; None to select in another way.
 
     Raises:
-        InvalidInputError: there is none of that name or on that column; suggests similar names.
+        InvalidInputError: the table has no index of that name or on that column; the message
+            suggests similar names.
     """
     if name is not None:
         if name.lower() in indexes:

@@ -22,18 +22,18 @@ def reregister(
     environment: Environment,
     names: Container[str] | None = None,
 ) -> list[str]:
-    """Registers the indexes that were created for a table and that it has no registration of.
+    """Registers the indexes that were created for a table but are not registered in it.
 
     Args:
-        indexes: its registered indexes; the name of a missing one counts as free.
-        names: of the indexes to register; None: all.
+        indexes: the table's registered indexes; the name of a missing index counts as free.
+        names: names of the indexes to register; None for all.
 
     Returns:
-        Their names.
+        The names of the indexes that were registered.
 
     Raises:
         UnavailableError: the root cannot be listed, or the metastore does not answer.
-        RootRefusedError: other sessions would not use an index in this root.
+        RootRefusedError: other sessions would not use an index in the root.
     """
     info = table.info
     root = environment.root_for_new(info.database_location)
@@ -46,7 +46,7 @@ def reregister(
         try:
             manifest = newest(store, record.folder)
         except SieveError:
-            # An unreadable index would be of no use to the table.
+            # The table could not use an unreadable index.
             continue
         if manifest is None or manifest.state == "dropped":
             continue

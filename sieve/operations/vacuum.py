@@ -40,12 +40,12 @@ class Vacuumed:
 def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
     """Deletes runs and list parts that no retained version names, and old temporary files.
 
-    Candidates are the files that manifests or old pending writes name. Manifests remain: their
-    numbers have no gaps. The next VACUUM finishes an interrupted one.
+    Candidates are the files that manifests or old pending writes name. Manifests remain, because
+    their numbers have no gaps. If VACUUM is interrupted, the next VACUUM finishes its work.
 
     Raises:
         UnavailableError: the store does not answer, or lists fewer versions than there are.
-        CorruptError: a version cannot be read, so its files are unknown.
+        CorruptError: a version cannot be read, so the names of its files are unknown.
         ConflictError: the index was dropped meanwhile.
     """
     with report_if_dropped(index.name, index.store, index.directory):
@@ -57,7 +57,7 @@ def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
     now = store.now_ms(directory)
     times = published(store, directory)
     if len(times) < index.manifest.version:
-        # Files that unlisted versions name would look unreferenced.
+        # Otherwise, files that only unlisted versions name would look unreferenced.
         raise UnavailableError(
             "SIEVE_VERSIONS_NOT_LISTED",
             f"the store lists {len(times)} versions of index {index.name}, which has "
@@ -85,7 +85,7 @@ def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
 
 
 def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
-    """URIs of the runs and list parts that the versions in (after, last] name."""
+    """URIs of the runs and list parts that the versions after `after` up to `last` name."""
     named: set[str] = set()
     for number in range(after + 1, last + 1):
         manifest = read_version(store, directory, number)
@@ -95,7 +95,7 @@ def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
 
 
 def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]]:
-    """Temporary files (drafts and probes) of dead writers: URIs and lengths."""
+    """URIs and lengths of the temporary files (drafts and probes) of dead writers."""
     found: list[tuple[str, int]] = []
     above = parent(locations_file(directory, "x"))
     for folder in (directory, versions_dir(directory), pending_writes_dir(directory), above):
@@ -109,7 +109,7 @@ def _litter(store: Store, directory: str, floor_ms: int) -> list[tuple[str, int]
 
 
 def _held(store: Store, target: str) -> list[int]:
-    """Lengths of the files of a run, or of a list part; empty if it is deleted already."""
+    """Lengths of the files of a run, or of a list part; empty if the target is already deleted."""
     size = store.size(target)
     if size is not None:
         return [size]

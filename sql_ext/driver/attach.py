@@ -28,9 +28,9 @@ class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
 def remember_names() -> None:
     """Makes py4j resolve a name such as ``org.apache`` or ``functions`` in the JVM only once.
 
-    To distinguish a package from a class, Java searches each jar of Spark, for each part of a name
-    and for each package that PySpark imports. These searches took a tenth of the driver's CPU time
-    in a build of few rows.
+    To distinguish a package from a class, Java searches every jar of Spark. It does so for each
+    part of a name and for each package that PySpark imports. In a build of few rows, these searches
+    took a tenth of the driver's CPU time.
     """
 
     def remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:

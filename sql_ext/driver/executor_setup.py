@@ -54,8 +54,8 @@ def _zipped(package: Path) -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(package.rglob("*.py")):
-            # With a fixed date, the same code has the same bytes and name, so Spark ships the code
-            # once.
+            # With a fixed date, the same code always has the same bytes and the same name, so Spark
+            # ships it once.
             entry = zipfile.ZipInfo(str(Path("sieve") / path.relative_to(package)))
             archive.writestr(entry, path.read_bytes())
     return sink.getvalue()
@@ -93,9 +93,9 @@ def check_executors(context: SparkContext) -> None:
 
 
 def zone_matters(format_name: str, type_name: str) -> bool:
-    """Whether a reader's values of a column may depend on the time zone of its JVM.
+    """Whether the values of a column may depend on the time zone of the reader's JVM.
 
-    ORC stores local times; the zone shifts Parquet's INT96 and Julian-calendar timestamps.
+    ORC stores local times. In Parquet, the zone shifts INT96 and Julian-calendar timestamps.
     """
     if format_name == "orc":
         return type_name in ("date", "timestamp", "timestamp_ntz")

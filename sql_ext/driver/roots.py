@@ -97,8 +97,8 @@ class Roots:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # Stale while revalidate: scans use the cached root, and one of the scans has it
-                # reread.
+                # Stale while revalidate: scans use the cached root, and one of them starts a new
+                # look-up.
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())

@@ -1,9 +1,9 @@
 """The settings ``spark.sieve.*``: parses the values of a session's request.
 
 ``settings.json`` is the single list of names, forms, defaults and descriptions. The shim reads the
-list too: it refuses an invalid value at ``SET``, and warns of an unknown name. An invalid value
-from another source (``spark-defaults.conf``, ``--conf``) fails statements, and scans ignore the
-value.
+list too: it refuses an invalid value at ``SET``, and warns of an unknown name. If an invalid value
+comes from another source (``spark-defaults.conf``, ``--conf``), statements fail and scans ignore
+the value.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def error_report(error: Exception) -> ErrorReport:
 
 
 def _spark_error(error: Exception, text: str, condition: str | None = None) -> ErrorReport:
-    """The report for an error of the JVM: from the shim, a missing permission, or Spark's."""
+    """The report for an error of the JVM: the shim's, a missing permission, or Spark's own."""
     states = (sql_state(cause) for cause in causes(error))
     state = next((state for state in states if state is not None), _GENERAL)
     if condition is not None and condition.startswith("SIEVE_"):
@@ -62,7 +62,7 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
 
 
 def _java_cause(error: Py4JJavaError) -> str:
-    """Spark's message, which names the file or table, and the root cause unless it is included."""
+    """Spark's message, which names the file or table, and the root cause if it is not included."""
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())
     deepest = cause

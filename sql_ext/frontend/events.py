@@ -1,4 +1,4 @@
-"""Table events: keeps indexes in step with drops, renames, schema changes and writes of tables.
+"""Table events: updates indexes after drops, renames, schema changes and writes of tables.
 
 The shim reports events of Spark's catalog and of writes. A dropped table's indexes end, a changed
 table's registrations follow, and a written table's indexes are refreshed in the background. A table
@@ -40,7 +40,7 @@ Table = tuple[str, str]
 """Database and table name, lower case."""
 
 _REMEMBERED: Final = 256
-# Conditions after a concurrent drop or rename; the event of that drop or rename does the rest.
+# Errors after a concurrent drop or rename, whose own event then updates the indexes.
 _OVERTAKEN: Final = frozenset(
     {
         "TABLE_OR_VIEW_NOT_FOUND",
@@ -53,7 +53,7 @@ _OVERTAKEN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """The definition of an index, to create it again on the table that replaces its own."""
+    """The definition of an index, to create it again on the table that replaces its old table."""
 
     name: str
     column: tuple[str, ...]
@@ -63,12 +63,12 @@ class _Definition:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """Writes of a table that one refresh follows.
+    """Writes of a table that are followed by one refresh.
 
     Attributes:
-        replaced: whether one of them replaced the table.
-        every: whether one of their sessions has all indexes refreshed
-            (``spark.sieve.refresh.auto``), not only those with the option ``refresh = 'auto'``.
+        replaced: whether one of the writes replaced the table.
+        every: whether to refresh all indexes, because one of the writing sessions has
+            ``spark.sieve.refresh.auto``, or only indexes with the option ``refresh = 'auto'``.
     """
 
     replaced: bool = False
@@ -85,8 +85,8 @@ class _Write:
 class AutoRefresh:
     """Event handler: serialises the refreshes of each table and tracks their state.
 
-    One thread refreshes a table at a time. Writes during a refresh are coalesced: one more round
-    indexes all of them, however many statements there were.
+    Only one thread at a time refreshes a table. One more round then indexes all writes that came
+    during the refresh, however many statements there were.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,8 @@ class AutoRefresh:
     def state(self, database: str, table: str) -> str:
         """State of a table's automatic refresh: ``refreshing``, ``failed: why``, or "".
 
-        ``stale: why``, where the session that wrote had not asked for the refresh that failed.
+        The state is ``stale: why`` if the refresh failed and the writing session had not requested
+        it.
         """
         key = (database.lower(), table.lower())
         with self._lock:
@@ -132,7 +133,7 @@ class AutoRefresh:
                     context.table(commands.TableName((identity.database, identity.table))), context
                 )
             case "unregistered":
-                # Delta has replaced the table; none of its files is what an index knows by a name.
+                # Delta has replaced the table, so a file with a known name may have other content.
                 table = context.table(commands.TableName((identity.database, identity.table)))
                 reregister(table, context.indexes(table), context.environment)
             case "written":
@@ -188,8 +189,8 @@ class AutoRefresh:
                 self._missed[key] = write | (self._missed[key] or _Write())
                 return None
             self._missed[key] = None
-            # A write from before the drop does not need the definitions; the write that replaced
-            # the table does.
+            # A write from before the drop does not need the definitions. The write that replaced
+            # the table needs them.
             dropped = self._dropped.pop(key, []) if write.replaced else []
             ended = [one for one in dropped if write.refreshes(one.options)]
             if len(ended) < len(dropped):
@@ -207,7 +208,7 @@ class AutoRefresh:
                 why = f"failed: {what}"
                 log.exception("the indexes of %s.%s were not refreshed: %s", *key, what)
             else:
-                # The session has not asked for it, and may not be allowed to do it.
+                # The session has not requested the refresh, and may lack the permission for it.
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
             if write.replaced:
@@ -226,7 +227,7 @@ class AutoRefresh:
 def _catch_up(
     key: Table, ended: list[_Definition], write: _Write, context: StatementContext
 ) -> None:
-    """Refreshes the indexes of a table that writes are to be followed by, and builds missing ones.
+    """After writes of a table, refreshes its indexes and builds missing ones.
 
     Args:
         ended: definitions of indexes to create again; unprocessed ones remain in the list.
@@ -262,7 +263,7 @@ def _catch_up(
             others = [one for one in only_usable(others) if write.refreshes(one.manifest.options)]
         bring_up(table, others, RefreshMode.INCREMENTAL, context)
     finally:
-        # An index that cannot be refreshed must not prevent others from being built.
+        # If an index cannot be refreshed, the other indexes must still be built.
         built, refused = build_missing(missing, name, indexes, context)
         for one in built:
             log.info("index %s of %s is built, as declared", one.manifest.name, table.info.label)

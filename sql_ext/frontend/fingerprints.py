@@ -14,7 +14,7 @@ from typing import Final
 from sieve.metadata.column_reader import Parts
 
 _MAX_FINGERPRINTS: Final = 256
-"""Most fingerprints that are remembered; the driver sends the parts of a forgotten one again."""
+"""Maximum number of remembered fingerprints. The driver sends a forgotten one's parts again."""
 
 
 class Fingerprints:
@@ -28,8 +28,8 @@ class Fingerprints:
         """The parts of fingerprints; None if one of them is not known.
 
         Args:
-            hashes: of the fingerprints.
-            sent: the parts that came with the question, by hash.
+            hashes: hashes of the fingerprints.
+            sent: the parts that came with the request, by hash.
         """
         with self._lock:
             self._parts.update(sent)

@@ -1,7 +1,7 @@
 """History writer: keeps the driver's record of scans beside indexes (``spark.sieve.history``).
 
-It runs in a thread of its own, so that no query waits: every ten minutes while there are new scans,
-and once more when the driver ends, which then sends a request.
+The writer runs in a thread of its own, so that no query waits. It writes every ten minutes if there
+are new scans, and once more when the driver ends: the driver then sends a request.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from sql_ext.frontend.link import Request
 log = logging.getLogger(__name__)
 
 SAVE_S: Final = 600.0
-"""Seconds between two files of a driver, at least."""
+"""Minimum number of seconds between two files of a driver."""
 
 
 class HistoryWriter:
-    """Writes the driver's record into the roots of the databases that it has scanned.
+    """Writes the driver's record into the root of each database whose tables it has scanned.
 
     Args:
         driver: entry point of the gateway.
@@ -51,12 +51,12 @@ class HistoryWriter:
         threading.Thread(target=self._run, name="sieve-history", daemon=True).start()
 
     def save(self, _: Request) -> Mapping[str, Any]:
-        """Saves what is new, now: the driver ends."""
+        """Saves new scans at once, because the driver is ending."""
         self.save_if_changed()
         return {}
 
     def save_if_changed(self) -> None:
-        """Writes one file a root, unless nothing was scanned since the last time."""
+        """Writes one file per root, unless nothing was scanned since the last time."""
         with self._lock:
             text = self._driver.scans()
             if text == self._saved:
@@ -79,14 +79,14 @@ class HistoryWriter:
             try:
                 self.save_if_changed()
             except Exception:
-                # Nobody waits for it, and the next turn may succeed.
+                # Nobody waits for this file, and the next attempt may succeed.
                 log.exception("the history of scans could not be saved")
 
     def _root(self, database: str) -> str | None:
         try:
             return self._roots.of_driver(database, self._driver.defaultSession)
         except Py4JError:
-            # Dropped since.
+            # The database has been dropped.
             return None
 
     def _write(self, root: str, record: ScanRecord) -> None:

@@ -57,15 +57,15 @@ class Request:
 class RequestQueue:
     """A pool of threads that serve one request queue until the driver ends.
 
-    It begins with one thread, since each costs both sides time at the start, and has another one
-    ready whenever the last idle one takes a request.
+    The pool begins with one thread, since starting a thread takes time on both sides. When the last
+    idle thread takes a request, the pool starts another one.
 
     Args:
         gateway: the driver's side.
-        name: of the queue.
-        threads: number of threads, at most.
-        handlers: by kind of request.
-        afterwards: called when a request has been answered.
+        name: name of the queue.
+        threads: maximum number of threads.
+        handlers: the handler of each kind of request.
+        afterwards: a function to call after each answer.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class RequestQueue:
         self._start()
 
     def _start(self) -> None:
-        """Starts a thread if none is idle and there may be one more."""
+        """Starts a thread if no thread is idle and the maximum is not reached."""
         with self._lock:
             if self._idle > 0 or self._started == self._threads:
                 return

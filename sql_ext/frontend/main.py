@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 
-# More than bulkheads of three hung stores occupy.
+# More threads than the bulkheads of three hung stores can occupy.
 SCAN_THREADS = 32
 STATEMENT_THREADS = 16
 NESTED_THREADS = 4
@@ -25,17 +25,18 @@ log = logging.getLogger("sieve")
 
 def main() -> None:
     """Serves until the driver closes standard input, which happens when the driver ends."""
-    # A separate process group: Ctrl-C in the user's shell is for the driver to handle. This comes
-    # before the late imports, which take a second in which Ctrl-C would still end this process.
+    # In a separate process group, this process does not get Ctrl-C from the user's shell, which is
+    # for the driver to handle. The late imports come after this line, because they take a second,
+    # in which Ctrl-C would end this process.
     os.setpgid(0, 0)
     _serve()
 
 
 def _serve() -> None:
-    # A statement that computes keeps the interpreter lock for 5 ms by default, and scans would
-    # wait.
+    # By default, a computing thread keeps the interpreter lock for 5 ms, and scans would wait for
+    # it.
     sys.setswitchinterval(_TURN_S)
-    # What the imports make lives as long as this process.
+    # The imported modules live as long as this process.
     gc.disable()
 
     from sieve.reader.pruner import Pruner
@@ -85,7 +86,8 @@ def _serve() -> None:
             "parse": statements.parse,
         },
     )
-    # Plans of Spark that Python refers to in cycles would stay in the driver, with their listings.
+    # If Python's references to Spark's plans form cycles, the plans and their listings would stay
+    # in the driver.
     link.RequestQueue(
         requests,
         "statement",
@@ -108,7 +110,8 @@ def _serve() -> None:
         afterwards=gc.collect,
     )
     link.RequestQueue(requests, "page", PAGE_THREADS, {"page": pages.page})
-    # Excludes the loaded modules from garbage collection, because scans would wait for it.
+    # Excludes the loaded modules from garbage collection, because scans would wait for the
+    # collection.
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -1,9 +1,9 @@
-"""The page of the tab "Sieve" in Spark's web UI: what it shows, read within its second.
+"""The page of the tab "Sieve" in Spark's web UI: collects its content within a second.
 
-The driver hands over the tables that it knows to have an index, its latest scans, and its record.
-Nothing here asks Spark for anything but a database's folder: no table is listed and no job starts.
-Pictures take longer than a page may, so a thread draws them, and the page that asked loads itself
-again.
+The driver passes the tables that have an index as far as it knows, its latest scans, and its record
+of scans. This module calls Spark only to look up a database's folder: it lists no table and starts
+no job. A picture takes longer than a page may take. So a thread draws the picture, and the page
+loads itself again.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from udfs.inspection.rows import anonymous_picture
 log = logging.getLogger(__name__)
 
 _SECONDS: Final = 0.7
-"""Time for reading manifests and lists; what is not read until then is not shown."""
+"""Seconds for reading manifests and lists. The page does not show what is not read by then."""
 _MOST_FILES: Final = 100_000
-"""Files of a list that is read for its coverage."""
+"""Maximum number of files of a list that is read for its coverage."""
 _PICTURES: Final = 16
 _ADVISED: Final = 5
-"""Indexes worth having that are shown; ADVISE SIEVE INDEXES lists all."""
+"""Maximum number of advised indexes on the page; ADVISE SIEVE INDEXES lists all."""
 
 
 class PageService:
@@ -54,7 +54,7 @@ class PageService:
         open_store: opens the store of a root.
         scans: the driver's record of scans, as JSON.
         auto_refresh: the refreshes that follow writes.
-        tests: what ADVISE has found of columns, by their table.
+        tests: the results of ADVISE's tests of columns, by table.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PageService:
         self._auto_refresh = auto_refresh
         self._tests = tests
         self._lock = threading.Lock()
-        # By index and version: the PNG, or why there is none; None while it is drawn.
+        # By index and version: the PNG, or the reason why there is none; None while it is drawn.
         self._pictures: OrderedDict[tuple[str, str], bytes | str | None] = OrderedDict()
 
     def page(self, request: Request) -> Mapping[str, Any]:
@@ -79,7 +79,7 @@ class PageService:
 
         Args:
             request: its body has ``tables``, ``scans`` and ``index``, the uuid of the index whose
-                picture is wanted, or None.
+                picture to show, or None.
         """
         body = request.body
         shown = list(self._indexes(request, time.monotonic() + _SECONDS))
@@ -130,7 +130,7 @@ class PageService:
                 return ShownIndex(label, name, uuid, "gone")
             state: str = manifest.state
             if state == "ready":
-                # Why a refresh failed, SHOW tells those who may see it.
+                # SHOW gives the reason of a failed refresh to users who may see it.
                 doing, *_ = self._auto_refresh.state(table["database"], table["table"]).split(":")
                 state = doing or state
             return ShownIndex(
@@ -141,11 +141,11 @@ class PageService:
             return ShownIndex(label, name, uuid, f"failed: {error.message}")
 
     def _picture(self, manifest: Manifest, registration: Registration) -> bytes | str | None:
-        """The PNG, why there is none, or None while it is drawn."""
+        """The PNG, the reason why there is none, or None while it is drawn."""
         key = (manifest.index, manifest.id)
         with self._lock:
             if isinstance(found := self._pictures.get(key, b""), str):
-                # The next page that asks has it drawn again: the reason may have passed.
+                # The next request draws the picture again, because the reason may have passed.
                 del self._pictures[key]
                 return found
             if key in self._pictures:
@@ -198,7 +198,7 @@ def _advice(
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:
-    """Whether a version is of a table of this name: a registration may have been copied."""
+    """Whether a version belongs to a table of this name: its registration may have been copied."""
     own = manifest.table
     return (own.database.lower(), own.table.lower()) == (table["database"], table["table"])
 

@@ -1,7 +1,7 @@
 """The HTML of the page "Sieve" in Spark's web UI, in the style of Spark's own pages.
 
-Names of tables, columns and indexes are whatever users chose: all text is escaped here. There are
-no keys and no constants in what is shown.
+Users choose the names of tables, columns and indexes, so this module escapes all text. The page
+shows no keys and no constants.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sql_ext.statements.describe import index_bytes
 
 _TABLE: Final = "table table-bordered table-sm table-striped sortable"
 _OF_FILES: Final = ("new-file", "unsettled-file", "changed-file", "whole-file")
-"""The reasons of single files that an index that was used cannot rule out."""
+"""The reasons why a used index cannot rule out single files."""
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
@@ -31,11 +31,12 @@ class ShownIndex:
     """An index as the page shows it.
 
     Attributes:
-        table: database and name.
-        uuid: its identity.
-        state: as SHOW names it, as far as the version tells.
-        manifest: the version in force; None if it cannot be read, or was not in time.
-        coverage: share of its files that the version proves something of; None if not read.
+        table: database and name of the table.
+        uuid: identity of the index.
+        state: the state as SHOW names it, as far as the version shows it.
+        manifest: the version in force; None if it cannot be read, or was not read in time.
+        coverage: share of the files that the version can rule out; None if its file list was not
+            read.
     """
 
     table: str
@@ -51,9 +52,10 @@ class Advice:
     """The indexes worth having.
 
     Attributes:
-        found: those that a test has found to save most by this driver's scans, the best first.
-        untested: columns that scans ask for and that were not tested.
-        days: of these scans.
+        found: the indexes that, according to tests, would save most in this driver's scans, the
+            best first.
+        untested: number of columns in filters of scans that were not tested.
+        days: number of days that these scans span.
     """
 
     found: Sequence[Suggestion] = ()
@@ -71,10 +73,10 @@ def page(
     """The page's content.
 
     Args:
-        indexes: of the tables that the driver knows.
-        scans: the latest first, as the driver records them.
-        chosen: the index whose picture is wanted; None: none is.
-        picture: its PNG, why there is none, or None while it is drawn.
+        indexes: the indexes of the tables that the driver knows.
+        scans: the scans as the driver records them, the latest first.
+        chosen: the index whose picture to show, or None.
+        picture: the PNG, the reason why there is none, or None while it is drawn.
         advice: the indexes worth having.
     """
     parts = [_skipped(scans), *_indexes(indexes), *_advice(advice)]
@@ -182,7 +184,7 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     number = scan["execution"]
     query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
     reasons = [f"{reason}: {count:,}" for reason, count in scan["reasons"].items()]
-    # Files without a reason are those of which the index says that they may hold a match.
+    # If a file has no reason, the index has found that it may hold a match.
     matching = scan["files"] - scan["files_skipped"]
     matching -= sum(scan["reasons"].get(reason, 0) for reason in _OF_FILES)
     if scan["used"] and matching > 0:
@@ -202,7 +204,7 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
 
 
 def _name(text: str) -> str:
-    """Names as HTML, which may be broken behind these characters: tables stay narrow."""
+    """Names as HTML. Lines may break after these characters, so tables stay narrow."""
     return re.sub(r"[_.@]", r"\g<0><wbr>", escape(text))
 
 

@@ -5,21 +5,22 @@ integers, lowest byte first, both in zstd and base64. The driver sends the group
 integers in zlib and base64.
 
 A request has ``table`` (its identity), ``registrations`` (properties of the table),
-``fingerprints`` (hashes, under the settings of the relation's and of the executing session),
-``parts`` (of these fingerprints, by hash, if the front end has asked for them), ``settings`` and
-``predicate``. A query of an earlier instant has ``instant``, and ``in_part`` if Hudi lists
-partially visible slices.
+``fingerprints`` (hashes, under the settings of the relation's session and of the executing
+session), ``parts`` (of these fingerprints, by hash, if the front end has asked for them),
+``settings`` and ``predicate``. A query of an earlier instant has ``instant``, and ``in_part`` if
+Hudi lists partially visible slices.
 
 An answer has ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons`` and ``detail``.
-Files to read in part are in ``parts``: ``files``, their number; ``rows``, three integers a file
+Files to read in part are in ``parts``: ``files``, their number; ``rows``, three integers per file
 (the difference to the previous file number, the number of ranges, bytes of the footer); ``sizes``,
 bytes of each range but the last one of a file; ``skip``, a bit for each range. For partially
-visible slices ``skip_in_part`` applies to all that was ever written to a slice, ``skip`` to its
-state then.
+visible slices, ``skip_in_part`` applies to everything that was ever written to a slice, and
+``skip`` to the slice's state at the instant.
 
-An answer to a scan with an unknown hash has ``unknown`` alone; the driver then asks with ``parts``.
+The answer to a scan with an unknown hash has only ``unknown``. The driver then sends the request
+again with ``parts``.
 
-A dictionary has ``files``, their number; ``rows``, four integers a file (length, time, number of
+A dictionary has ``files``, their number; ``rows``, four integers per file (length, time, number of
 cuts, bytes of its path); ``paths``, in UTF-8 with nothing between them.
 """
 
@@ -119,12 +120,12 @@ def _present(wire: Mapping[str, Any]) -> Present:
 
 
 def dictionary_to_wire(files: PackedFiles) -> Mapping[str, Any]:
-    """A dictionary as the driver takes it in."""
+    """A dictionary in the form that the driver reads."""
     return {"files": files.n, "rows": _text(files.rows), "paths": _text(files.text)}
 
 
 def to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
-    """An answer as the driver reads it."""
+    """An answer in the form that the driver reads."""
     wire: dict[str, Any] = {"reasons": dict(answer.reasons), "detail": answer.detail}
     if answer.skip is None:
         return wire

@@ -44,7 +44,7 @@ class StatementService:
 
     Attributes:
         auto_refresh: the refreshes that follow writes.
-        tests: what ADVISE has found of columns, by their table.
+        tests: the results of ADVISE's tests of columns, by table.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class StatementService:
         return {"columns": columns_of(command), "record": record}
 
     def run(self, request: Request) -> Mapping[str, Any]:
-        """The rows of a statement, each in the order of its columns."""
-        # Only the driver sends requests, and it sends the record that `parse` has given it.
+        """The rows of a statement, each in the order of the columns."""
+        # Only the driver sends requests, and it sends back the record that it got from `parse`.
         command = pickle.loads(base64.b64decode(request.body["record"]))  # noqa: S301
         settings = parse_settings(request.body["settings"])
         label = " ".join(request.body["text"].split())[:200]
@@ -88,7 +88,7 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # No user is there to correct an invalid setting, and an index must follow its table.
+        # No user can correct an invalid setting now, but the index must still follow its table.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self.auto_refresh.act(body, context)

@@ -1,6 +1,6 @@
-"""SQLSTATE of each error, by its condition, else by its class, as Spark assigns them.
+"""SQLSTATE of each error, by its condition or else by its class, as Spark assigns them.
 
-Clients that do not show the condition tell errors apart by SQLSTATE. All codes used here are
+Clients that do not show the condition distinguish errors by SQLSTATE. All codes used here are
 documented by Spark.
 """
 
@@ -42,7 +42,7 @@ OF_CONDITION: Final[Mapping[str, str]] = {
     "SIEVE_UNKNOWN_TABLE": "42P01",
 }
 
-# The first entry that the error is an instance of applies.
+# The first entry applies whose class the error is an instance of.
 _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
     (DeniedError, "42501"),
     (InvalidInputError, "42000"),

@@ -21,7 +21,7 @@ from sieve.workload.rank import Suggestion, described, suggest
 from sieve.workload.record import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, spelled
 
-# Wide enough for names of usual length if the output is not a terminal.
+# If the output is not a terminal, this width suffices for names of usual length.
 _PIPED_WIDTH = 160
 
 
@@ -44,7 +44,7 @@ def replay_folder(folder: Path) -> Replay:
 
 
 def print_report(replay: Replay) -> None:
-    """Prints the columns to index, the statements that test and create, and what was not read."""
+    """Prints the columns to index, the statements to test and create, and what was not read."""
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console = Console(highlight=False, markup=False, width=_PIPED_WIDTH)
@@ -94,7 +94,7 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in ("table", "column"):
         table.add_column(name, overflow="fold")
-    # Before what is asked, which may be long: a narrow window shows the left part.
+    # This column comes before the filters, which may be long: a narrow window shows the left part.
     for name in ("scans a day", "read a day", "saved, at most"):
         table.add_column(name, justify="right")
     table.add_column("asked", overflow="fold")
@@ -125,5 +125,5 @@ def _record(one: Suggestion, days: float) -> Mapping[str, Any]:
 
 
 def _pasted(statement: Callable[[TableName, Column], str], found: Sequence[Suggestion]) -> str:
-    """The statement for each of the indexes, a line each."""
+    """The statements for the indexes, one per line."""
     return "\n".join(on_a_line(f"{statement(one.table, one.column)};") for one in found)

@@ -1,4 +1,4 @@
-"""An archive of the classes that Spark loads at its start, which later starts map into memory.
+"""An archive of the classes that Spark loads at its start; later starts map it into memory.
 
 The JVM calls this dynamic class data sharing (JEP 350). An archive serves one Java and one class
 path: the JVM compares both, and starts without an archive that does not fit. A separate command
@@ -22,7 +22,7 @@ STATEMENTS: Final = (
     "SELECT * FROM t WHERE id = 5",
     "SELECT r, count(*) FROM t GROUP BY r ORDER BY r",
 )
-"""What a session typically does: the classes that these load are archived."""
+"""Typical statements of a session; the archive gets the classes that they load."""
 
 # An archive that does not fit needs no warning, because the program starts without the archive.
 _SILENT: Final = "-Xlog:cds*=off"

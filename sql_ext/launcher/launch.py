@@ -116,9 +116,9 @@ class Terminal:
     """How `sieve sql` shows rows and steps.
 
     Attributes:
-        is_one: whether standard error is a terminal, and the user wants more than the rows.
-        settings: in place of Sieve's defaults.
-        environ: what the shim reads.
+        is_one: whether standard error is a terminal, and the user wants to see more than the rows.
+        settings: settings that replace Sieve's defaults.
+        environ: environment variables that the shim reads.
     """
 
     is_one: bool
@@ -127,7 +127,7 @@ class Terminal:
 
 
 def on_terminal(args: Sequence[str]) -> Terminal:
-    """The terminal of a shell with these arguments; a line of steps replaces Spark's bar."""
+    """The terminal of a shell with these arguments; it shows steps in place of Spark's bar."""
     rows = "aligned" if sys.stdout.isatty() else "plain"
     if not sys.stderr.isatty() or "-S" in args or "--silent" in args:
         return Terminal(is_one=False, settings={}, environ={"SIEVE_SQL": rows})
@@ -151,8 +151,8 @@ def submit_command(
     """The spark-submit command line with Sieve's settings merged into the user's.
 
     Args:
-        spark: the Spark to start.
-        environ: environment of the user.
+        spark: the Spark installation to start.
+        environ: the user's environment variables.
         args: the user's arguments. Without ``main_class``, the first argument that is not an option
             is the script or jar, and all later arguments belong to that program.
         main_class: one of Spark's own classes to start, which finds its options in ``args``.
@@ -210,11 +210,11 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     """Extracts the settings from spark-submit arguments.
 
     Returns:
-        The settings given by any of their names, ``--properties-file`` under that name; and the
-        arguments to pass on, without those that are merged with Sieve's.
+        The settings, whichever option names them, and ``--properties-file`` under that name; and
+        the arguments to pass on, without those that are merged with Sieve's settings.
 
     Raises:
-        InvalidInputError: an option of ``sieve`` stands behind one of spark-submit.
+        InvalidInputError: an option of ``sieve`` comes after an option of spark-submit.
     """
     given: Settings = {}
     rest: list[str] = []

@@ -29,7 +29,7 @@ _DRIVERS = {
     "mariadb": "org.mariadb.jdbc.Driver",
 }
 
-# Settings with which Spark uses another metastore than the one in its working directory.
+# With one of these settings, Spark does not use the metastore in its working directory.
 _ELSEWHERE = (
     "spark.hadoop.hive.metastore.uris",
     "spark.hive.metastore.uris",
@@ -85,7 +85,7 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
 def refuse_locked_metastore(
     spark: SparkHome, environ: Mapping[str, str], args: Sequence[str]
 ) -> None:
-    """Refuses to start a program that would open a metastore which another process has opened.
+    """Refuses to start a program that would open a metastore that another process has open.
 
     Args:
         spark: the Spark that runs the program.
@@ -94,7 +94,7 @@ def refuse_locked_metastore(
             configures.
 
     Raises:
-        ConflictError: another process has opened the Derby metastore of the working directory.
+        ConflictError: another process has the Derby metastore of the working directory open.
     """
     given, _ = launch.split_arguments(args, stop_at_program=False)
     settings = launch.user_settings(spark, environ, given)

@@ -119,7 +119,7 @@ def stop(server: Server) -> None:
 
 
 def _is_alive(server: Server) -> bool:
-    """Whether the server's process runs; the start time of a process that had ended is empty."""
+    """Whether the server's process runs. A process that has ended has an empty start time."""
     return server.born != "" and _born(server.pid) == server.born
 
 

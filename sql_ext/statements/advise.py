@@ -1,9 +1,9 @@
-"""``ADVISE SIEVE INDEXES``: which indexes scans make worth having or dropping.
+"""``ADVISE SIEVE INDEXES``: which indexes are worth having or dropping, judged by scans.
 
-It reads this driver's record of scans, and those that other drivers have saved beside indexes
-(``spark.sieve.history``). It tests the columns that could save most by a sample of files, as
-ESTIMATE does, and leaves out those that an index cannot help. Tables and columns that the user may
-not query are left out: other users' queries would show in them.
+ADVISE reads this driver's record of scans, and the records that other drivers have saved beside
+indexes (``spark.sieve.history``). It tests the columns that could save most on a sample of files,
+as ESTIMATE does, and leaves out columns for which an index cannot help. It also leaves out tables
+and columns that the user may not query, since they would reveal other users' queries.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ from sql_ext.statements.context import Row, StatementContext, database_of
 log = logging.getLogger(__name__)
 
 WASTED_SCANS: Final = 20
-"""So many scans that an index skipped nothing for make it not worth keeping."""
+"""If an index has skipped nothing in this many scans, it is not worth keeping."""
 MOST_TESTED: Final = 10
-"""Columns that are tested, those that could save most: a test takes seconds."""
+"""Maximum number of columns to test, because a test takes seconds; those that could save most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scanned:
-    """A table of the record: its scans, and its columns that have an index."""
+    """A table of the record, with its scans and its indexed columns."""
 
     groups: Sequence[ScanGroup]
     indexed: frozenset[Column]
 
 
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
-    """One row per index worth having, the best first; then one per index that scans have asked."""
+    """One row per index worth having, the best first; then one per index that scans have used."""
     own = parse_record(context.driver.scans())
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)
@@ -87,7 +87,7 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
 
 
 def _tests(scanned: Mapping[Table, _Scanned], context: StatementContext) -> dict[Table, Tests]:
-    """Tests the columns that could save most, by a sample of the files of their tables."""
+    """Tests the columns that could save most, on a sample of the files of their tables."""
     candidates = [one for table in scanned.values() for one in suggest(table.groups, table.indexed)]
     candidates.sort(key=lambda one: -one.bytes_saved)
     found: defaultdict[Table, dict[Column, ColumnTest]] = defaultdict(dict)
@@ -111,8 +111,8 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
     """Tests a column.
 
     Raises:
-        SieveError, Py4JError, PySparkException: the user may not query it, it cannot have an
-            index, or it cannot be read.
+        SieveError, Py4JError, PySparkException: the user may not query the column, it cannot have
+            an index, or it cannot be read.
     """
     table = context.table(commands.TableName(one.table))
     column = resolve_column(table.info, one.column)
@@ -125,7 +125,7 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
 def _saved(
     command: commands.AdviseIndexes, but: str, now_ms: int, context: StatementContext
 ) -> tuple[ScanRecord, ...]:
-    """The records that other drivers have saved, of scans of the statement's database."""
+    """The records of scans of the statement's database that other drivers have saved."""
     if not context.settings.history:
         return ()
     if command.table is not None:
@@ -137,7 +137,7 @@ def _saved(
         root = context.environment.root_for_new(location)
         saved = saved_records(context.environment.open_store(root), root, but, now_ms)
     except (SieveError, Py4JError) as error:
-        # The driver's own scans are worth an answer.
+        # The advice can still use the driver's own scans.
         log.warning("the scans that other drivers have saved cannot be read: %s", error)
         return ()
     if saved.ignored:
@@ -148,7 +148,7 @@ def _saved(
 def _tables(
     command: commands.AdviseIndexes, record: RecordedWork, context: StatementContext
 ) -> Iterator[tuple[Table, CatalogTable]]:
-    """The tables of the record that the statement asks for, and the user may read."""
+    """The tables of the record that the statement selects and that the user may read."""
     if command.table is not None:
         table = context.table(command.table, jobs=False)
         yield (table.info.identity.database, table.info.identity.table), table
@@ -159,7 +159,7 @@ def _tables(
             try:
                 yield name, context.table(commands.TableName(name), jobs=False)
             except (SieveError, Py4JError, PySparkException):
-                # Dropped since, of a kind without indexes, or not for this user.
+                # The table was dropped, cannot have indexes, or is not readable for this user.
                 continue
 
 
@@ -208,7 +208,7 @@ def _existing(
 
 
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
-    """Whether to drop an index: it skips nothing, by many scans or by the judgement of CREATE."""
+    """Whether to drop an index: many scans or CREATE's judgement show that it skips nothing."""
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.bytes_skipped <= WORTHWHILE_SHARE * (work.bytes_read + work.bytes_skipped)
     return work.scans >= WASTED_SCANS and work.bytes_skipped == 0

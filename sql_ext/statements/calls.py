@@ -24,7 +24,7 @@ class CallReader(Words):
     """Reads procedure calls.
 
     Attributes:
-        places: the token of each member of the record, for error messages.
+        places: for error messages, the token of each member of the record.
     """
 
     def __init__(self, text: str) -> None:
@@ -82,7 +82,7 @@ class CallReader(Words):
         return {key: value for key, value in given.items() if not _is_null(value)}
 
     def _argument(self, parameter: Parameter, tree: Node) -> Any:
-        """The value of an argument, in the form that the command record has."""
+        """The value of an argument, in the form that the command record needs."""
         value, token = self.value(tree), first_token(tree)
         if parameter.kind == "flag":
             if not isinstance(value, bool):
@@ -107,7 +107,7 @@ def _names_in(text: str, kind: str) -> Any:
     """Parses names that stand in a string argument.
 
     Raises:
-        UnexpectedToken, InvalidInputError: the string holds anything but such names.
+        UnexpectedToken, InvalidInputError: the string contains anything other than such names.
     """
     tree = grammar().parse(text, start=kind)
     assert isinstance(tree, Tree)

@@ -19,8 +19,8 @@ _SQL_TYPES = {"str": "STRING", "int": "BIGINT", "float": "DOUBLE"}
 
 
 def _columns(record: type) -> ResultColumns:
-    """The columns of a result, by the record that Python programs get for a row."""
-    # Annotations are text, such as ``int | None``.
+    """The columns of a result, derived from the record that Python programs get for a row."""
+    # Annotations are strings, such as ``int | None``.
     members = ((one.name, str(one.type).partition(" ")[0]) for one in fields(record))
     return tuple((name, _SQL_TYPES[kind]) for name, kind in members)
 
@@ -57,8 +57,8 @@ class CreateIndex:
     Attributes:
         columns: at least one; exactly one if ``name`` is given.
         name: the index's name; ``None`` for the default, ``<column>_sieve``.
-        if_not_exists: leave an existing index of that name unchanged.
-        replace: replace an existing index of that name after this one is built.
+        if_not_exists: whether to leave an existing index of that name unchanged.
+        replace: whether to replace an existing index of that name after the new index is built.
         options: by lower-case key; the grammar does not restrict the keys.
         comment: free text, stored with the index.
     """
@@ -193,7 +193,7 @@ class VacuumIndexes:
 
     Attributes:
         namespace: the database; None for the current one.
-        hours: minimum age of an orphan; None: 24.
+        hours: minimum age of an orphan; None for 24.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -266,7 +266,7 @@ class CheckIndex:
     Attributes:
         name: the index's name; ``None`` for all.
         sample: percentage of files to read, above 0 and at most 100.
-        extended: show every file, also those that are ok.
+        extended: whether to show every file, even those that are ok.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(records.CheckedFile)

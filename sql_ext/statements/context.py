@@ -70,11 +70,11 @@ class StatementContext:
         session: the user's session, a py4j object.
         environment: the stores, clock and limits of operations.
         settings: the settings of the session.
-        send_code: makes executors able to run builds, the first time.
+        send_code: sends the code of builds to executors at the first call.
         invalidate: makes scans reload an index, given its folder.
         background: the automatic refreshes.
         cache: the cache of index files that scans read.
-        tests: what ADVISE has found of columns, for the page in Spark's web UI.
+        tests: the results of ADVISE's tests of columns, for the page in Spark's web UI.
         watch: measures the time that the statement spends on each index.
     """
 
@@ -96,20 +96,21 @@ class StatementContext:
         The copy has settings for builds, which do not affect the user's own session.
 
         Args:
-            name: as typed.
-            jobs: whether the statement may run jobs: builds, and Spark's own that lists partitions
-                where there are many.
+            name: the name as typed.
+            jobs: whether the statement may run jobs: builds, and Spark's job that lists many
+                partitions.
         """
         return open_table(self.driver, *self._sessions(jobs=jobs), name.parts)
 
     def registered(self, name: commands.TableName) -> RegisteredTable:
-        """The table by its properties in the catalog: its files may be lost, or unreadable."""
+        """The table as the catalog describes it. Its files may be lost or unreadable."""
         return open_registered(self.driver, *self._sessions(jobs=False), name.parts)
 
     def _sessions(self, *, jobs: bool) -> tuple[SparkSession, Any]:
         """A copy of the user's session with settings for builds, for PySpark and for py4j."""
         session = self.session.cloneSession()
-        # A build groups by file, a few lines per task: more partitions than slots would only queue.
+        # A build groups a few lines per task by file, so more partitions than slots would only
+        # queue.
         slots = session.sparkContext().defaultParallelism()
         conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
         if jobs:
@@ -121,7 +122,7 @@ class StatementContext:
         return attach.wrap_session(self.spark_context, session), session
 
     def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
-        """Raise what keeps the user from querying a column."""
+        """Raises the error that the user would get from a query of the column."""
         plan_column(attach.wrap_session(self.spark_context, self.session), table, column)
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:

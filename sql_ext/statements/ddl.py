@@ -55,7 +55,7 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
     present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
-        # Whether an unreachable index has ended cannot be known, so it cannot be replaced.
+        # Nobody can tell whether an unreachable index has been dropped, so it cannot be replaced.
         check_reachable(old)
     if command.if_not_exists:
         unchanged = [
@@ -187,7 +187,8 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
             # The name now belongs to an object that cannot have an index.
             return False
         except (Py4JError, PySparkException) as error:
-            # Only a missing table releases its index to another table; a failed look-up does not.
+            # Only if a table is missing may its index follow to another table. A failed look-up
+            # does not show this.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False
@@ -215,7 +216,7 @@ def bring_up(
     """Refreshes indexes of a table; returns rows as REFRESH does.
 
     Args:
-        followed: indexes that this statement has reregistered already, in a new version.
+        followed: indexes that this statement has already reregistered in a new version.
     """
     refreshable = [
         index for index in only_usable(chosen) if not dropped_column(table.info, index.manifest)
@@ -250,7 +251,7 @@ def drop(command: commands.DropIndex, context: StatementContext) -> list[Row]:
     try:
         table, chosen = _to_drop(command, context)
         broken = [index.name for index in chosen if isinstance(index, Malformed)]
-        # REFRESH would find the index of a broken registration, and register it again.
+        # Otherwise, REFRESH would find the index of the broken registration and register it again.
         if broken and reregister(table, context.indexes(table), context.environment, broken):
             table, chosen = _to_drop(command, context)
     except InvalidInputError as error:
@@ -270,7 +271,8 @@ def _to_drop(
     table = context.registered(command.table)
     by_column = command.column is not None or bool(table.info.declared)
     if by_column and table.info.provider == "delta":
-        # Its columns may be renamed. One that cannot be read has the names that its files have.
+        # The table's columns may have been renamed. If the table cannot be read, the names in its
+        # files are used.
         with contextlib.suppress(SieveError, Py4JError, PySparkException):
             table = context.table(command.table, jobs=False)
     column = None if command.column is None else table.info.key_of(command.column.parts)
@@ -316,14 +318,14 @@ def _alter(
 
 
 def _register_refresh(table: RegisteredTable, index: Usable, manifest: Manifest) -> None:
-    """Registers whether a refresh follows each write, if the registration says otherwise."""
+    """Updates the registration if it disagrees on whether a refresh follows each write."""
     registered = replace(index.registration, follows=manifest.options.refresh == AUTO)
     if registered != index.registration:
         table.register(index.name, registered)
 
 
 def _announce(table: RegisteredTable) -> None:
-    """Refreshes the registrations in all sessions of this driver, which may have stale ones."""
-    # The statement has succeeded already, and scans find its change themselves after a while.
+    """Refreshes the registrations in all sessions of this driver, where they may be stale."""
+    # The statement has already succeeded, and scans will find its change after a while.
     with contextlib.suppress(UnavailableError):
         table.refresh_registry()

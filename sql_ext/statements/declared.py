@@ -1,7 +1,7 @@
-"""Declared indexes: table properties that name indexes, and the building of missing ones.
+"""Declared indexes: table properties name indexes, and Sieve builds the missing ones.
 
-Spark drops a table's properties with the table, and so its indexes. A job that drops and creates a
-table on each run, as dbt does, declares them in the statement that creates it::
+With a table, Spark drops its properties and so its indexes. A job that drops and creates a table on
+each run, as dbt does, declares the indexes in the statement that creates the table::
 
     CREATE TABLE orders USING parquet
     TBLPROPERTIES ('sieve.columns' = 'id, customer.id', 'sieve.options' = 'budget = "2%"') AS ...
@@ -37,8 +37,8 @@ class Refused:
     """A declared index that cannot be built.
 
     Attributes:
-        name: the name that it would have; None if the declaration itself cannot be read.
-        advice: the problem.
+        name: the name that the index would have; None if the declaration itself cannot be read.
+        advice: a text that describes the problem.
     """
 
     name: str | None
@@ -60,7 +60,7 @@ class MissingIndexes:
     refused: tuple[Refused, ...] = ()
 
     def select(self, name: str | None, column: Sequence[str] | None) -> MissingIndexes:
-        """The index of a name or on a column, compared case-insensitively; with neither, all."""
+        """The indexes of a name or on a column, compared case-insensitively; with neither, all."""
         if name is None and column is None:
             return self
         path = None if column is None else [part.lower() for part in column]
@@ -90,7 +90,7 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         text = declared.get(DECLARED_OPTIONS, "").strip()
         options = options_of(parse_options(text) if text else {}, options)
     except InvalidInputError as error:
-        # An index with other options than intended would remain, so none is built.
+        # An index with unintended options would remain, so no index is built.
         refused.append(_unreadable(DECLARED_OPTIONS, error))
         paths = ()
     for path in paths:
@@ -115,11 +115,11 @@ def build_missing(
     indexes: Mapping[str, RegisteredIndex],
     context: StatementContext,
 ) -> tuple[list[Outcome], list[Refused]]:
-    """Builds declared indexes, each by itself.
+    """Builds declared indexes, one by one.
 
     Args:
         missing: the indexes to build.
-        name: of the table.
+        name: name of the table.
         indexes: the indexes that the table had when ``missing`` was computed.
 
     Returns:
@@ -129,7 +129,8 @@ def build_missing(
     refused = list(missing.refused)
     if not missing.wanted:
         return built, refused
-    # DROP removes a column from the declaration first: reread it, to build no dropped index.
+    # DROP first removes the column from the declaration. Read it again, so that no dropped index is
+    # built.
     table = context.table(name)
     names = {one.name for one in missing.wanted}
     wanted = [one for one in find_missing(table, indexes).wanted if one.name in names]
@@ -149,9 +150,10 @@ def build_missing(
 
 
 def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -> Outcome | None:
-    """Refreshes an index of the same column that was registered during this build.
+    """Refreshes another index on the same column that was registered during this build.
 
-    A REFRESH right after a write can run beside the automatic refresh, which builds the same index.
+    A REFRESH right after a write may run at the same time as the automatic refresh, which builds
+    the same index.
     """
     table = context.table(name)
     for index in only_usable(context.indexes(table).values()):

@@ -38,7 +38,7 @@ _KINDS = {
 }
 
 _WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"}
-"""What is always read whole."""
+"""By format, the kind of files that are always read whole."""
 
 _SHOWN = {"new": "new", "racy": "new", "changed": "changed"}
 """File statuses as DESCRIBE shows them; every other status counts as indexed."""
@@ -52,7 +52,7 @@ def index_bytes(manifest: Manifest) -> int:
 
 
 def shown_instant(manifest: Manifest) -> str:
-    """The time of the indexed snapshot; of a Delta table with the number of its commit."""
+    """The time of the indexed snapshot; for a Delta table also the number of its commit."""
     commit = manifest.commit
     return manifest.instant + ("" if commit is None else f" (version {commit.version})")
 
@@ -131,7 +131,7 @@ def _problems(manifest: Manifest) -> Iterator[str]:
 def _of_granularity(
     options: IndexOptions, format_name: str, parts: Mapping[str, str]
 ) -> str | None:
-    """Advice where ranges are asked for, and scans of the table read none."""
+    """Advice if the options request ranges, but scans of the table cannot read ranges."""
     if options.granularity != "range" or not reads_whole_files(format_name, parts):
         return None
     what = _WHOLE.get(format_name, "text files with such records, encoding or separator")
@@ -151,7 +151,7 @@ def describe_rows(
     """Pairs of a property and its value, all text.
 
     Args:
-        extended: compare it with the current table.
+        extended: whether to compare the index with the current table.
         doing: state of the table's automatic refresh; usually empty.
         unreadable: the problem of a table that Spark cannot read.
     """
@@ -215,7 +215,7 @@ def _expected(stats: BuildStats) -> Iterator[tuple[str, str]]:
 
 
 def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
-    """The row of an index that does not exist."""
+    """The row of ESTIMATE for an index that does not exist."""
     asked = estimate.asked
     present = next((kind.files for kind in estimate.expected if kind.kind == "present"), None)
     read = present if asked is None else float(asked.files)
@@ -234,7 +234,7 @@ def estimate_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
 
 
 def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row:
-    """The row of an index that does not exist, at one of several budgets."""
+    """The row of ESTIMATE for an index that does not exist, at one of several budgets."""
     read = {kind.kind: kind for kind in estimate.expected}
     kinds: list[float | int | None] = []
     for name in _KINDS:
@@ -257,7 +257,7 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
 
 
 def _advice_on_estimate(table: CatalogTable, estimate: Estimate, *, always: bool) -> str | None:
-    """Advice on an index that does not exist; if not always, only where it has no effect."""
+    """Advice on an index that does not exist; unless `always`, only if the index has no effect."""
     info, asked, options = table.info, estimate.asked, estimate.options
     if asked is not None and not asked.understood:
         return "this index has no part in the predicate"

@@ -1,4 +1,4 @@
-"""Table functions: SQL functions in FROM whose rows the front end computes, in one table."""
+"""Table functions: the list of SQL functions in FROM whose rows the front end computes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _inspection(given: Arguments, context: StatementContext) -> Sequence[Row]:
 def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
     """The index that the arguments name, for rows that contain keys of it.
 
-    A user without permission to query the column must not see them.
+    A user without permission to query the column must not see its keys.
     """
     table = context.table(_table(given))
     (index,) = select(context.indexes(table), table.info.label, given["index"], None)
@@ -66,7 +66,7 @@ def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
 
 
 def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
-    # Refuses relations that are not tables with files; the user's own session plans the scan.
+    # Refuses relations that are not tables with files. The user's own session plans the scan.
     context.table(_table(given))
     scan = context.driver.explain().files(context.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))

@@ -1,9 +1,9 @@
-"""Tables of the statement parser, computed when Sieve is built and not at each start.
+"""Tables of the statement parser, which are computed when Sieve is built, not at each start.
 
-Lark takes a sixth of a second to make the LALR tables of ``grammar.lark``, which the first
-statement of a driver would wait for, and two milliseconds to load them. The file lies beside the
-jars, which are built too, and are trusted as much. Without it, or with one of another grammar or
-another release of Lark, the tables are computed.
+Lark takes a sixth of a second to make the LALR tables of ``grammar.lark``, and the first statement
+of a driver would wait for this. To load the tables takes two milliseconds. Their file lies beside
+the jars, and is trusted as much as the jars. If the file is missing, or belongs to another grammar
+or another release of Lark, the parser computes the tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import lark
 from lark import Lark
 
 NAMES: Final = ("table", "namespace", "column", "columns", "option_list")
-"""Rules that can be parsed by themselves, besides the rule of a statement."""
+"""Start rules of the grammar, besides the rule of a statement."""
 
 _PACKAGE = resources.files("sql_ext")
 
@@ -34,13 +34,13 @@ def load_grammar() -> Lark:
 
 
 def from_tables(stored: bytes) -> Lark | None:
-    """The parser of stored tables; None if they are not those of this grammar and this Lark."""
+    """The parser of stored tables; None if they belong to another grammar or another Lark."""
     mark, _, tables = stored.partition(b"\n")
     return Lark.load(io.BytesIO(tables)) if mark == _mark() else None
 
 
 def compute_grammar() -> Lark:
-    """The parser, its tables computed."""
+    """The parser, with newly computed tables."""
     return Lark(
         _text(),
         parser="lalr",
@@ -51,7 +51,7 @@ def compute_grammar() -> Lark:
 
 
 def encode_tables() -> bytes:
-    """The tables, with what tells whether they fit in the first line."""
+    """The tables; their first line identifies the grammar and the release of Lark."""
     sink = io.BytesIO()
     compute_grammar().save(sink)
     return _mark() + b"\n" + sink.getvalue()

@@ -51,7 +51,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
             continue
         context.environment.check_cancelled()
         context.environment.changing()
-        # Deletes only indexes that no table can reach, so scans need no invalidation first.
+        # This deletes only indexes that no table can reach, so no scan needs an invalidation first.
         delete_index(context.environment.open_store(orphan.folder), orphan.folder)
         context.invalidate(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))

@@ -235,7 +235,7 @@ class _Reader(Words):
         return self._text[self._query_start(tree) :].rstrip()
 
     def _margin(self, tree: Node) -> str:
-        """The text before the rest of the statement, all but its line breaks replaced by blanks."""
+        """The text before the rest of the statement, with blanks for all but its line breaks."""
         return re.sub(r"[^\r\n]", " ", self._text[: self._query_start(tree)])
 
     def _query_start(self, tree: Node) -> int:

@@ -1,4 +1,4 @@
-"""The procedures ``CALL sieve.name(...)``; each stands for one statement."""
+"""The procedures ``CALL sieve.name(...)``; each procedure runs one statement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Parameter:
     """A parameter of a procedure.
 
     Attributes:
-        name: as users write it.
+        name: the name that users write.
         kind: the kind of its value.
         field: the member of the command record that gets the value.
         required: whether the argument is required.

@@ -83,7 +83,7 @@ def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Glance:
-    """The column of an index as its table names it, and how fresh the index is."""
+    """The column of an index, as the table names it, and how fresh the index is."""
 
     column: tuple[str, ...]
     fresh: str
@@ -103,7 +103,7 @@ def _looked_at(
     indexes: Sequence[RegisteredIndex],
     context: StatementContext,
 ) -> list[_Glance]:
-    """Column and freshness of each index of a table; files are listed if the table can be read."""
+    """Column and freshness of each index of a table; lists the files if the table can be read."""
     try:
         table = context.table(name)
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
@@ -113,7 +113,7 @@ def _looked_at(
 
 
 def _unread(indexes: Sequence[RegisteredIndex], fresh: str) -> list[_Glance]:
-    """Column and freshness of indexes whose table is not looked at, or cannot be read."""
+    """Column and freshness of indexes whose table is not examined, or cannot be read."""
     return [_Glance(index.registration.column, fresh) for index in indexes]
 
 
@@ -124,7 +124,7 @@ def _unreadable(error: Exception) -> str:
 def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
-    """Column and freshness of each index of a table, as far as can be told without a job."""
+    """Column and freshness of each index of a table, as far as they are known without a job."""
     doing = context.background.state(identity.database, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)
@@ -132,11 +132,11 @@ def _at_a_glance(
     try:
         table = context.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
-            # Listing them may take a job, so the time of their last commit decides.
+            # To list the files may take a job, so the time of the last commit decides.
             return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:
-        # A table that cannot be read, or not by this user, must not hide the others.
+        # A table that cannot be read, or not by this user, must not hide other tables.
         return _unread(indexes, _unreadable(error))
 
 
@@ -213,7 +213,7 @@ def describe(command: commands.DescribeIndex, context: StatementContext) -> list
 
 
 def explain(command: commands.ExplainSieve, context: StatementContext) -> list[Row]:
-    """``EXPLAIN SIEVE``: one row a scan."""
+    """``EXPLAIN SIEVE``: one row per scan."""
     scans = json.loads(
         context.driver.explain().query(context.session, command.margin + command.query)
     )
@@ -261,7 +261,7 @@ def estimate(command: commands.EstimateIndex, context: StatementContext) -> list
 
 
 def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
-    """The row of an index: ``ok`` unless no file was checked, and the files of each status."""
+    """The row of an index: ``ok`` unless no file was checked, and the number of files by status."""
     counts = Counter(one.status for one in checked)
     detail = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     whole = OK if OK in counts or not counts else counts.most_common(1)[0][0]
@@ -271,7 +271,7 @@ def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
 def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     """``CHECK SIEVE INDEX``: a summary per index, then the files that are not ok, or all.
 
-    It fails if an index would lose a row.
+    The statement fails if an index would lose a row.
     """
     table = context.table(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
@@ -288,7 +288,7 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
         checked += check_index(table, index, command.sample, context.environment)
     refuse_losses(table.info.label, checked)
     for one in chosen:
-        # An index that cannot be checked is reported after all others are checked.
+        # An index that cannot be checked is reported after all other indexes are checked.
         indexed_column(table.info, usable(one).manifest)
     rows: list[Row] = []
     for index in checkable:

@@ -30,7 +30,7 @@ STATEMENTS = (
 )
 
 _NEAR = 0.8
-"""Similarity of words to those of a statement from which on they count as misspelt."""
+"""Words with at least this similarity to the words of a statement count as misspelt."""
 
 _SHOWN_WIDTH = 96
 _WORDS = {
@@ -45,7 +45,7 @@ _WORDS = {
     "QUERY": "a query",
     "$END": "the end of the statement",
 }
-# Where a name is expected, too, these are other ways to write it.
+# Where a name is expected, too, these tokens are other ways to write it.
 _LITERALS = {"STRING", "NUMBER"}
 # The kind of name that is expected, by the last word before the position.
 _NAMES = {
@@ -112,7 +112,7 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
 
 
 def _nearest_statement(text: str) -> str | None:
-    """The statement that begins nearly as a text does."""
+    """The statement whose first words are most similar to those of a text."""
     words = _words(text)
 
     def likeness(statement: str) -> float:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sql_ext.statements import commands
 
 _Rule = tuple[Callable[[Any], bool], str, str]
-"""Whether a record breaks the rule, the member that does, and the message."""
+"""A test whether a record breaks the rule, the member that breaks it, and the message."""
 
 _TWO_SELECTORS: Final[_Rule] = (
     lambda record: record.name is not None and record.column is not None,

@@ -116,7 +116,7 @@ class _Cutter:
         self._low, self._high = -np.inf, np.inf
 
     def _limit(self, keys: Keys, start: int, at: int, holes: npt.NDArray[np.intp]) -> int:
-        """The latest end of the open segment: the next hole, or the maximum number of keys."""
+        """Where the open segment ends at the latest: the next hole, or the maximum of keys."""
         open_keys = sum(len(piece.codes) for piece in self._pieces)
         open_pairs = sum(len(piece.rows) for piece in self._pieces)
         pairs_end = keys.offsets[start] + (self._max_pairs - open_pairs)

@@ -18,7 +18,7 @@ def main(table: str, index: str, output: str) -> None:
         picture = sieve.inspect(spark, table, index)
         Path(output).write_bytes(picture.png)
     except PySparkException as error:
-        # The first line has the message; a stack trace or the plan follows.
+        # Only the first line is the message; a stack trace or the plan follows.
         raise SystemExit(f"Error: {str(error).splitlines()[0]}") from None
     except OSError as error:
         raise SystemExit(f"Error: {error}") from None

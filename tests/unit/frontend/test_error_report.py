@@ -90,7 +90,7 @@ def test_errors_of_spark_keep_their_state() -> None:
 def test_a_metastore_that_refuses_is_not_one_that_is_gone(
     java: Java, kind: type[SieveError], condition: str
 ) -> None:
-    """The metastore's reply tells a missing permission from an unavailable metastore."""
+    """The metastore's error shows whether a permission is missing or it is unavailable."""
 
     def publish() -> str:
         raise spark_error(java)

@@ -8,7 +8,7 @@ package org.apache.spark.sql.sieve.ask
 final class Buckets private (starts: Array[Int], shift: Int) {
   def bytes: Long = starts.length.toLong * Integer.BYTES
 
-  /** The position of a hash that passes a test, or -1. */
+  /** The position of the hash if it passes a test, or -1. */
   def find(hash: Long, is: Int => Boolean): Int = {
     val bucket = (hash >>> shift).toInt
     var at = starts(bucket)
@@ -19,7 +19,7 @@ final class Buckets private (starts: Array[Int], shift: Int) {
 }
 
 object Buckets {
-  // Buckets take half a byte a file, and a look-up a few steps.
+  // Buckets take half a byte per file, and a look-up takes a few steps.
   private val mean = 8
 
   /** The buckets of some hashes, and the position of each hash. */

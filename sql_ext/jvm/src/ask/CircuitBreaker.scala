@@ -4,10 +4,10 @@ import java.util.concurrent.TimeoutException
 import scala.util.control.NonFatal
 
 /**
- * Keeps scans from waiting for a front end that was too slow several times in a row. Scans then read
- * without an index, and now and then one of them probes whether the front end answers again (Nygard,
- * "Release It!": circuit breaker). A hung front end delays three scans by the time-out (500 ms), and
- * later one scan a minute. Without the breaker, it would delay each scan.
+ * Keeps scans from waiting for a front end that was too slow several times in a row. Scans then read without an
+ * index, and from time to time one of them probes whether the front end answers again (Nygard, "Release It!":
+ * circuit breaker). A hung front end delays three scans by the time-out (500 ms), and later one scan per
+ * minute. Without the breaker, it would delay every scan.
  */
 object CircuitBreaker {
   private val threshold = 3
@@ -23,7 +23,7 @@ object CircuitBreaker {
       answer
     } catch {
       case e: TimeoutException =>
-        // Of many scans that time out together, one opens the circuit, and the others change nothing.
+        // If many scans time out together, one of them opens the circuit, and the others change nothing.
         synchronized(if (probes || failures < threshold) {
           failures += 1
           closedUntil = System.currentTimeMillis + Backoff.millis(

@@ -15,14 +15,15 @@ import org.apache.spark.sql.sieve.formats.State
 final case class IndexedFile(number: Int, ranges: Int)
 
 /**
- * The files that one state of a table's indexes knows, in arrays: for each file a hash of its path, and
- * a hash of path and state. Two files with the same 128 bits of the second hash would be confused;
+ * The files that one state of a table's indexes knows, in arrays. For each file there is a hash of its path,
+ * and a hash of its path and state. Two files with the same 128 bits of the second hash would be confused;
  * decision 8 states the probability.
  *
  * @param paths   the first half of the hash of each path, in buckets
  * @param high    the first half of the hash of path and state of each file, in buckets
  * @param numbers the number of each file, in the order of `high`
- * @param ranges  the number of ranges of each file, in order of file numbers; of all files if it is one number
+ * @param ranges  the number of ranges of each file, in order of file numbers; a single number applies to all
+ * files
  */
 final class FileDictionary private (
     paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],
@@ -43,7 +44,7 @@ final class FileDictionary private (
     if (at < 0) None else Some(IndexedFile(numbers(at), if (ranges.length == 1) ranges(0) else ranges(numbers(at))))
   }
 
-  /** Whether a file was too young to be indexed when it was listed, and has not changed since. */
+  /** Whether a file was too young to be indexed when it was listed and has not changed since then. */
   def isRacy(path: Hash, state: State): Boolean =
     find(path, State(FileDictionary.racy, state.modified)).nonEmpty
 }
@@ -65,7 +66,7 @@ object FileDictionary {
   def get(id: String): Option[FileDictionary] = cached.synchronized(Option(cached.get(id)))
 
   /**
-   * Adds the dictionary of an answer, and evicts the least recently used ones above the memory bound.
+   * Adds the dictionary of an answer, and evicts the least recently used dictionaries above the memory bound.
    * Each refresh makes a new dictionary.
    */
   def add(id: String, answer: JsonNode): FileDictionary = {

@@ -31,13 +31,13 @@ object FileGroups {
         location <- locations.of(directory.values, file)
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       }
-        // A file that is listed twice gives its rows to both groups, and counts in neither.
+        // If a file is listed twice, its rows are in both groups, so it counts in neither.
         groups(of.number) = if (groups(of.number) == absent) group else twice
     }
     encoded(groups.map(group => if (group == twice) absent else group))
   }
 
-  /** Values that Spark takes for equal may be in several groups, which only keeps more files. */
+  /** Values that Spark considers equal may be in several groups. Then the scan only reads more files. */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>
       val k = relation.partitionSchema.fieldIndex(column.name)

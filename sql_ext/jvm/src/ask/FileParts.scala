@@ -6,12 +6,12 @@ import org.apache.spark.sql.sieve.base.Unpack
 import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
- * The files of an answer of which a scan reads some ranges: their cuts, and their skipped ranges. The
- * driver learns cuts only from answers; see decision 8.
+ * The files of which a scan reads only some ranges, according to an answer: their cuts and their skipped
+ * ranges. The driver learns cuts only from answers; see decision 8.
  *
  * @param numbers the files' numbers, ascending
  * @param ends    the cumulative number of ranges up to each file
- * @param cuts    the offsets at which the files are cut, one less than each file has ranges
+ * @param cuts    the offsets at which the files are cut; a file has one offset less than ranges
  */
 final class FileParts private (
     numbers: Array[Int], ends: Array[Int], footers: Array[Long], cuts: Array[Long], skip: BitSet) {
@@ -21,7 +21,7 @@ final class FileParts private (
     if (at < 0) None
     else {
       val first = if (at == 0) 0 else ends(at - 1)
-      // Each earlier file has one cut less than it has ranges.
+      // Each earlier file has one cut less than ranges.
       val own = cuts.slice(first - at, ends(at) - at - 1)
       val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex
         .partition { case (_, k) => skip.get(first + k) }

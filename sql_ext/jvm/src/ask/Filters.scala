@@ -9,8 +9,8 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Translates Catalyst filters to the tree that the front end reads: names for columns, internal values
- * for literals, NOT pushed to the leaves. An expression without such a form becomes "unknown": any row
+ * Translates Catalyst filters to the tree that the front end reads. The tree has names for columns and internal
+ * values for literals, and NOT only at the leaves. An expression without such a form becomes "unknown": any row
  * may satisfy it.
  */
 class Filters(
@@ -18,13 +18,13 @@ class Filters(
   /** A node of the tree in its JSON form. */
   type Node = Map[String, Any]
 
-  // Readers of JSON refuse much deeper nesting.
+  // JSON readers refuse much deeper nesting.
   private val deepest = 200
 
   def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)))
 
-  /** The path of a bare column of the files, as an index names the column. */
+  /** The path of a bare column of the files, with the names that an index uses. */
   def column(e: Expression): Option[Seq[String]] = Column.unapply(e).map { case (path, _) => stored(path) }
 
   def isPartition(e: Expression): Boolean = e match {
@@ -32,7 +32,7 @@ class Filters(
     case _ => false
   }
 
-  /** The orders whose first rows a scan needs, with its filters, which are all negatable. */
+  /** The orders of which a scan needs the first rows, and its filters, which are all negatable. */
   def orders(first: TopK, filters: Seq[Expression]): Seq[Node] = first.orders.map { order =>
     val path = Column.unapply(order.child).get._1
     /** Whether a filter only says that a column, or a struct that contains the column, is not NULL. */
@@ -54,7 +54,7 @@ class Filters(
       "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
   }
 
-  /** The columns in a filter; a field of a struct counts with its own path, not the struct's. */
+  /** The columns in a filter; a field of a struct counts by its own path, not by the struct's path. */
   private def paths(e: Expression): Seq[Seq[String]] = e match {
     case Column(path, _) => Seq(path)
     case _ => e.children.flatMap(paths)
@@ -62,7 +62,7 @@ class Filters(
 
   /**
    * Whether each row satisfies a filter, satisfies its negation, or has NULL in one of the filter's
-   * columns. A function may be NULL, or fail, for other reasons.
+   * columns. A function may also be NULL, or fail, for other reasons.
    */
   def isNegatable(e: Expression): Boolean = e match {
     case Not(child) => isNegatable(child)
@@ -108,7 +108,7 @@ class Filters(
     case _ => unknown(e)
   }
 
-  /** The operands of a chain of one connective, however long, in order. */
+  /** The operands of a chain of one connective, in order, whatever its length. */
   private def operands(e: Expression)(
       split: PartialFunction[Expression, (Expression, Expression)]): Seq[Expression] = {
     val found = Seq.newBuilder[Expression]
@@ -166,7 +166,7 @@ class Filters(
     else leaf(if (negated) "not in" else "in", path) + ("values" -> made.flatten)
   }
 
-  /** A bare column of the table, or a leaf of its structs, with its type; found by expression id. */
+  /** A bare column of the table, or a leaf of its structs, with its type. It is found by expression id. */
   private object Column {
     def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
       case a: AttributeReference => columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
@@ -183,8 +183,7 @@ class Filters(
 
   private def constant(e: Expression): Option[Literal] = e match {
     case l: Literal => Some(l)
-    // An expression that fails here may never be evaluated in the query, or the query fails with
-    // Spark's own error.
+    // If an expression fails here, the query may never evaluate it, or fails with Spark's own error.
     case _ if e.foldable && e.deterministic => Try(Literal(e.eval(), e.dataType)).toOption
     case _ => None
   }
@@ -224,8 +223,7 @@ class Filters(
 
 object Filters {
   /**
-   * Whether Spark has found a run-time filter useless: its keys would have to be computed only for this
-   * filter.
+   * Whether Spark has found a run-time filter useless, because its keys would be computed only for this filter.
    */
   def isUnused(filter: Expression): Boolean =
     filter == DynamicPruningExpression(Literal.TrueLiteral)
@@ -235,10 +233,9 @@ object Filters {
     TableFormat.of(relation).stored(relation))
 
   /**
-   * The filters that a row alone decides. Excluded are filters with values that only a running query
-   * knows (a subquery's result, a join's keys), and filters that another evaluation may decide
-   * differently. Spark lists files only by filters of this kind, and other listings may not handle
-   * others.
+   * The filters whose result depends only on the row. This excludes filters with values that only a running
+   * query knows (a subquery's result, a join's keys), and filters that may give another result when they are
+   * evaluated again. Spark lists files only by such filters, and other listings may not support other filters.
    */
   def evaluable(filters: Seq[Expression]): Seq[Expression] =
     TopK.without(filters).filterNot(isUnused).map {

@@ -9,8 +9,8 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Settings, SieveException}
 final case class Sent(process: FrontendProcess, request: Request)
 
 /**
- * The calls by which the driver's threads send requests to the front end. The method `patience` alone
- * decides how long each call waits.
+ * The calls by which the driver's threads send requests to the front end. Only the method `patience` decides
+ * how long each call waits.
  */
 object FrontendClient {
   /** Runs a statement or function to its end; an interrupt cancels its jobs and is passed on. */
@@ -19,7 +19,7 @@ object FrontendClient {
     if (kind == "statement") Counters.statements.increment()
     try exchange(identity[JsonNode], patience(session, kind)) {
       val queue = if (runs) RequestQueue.forRuns() else "scan"
-      // A user waits for the result, so this call starts a failed front end again without a pause.
+      // A user waits for the result, so this call restarts a failed front end without a pause.
       send(session, new Request(queue, body(session, kind, fields), session), atOnce = true)
     } catch {
       case e: FrontendDown if e.changing =>
@@ -36,18 +36,18 @@ object FrontendClient {
     "SIEVE_FRONT_END_DOWN", s"$why. Nothing was changed: run the statement again", state = "08006")
 
   /**
-   * Sends a request early for a scan that has other work first; None if the request would have to wait
-   * in the queue.
+   * Sends a request early, while the scan still has other work; None if the request would have to wait in the
+   * queue.
    */
   def prefetch(session: Compat.Session, body: String): Option[Sent] =
-    // A bound, so that a hung front end does not accumulate requests.
+    // The bound prevents that requests accumulate for a hung front end.
     FrontendProcess.running.filter(_.queue.scansWaiting < 64).map { process =>
       Sent(process, put(process, new Request("scan", body, session)))
     }
 
   /**
-   * Sends the request of a scan. The reply is processed even if it comes too late for this scan. A
-   * prefetched request serves if it is equal to this one.
+   * Sends the request of a scan. The reply is processed even if it comes too late for this scan. If a
+   * prefetched request is equal to this request, its reply is used.
    */
   def prune[A](
       session: Compat.Session, body: String, prefetched: Option[Sent], answer: JsonNode => A): A = {
@@ -100,8 +100,7 @@ object FrontendClient {
     Json.write(fields ++ Map("kind" -> kind, "settings" -> Settings.of(session)))
 
   /**
-   * Milliseconds that a request waits for its answer; a scan waits longer after a start of the front
-   * end.
+   * Milliseconds that a request waits for its answer. After a start of the front end, a scan waits longer.
    */
   private def patience(session: Compat.Session, kind: String)(process: FrontendProcess): Long = kind match {
     case "parse" => Settings.startMillis(session)
@@ -115,8 +114,8 @@ object FrontendClient {
   }
 
   /**
-   * Sends a request and waits. If a dying front end had not begun the request, sends it once more to
-   * the next front end.
+   * Sends a request and waits. If the front end dies before it begins the request, sends the request once more
+   * to the next front end.
    */
   private def exchange[A](use: JsonNode => A, patience: FrontendProcess => Long)(sending: => Sent): A = {
     def once(): A = {

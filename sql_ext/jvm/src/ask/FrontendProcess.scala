@@ -20,7 +20,7 @@ final class FrontendProcess(
   private val started = System.nanoTime
   @volatile var ready = false
   @volatile var givenUp = false
-  /** Whether scans wait until the front end has started: not after several failures in a row. */
+  /** Whether scans wait until the front end has started; false after several failures in a row. */
   val awaited: Boolean = failures <= 1
   /** Milliseconds after which no caller still waits for the start of this front end. */
   @volatile var patience: Long = Backoff.millis(10000, failures, 160000)
@@ -29,9 +29,9 @@ final class FrontendProcess(
 
 /**
  * The Python process that parses SIEVE statements, runs them and answers scans. A driver has one front
- * end. It starts when first needed, restarts with back-off when it dies, and ends with the driver,
- * which closes its standard input. Its gateway listens on loopback and requires a token that only this
- * process is given.
+ * end. It starts when it is first needed, and restarts with back-off when it dies. It ends with the driver,
+ * which closes its standard input. Its gateway listens on loopback and requires a token that only this process
+ * gets.
  */
 object FrontendProcess extends Logging {
   /**
@@ -56,8 +56,7 @@ object FrontendProcess extends Logging {
     synchronized { Option(current).filter(c => c.ready && c.process.isAlive) }
 
   /**
-   * The front end, which is started unless it runs; throws FrontendDown if it cannot, or may not yet,
-   * start.
+   * The front end. Starts it unless it runs; throws FrontendDown if it cannot start, or may not start yet.
    */
   def ensure(session: Compat.Session, atOnce: Boolean): FrontendProcess = synchronized {
     val application = session.sparkContext.applicationId
@@ -159,11 +158,10 @@ object FrontendProcess extends Logging {
       "interpreter that has the package sieve-index"
 
   /**
-   * Records a failure: the pause before scans start a front end again grows with each successive
-   * failure.
+   * Records a failure. With each successive failure, the pause before scans start a front end again grows.
    */
   private def failed(ageMillis: Long, why: String): String = synchronized {
-    // A front end that ran for a minute has not failed in a row.
+    // If a front end ran for a minute, earlier failures do not count.
     if (ageMillis > 60000) failures = 0
     val pause = if (failures == 0) 0L else Backoff.millis(500, failures, 60000)
     failures += 1
@@ -173,8 +171,7 @@ object FrontendProcess extends Logging {
   }
 
   /**
-   * The folder above the Python package that contains this jar, if the jar was installed with a
-   * package.
+   * The folder above the Python package that contains this jar, if the jar belongs to an installed package.
    */
   private def packageRoot: Option[String] = {
     val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)

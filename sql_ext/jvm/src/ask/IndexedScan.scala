@@ -12,8 +12,8 @@ trait IndexedScan {
   def table: CatalogTable
   /** The indexes that the table had when the scan was planned. */
   def entry: Entry
-  /** The session that runs the query; the relation may have been made by another one. */
+  /** The session that runs the query; another session may have made the relation. */
   def executing: Compat.Session
-  /** The prefetched request, returned once: a later listing is of a later time. */
+  /** The prefetched request, which is returned only once, because a later listing may show a later state. */
   def takePrefetched(): Option[Prefetch]
 }

@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.types._
 
 /**
- * A function of one argument, with all other operands constant, and the part of the argument's type on
- * which the function never decreases. Outside `low` to `high` (ordinals, both included) the function
- * may wrap or fail.
+ * A function of one argument whose other operands are constant, and the part of the argument's type on which
+ * the function never decreases. Outside `low` to `high` (ordinals, both included) the function may wrap or
+ * fail.
  *
  * @param slack the distance within which a smaller argument may have a greater result
  */
@@ -21,7 +21,7 @@ object MonotoneFunction {
   // Truncation takes off at most a year and a day, in any time zone.
   private val marginDays = BigInt(400)
 
-  /** None for an expression that may decrease, or whose argument has no ordinals. */
+  /** The function that an expression is; None if it may decrease, or if its argument has no ordinals. */
   def of(e: Expression): Option[MonotoneFunction] = e match {
     case c: Cast if rises(c.child.dataType, c.dataType) => (c.child.dataType, c.dataType) match {
       // An INT has days beyond the range of a LONG of microseconds.
@@ -61,15 +61,14 @@ object MonotoneFunction {
       .map(o => MonotoneFunction(argument, o.low + margin, o.high - margin, slack))
 
   /**
-   * The dates to which `days` can be added without passing the end of an INT, where Spark lets dates
-   * wrap.
+   * The dates to which `days` can be added within an INT. Beyond the end of an INT, Spark's dates wrap.
    */
   private def moved(date: Expression, days: BigInt): Option[MonotoneFunction] = Ordinals.of(date.dataType)
     .map(o => MonotoneFunction(date, o.low.max(o.low - days), o.high.min(o.high - days)))
 
   /**
-   * When clocks are set back, local time repeats a stretch, so a function of local time decreases once:
-   * within two days, by the length of the stretch in microseconds.
+   * When clocks are set back, local time repeats a stretch. A function of local time then decreases once,
+   * within two days, by the length of the stretch. The result is this length in microseconds.
    */
   private def overlap(e: TimeZoneAwareExpression, micros: BigInt): BigInt = {
     val at = Instant.ofEpochSecond((micros / MICROS_PER_SECOND).toLong)

@@ -8,9 +8,9 @@ import org.apache.spark.sql.types._
 
 /**
  * Turns `f(column) op literal`, where f is a chain of monotone functions, into ranges of the column.
- * Each function is Spark's own expression, evaluated by Spark. Bisection over the part on which the
- * function is monotone finds the bounds on its argument. The ranges also contain all values outside
- * this part.
+ * Each function is Spark's own expression, evaluated by Spark. The solver finds the bounds on the argument by
+ * bisection over the part on which the function is monotone. The ranges also contain all values outside this
+ * part.
  *
  * @param column the type of an expression that is a bare column, None for any other
  */
@@ -25,7 +25,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
    */
   def solve(f: Expression, op: String, v: Any): Option[Solution] = for {
     function <- MonotoneFunction.of(f)
-    // If an evaluation fails, nothing is known.
+    // If an evaluation fails, the bounds are unknown.
     ranges <- Try(compared(f, function, op, v)).toOption.flatten
     solved <- invert(function.argument, ranges)
   } yield solved
@@ -69,7 +69,8 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
         if (range._2 == results.high) function.high else after - 1)
     }
 
-  /** The first argument whose result is above `v`, or equal to `v`; `high + 1` if there is none. */
+  /** The first argument whose result is above `v`, or equal to `v` if that counts; `high + 1` if there is none.
+    * */
   private def start(f: Expression, function: MonotoneFunction, v: Any, orEqual: Boolean): BigInt = {
     val argument = function.argument
     val bound = f.mapChildren { c =>
@@ -103,6 +104,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
 }
 
 object MonotoneSolver {
-  /** The most values of an IN list that are solved: each costs two searches over the column's domain. */
+  /** The maximum number of values of an IN list to solve: each value takes two searches over the column's
+    * domain. */
   val mostValues = 20
 }

@@ -18,15 +18,13 @@ import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecord
 /**
  * A listing after pruning.
  *
- * @param remaining    the files to read, restricted to ranges where these suffice
- * @param ranges       the number of ranges of the files, and of those that are read
- * @param used         the indexes that evaluated the filter
- * @param reasons      why files are read, with the number of files
- * @param skipped      the files that are not read, and the ranges that are not read of other files
- * @param bytesSkipped the bytes that are not read
- * @param rangesOf     the number of ranges of a file of the listing, or why no index knows the file
- * @param detail       details of a reason
- * @param narrows      whether the indexes evaluated more of the filter than IS NOT NULL
+ * @param remaining    the files to read, restricted to ranges if the ranges suffice @param ranges       the
+ * number of ranges of all files, and the number of ranges that are read @param used         the indexes that
+ * evaluated the filter @param reasons      the reasons why files are read, with the number of files for each
+ * @param skipped      the files that are not read, and the ranges of other files that are not read @param
+ * bytesSkipped the bytes that are not read @param rangesOf     the number of ranges of a listed file, or the
+ * reason why no index knows the file @param detail       details of a reason @param narrows      whether the
+ * indexes evaluated more of the filter than IS NOT NULL
  */
 final case class Pruned(
     remaining: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
@@ -57,7 +55,7 @@ object Pruned {
     directories.map(_.files.count(is).toLong).sum
 }
 
-/** A request sent before the files were listed, and how many nanoseconds sending it took. */
+/** A request that was sent before the files were listed, and the nanoseconds that it took to send it. */
 final case class Prefetch(request: Sent, nanos: Long) {
   private val sentAt = System.nanoTime
   /** An older answer may miss a refresh of the index. */
@@ -65,14 +63,14 @@ final case class Prefetch(request: Sent, nanos: Long) {
 }
 
 /**
- * Requests from the front end which files a scan may skip, and drops them from the listing. This is the
- * only place where a failure becomes "read everything": it is counted, logged once for each cause, and an
- * error under `spark.sieve.strict`.
+ * Gets from the front end the files that a scan may skip, and drops them from the listing. Only this object
+ * turns a failure into "read everything". It counts the failure and logs it once for each cause; under
+ * `spark.sieve.strict` the failure is an error.
  */
 object Pruner extends OnceLogging {
   /**
    * @param inRanges whether the scan reads ranges of files
-   * @param first    the rows that the query needs of those that satisfy the filters; None for all
+   * @param first    the rows that the query needs among those that satisfy the filters; None for all
    */
   def prune(
       index: IndexedScan, listed: Seq[PartitionDirectory], filters: Seq[Expression],
@@ -98,14 +96,14 @@ object Pruner extends OnceLogging {
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
-      // An answer and its dictionary are one call, so that a slow front end counts once.
+      // An answer and its dictionary count as one call, so that a slow front end counts only once.
       val (reply, known) = CircuitBreaker.guard {
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
           def sent(more: Map[String, Any], ahead: Option[Prefetch]) = FrontendClient.prune(
             index.executing, question(index, filters, first, fingerprints, asOf.getOrElse(Map.empty) ++ more),
             ahead.map(_.request), identity[JsonNode])
-          // A front end that has seen the parts of a fingerprint knows it by its hash.
+          // If the front end has already seen the parts of a fingerprint, the hash suffices.
           val reply = sent(more, ahead) match {
             case unknown if unknown.has("unknown") =>
               sent(more + ("parts" -> fingerprints.map(one => one.hash -> one.parts).toMap), None)
@@ -114,7 +112,7 @@ object Pruner extends OnceLogging {
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         ask(Map.empty, prefetched) match {
-          // Only rows of listed files give a bound, so the front end needs the numbers of these files.
+          // Only rows of listed files can give a bound, so the front end needs the numbers of the listed files.
           case (reply, Some(known)) if first.nonEmpty =>
             val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
             ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
@@ -122,7 +120,7 @@ object Pruner extends OnceLogging {
         }
       }
       val (reasons, detail) = (Reason.counts(reply.get("reasons")), reply.path("detail").asText)
-      // A broken index is reported even if another index served the scan.
+      // The error of a broken index is reported even if another index served the scan.
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
@@ -138,14 +136,14 @@ object Pruner extends OnceLogging {
       case e: InterruptedException => throw e
       case _: TimeoutException => fallback(Reason.Timeout, "the front end did not answer in time")
       case e: FrontendDown => fallback(Reason.FrontEndDown, e.getMessage)
-      // A Spark whose classes differ from those at compile time must not fail queries.
+      // Queries must not fail if Spark's classes differ from those at compile time.
       case e @ (NonFatal(_) | _: LinkageError) => fallback(Reason.Error, String.valueOf(e.getMessage))
     }
   }
 
   /**
-   * Sends a scan's request before the scan lists its files, so that the answer is there by then. A query
-   * of an earlier instant cannot do so, because its request depends on the listing.
+   * Sends a scan's request before the scan lists its files, so that the answer arrives in the meantime. For a
+   * query of an earlier instant this is impossible, because its request depends on the listing.
    */
   def prefetch(
       index: IndexedScan, filters: Seq[Expression], first: Option[TopK]): Option[Prefetch] =
@@ -167,24 +165,24 @@ object Pruner extends OnceLogging {
       first.map("top_k" -> made.orders(_, filters)) ++ more)
   }
 
-  /** Whether Spark could fail on the remaining files: fewer bytes give smaller splits. */
+  /** Whether Spark could fail on the remaining files, because fewer bytes give smaller splits. */
   private def dependsOnSplits(index: IndexedScan, pruned: Pruned): Boolean =
     pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
       pruned.remaining.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
 
-  /** The files of one state of a table's indexes; a dictionary that arrives late serves the next scan. */
+  /** The files of one state of a table's indexes. If the dictionary arrives late, the next scan uses it. */
   private def dictionary(index: IndexedScan, id: String): FileDictionary =
     FileDictionary.get(id).getOrElse(FrontendClient.prune(
       index.executing, FrontendClient.body(index.executing, "dictionary", Map("dictionary" -> id)),
       None, FileDictionary.add(id, _)))
 
-  /** An answer by file numbers, for files as readers show them and as they were written. */
+  /** An answer by file numbers, both for the rows that readers show and for all rows that were written. */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
     private val parts = Option(reply.get("parts")).fold(FileParts.none)(FileParts.read)
     private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
 
-    /** The ranges of a location, or why the indexes prove nothing of it. */
+    /** The ranges of a location, or the reason why the indexes prove nothing about it. */
     def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
       location.map(now => (now, FileDictionary.hash(now.path))) match {
         case None => Left(Reason.ChangedFile)
@@ -208,9 +206,9 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * The ranges of a file that may hold a matching row, and those that hold none.
+   * The ranges of a file that may hold a matching row, and the ranges that hold none.
    *
-   * @param ranges the number of ranges; the parts of a file that is read or skipped whole are one range
+   * @param ranges the number of ranges; a file that is read or skipped whole counts as one range
    */
   private final case class Verdict(remaining: FilePart, skipped: Seq[ByteRange], ranges: Int) {
     def isMixed: Boolean = remaining.ranges.nonEmpty && skipped.nonEmpty
@@ -227,7 +225,8 @@ object Pruner extends OnceLogging {
     }
   }
 
-  /** @param opening the bytes that could be read while a range is opened; None reads whole files */
+  /** @param opening the bytes that could be read in the time that it takes to open a range; with None, files
+    * are read whole */
   private def drop(
       listed: Seq[PartitionDirectory], locations: Locations, answer: Answer,
       opening: Option[Long]): Pruned = {

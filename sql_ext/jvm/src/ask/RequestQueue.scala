@@ -8,7 +8,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
 
 /**
- * The front end cannot be reached, or ended during a request; `changing` if it may have changed what
+ * The front end cannot be reached, or ended during a request. `changing` says whether it may have changed what
  * other sessions see.
  */
 class FrontendDown(message: String, val changing: Boolean = false) extends RuntimeException(message)
@@ -39,8 +39,8 @@ object RequestQueue {
 
   /**
    * The queue for a request that runs a statement or function. Threads of the front end send requests
-   * too, if a query that they plan calls a function. If all threads of one queue waited for a request
-   * in the same queue, none would ever be free. Threads that answer such a request send none.
+   * too, if a query that they plan calls a function. If all threads of one queue waited for requests in the
+   * same queue, none of them would ever be free. Threads that answer a request of this queue send no requests.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
@@ -83,7 +83,7 @@ final class RequestQueue {
     failWaiting(end)
     taken.keySet.forEach { id =>
       Option(taken.remove(id)).foreach { request =>
-        // No caller is left to use the results of the request's jobs.
+        // No caller is left that could use the results of the request's jobs.
         val context = request.session.sparkContext
         if (request.begun && !context.isStopped) context.cancelJobsWithTag(request.tag)
         request.answer.completeExceptionally(

@@ -12,9 +12,9 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * The bytes that each scan of a plan will read: Spark's estimate, or fewer if an index skips files. They only price a
- * job that reads keys. Spark's join planner must not use them: a few bytes of a file may be millions of rows, and a
- * broadcast must fit into memory.
+ * The bytes that each scan of a plan will read: Spark's estimate, or fewer if an index skips files. They serve
+ * only to estimate the cost of a job that reads keys. Spark's join planner must not use them: a few bytes of a
+ * file may be millions of rows, and a broadcast must fit into memory.
  *
  * @param plan the plan with the priced leaves and the filters above them
  */
@@ -39,8 +39,8 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   })
 
   /**
-   * Why no index serves any of these scans, as this session reads the columns that their keys are of. None if one
-   * may: where a failure is an error, the scan itself is to meet it.
+   * The reason why no index serves any of these scans, as this session reads their key columns. None if an
+   * index may serve one: if a failure is an error, the scan itself must raise it.
    */
   def unserved(keys: Seq[(LogicalRelation, Expression)]): Option[Reason] =
     if (Settings.strict(session) || Settings.required(session)) None

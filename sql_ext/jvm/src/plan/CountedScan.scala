@@ -30,7 +30,7 @@ trait CountedScan extends FileSourceScanExec {
     case _ => inSession(copy().driverMetrics)
   }
 
-  /** A new node takes the session of its thread, and a thread that computes an RDD may have none. */
+  /** A new node takes the session of its thread. A thread that computes an RDD may have no session. */
   private def inSession[A](work: => A): A = if (session == null) work else session.withActive(work)
 
   private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
@@ -56,7 +56,8 @@ trait CountedScan extends FileSourceScanExec {
 
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
-  /** Spark copies a node by the constructor arguments of its class; only Spark's own scan has these arguments. */
+  /** Spark copies a node with the constructor arguments of its class. Only Spark's own scan has these
+    * arguments. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     val counted = inSession(copy().makeCopy(arguments) match {
       case scan: FileSourceScanExec => new SieveScan(scan)
@@ -67,7 +68,7 @@ trait CountedScan extends FileSourceScanExec {
 
   override def clone(): SparkPlan = makeCopy(productIterator.map(_.asInstanceOf[AnyRef]).toArray)
 
-  /** Spark's own scan with run-time values in its filters; it has listed its files. */
+  /** Spark's own scan with run-time values in its filters; the scan has already listed its files. */
   @transient protected lazy val listed: FileSourceScanExec = {
     val resolved = RunTimeFilters.resolved(this)
     relation.location match {
@@ -89,7 +90,7 @@ trait CountedScan extends FileSourceScanExec {
   def readsRanges: Boolean = relation.location match {
     // Spark groups whole files by bucket.
     case _ if bucketedScan || optionalBucketSet.nonEmpty => false
-    // After damage in a file, Spark then skips the remaining split.
+    // With this setting, Spark skips the rest of a split after damage in a file.
     case _ if new FileSourceOptions(CaseInsensitiveMap(relation.options)).ignoreCorruptFiles => false
     case index: SieveFileIndex => !index.showsSplits && !output.exists {
       case FileSourceConstantMetadataAttribute(a) => CountedScan.ofSplits(a.name)
@@ -104,10 +105,10 @@ trait CountedScan extends FileSourceScanExec {
     case _ => relation
   }
 
-  /** The RDD of Spark's own scan, or one of ranges if the listing restricts files to ranges. */
+  /** The RDD of Spark's own scan, or an RDD of ranges if the listing restricts files to ranges. */
   override lazy val inputRDD: RDD[InternalRow] = {
     val read =
-      // The files may have been listed before the session let readers leave out rows.
+      // The session may have allowed readers to leave out rows after the files were listed.
       if (TopK.in(dataFilters).nonEmpty && TopK.mayBeMissing(relation)) withoutBound
       else {
         val files = selectedFiles
@@ -139,13 +140,14 @@ trait CountedScan extends FileSourceScanExec {
       new FileSourceOptions(CaseInsensitiveMap(options)))
   }
 
-  /** Without filters that Spark has given up, so that the scan shares exchanges with equal scans. */
+  /** The canonical form has no filters that Spark has found useless, so that the scan shares exchanges with
+    * equal scans. */
   override def doCanonicalize(): FileSourceScanExec = {
     val used = dataFilters.filterNot(Filters.isUnused)
     if (used.size == dataFilters.size) super.doCanonicalize() else copy(dataFilters = used).doCanonicalize()
   }
 
-  /** Never equal to Spark's own scan: Spark does not replace a node by an equal one. */
+  /** It never equals Spark's own scan, because Spark does not replace a node by an equal node. */
   override def canEqual(other: Any): Boolean = other.isInstanceOf[CountedScan]
   override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
   override def hashCode: Int = super.hashCode
@@ -155,15 +157,15 @@ object CountedScan {
   /** Metadata columns that describe the split of a row, not its file. */
   private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
 
-  /** Whether rows of a query may depend on how files are split, other than by such metadata. */
+  /** Whether the rows of a query may depend on the splits of files for reasons other than such metadata. */
   def showsSplits(query: LogicalPlan): Boolean = query.exists(_.expressions.exists(_.exists {
     case _: InputFileBlockStart | _: InputFileBlockLength => true
     case _ => false
   }))
 
   /**
-   * A plan whose scans are counted scans. Scans stay Spark's own if the constructor of Spark's scan has
-   * other arguments than at compile time.
+   * A plan whose scans are counted scans. If the constructor of Spark's scan has other arguments than at
+   * compile time, the plan keeps Spark's own scans.
    */
   def in(plan: SparkPlan, session: SparkSession): SparkPlan =
     if (!FileRanges.areRead(session)) plan

@@ -12,8 +12,8 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtil
 import org.apache.spark.sql.types._
 
 /**
- * `key IN keys`, where a subquery collects the keys while the query runs. It is one of a scan's filters, and only
- * an index's own listing uses it: Spark does not evaluate it on rows.
+ * `key IN keys`, where a subquery collects the keys while the query runs. It is one of a scan's filters. Only
+ * an index's own listing uses it; Spark does not evaluate it on rows.
  *
  * @param keys ranges of keys as `DistinctKeys` returns them
  */
@@ -28,9 +28,10 @@ case class AmongKeys(key: Expression, keys: Expression)
 }
 
 /**
- * The values of a column other than NULL, sorted, as an array of ranges: the first and the last value of each. Up
- * to a bound, each range is one value. Beyond it, ranges cover all values, cut at the widest gaps in each task. So
- * neither a task nor the driver holds more ranges than the bound.
+ * The values of a column except NULL, sorted, as an array of ranges: the first and the last value of each
+ * range. Up to a bound on their number, each range is one value. Beyond the bound, the ranges cover all values
+ * and are cut at the widest gaps in each task. So neither a task nor the driver holds more ranges than the
+ * bound.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)

@@ -18,20 +18,20 @@ import org.apache.spark.sql.sieve.formats.{TableFormat, WholeRecords}
 import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType, StringType}
 
 /**
- * Decides when a job of its own may read the keys of a side of a join: the second evaluation must return
- * the same rows, and must cost less than it saves.
+ * Decides when a separate job may read the keys of one side of a join. This second evaluation of the side must
+ * return the same rows, and must cost less than it saves.
  */
 object FetchedKeys extends OnceLogging {
-  /** A job that reads keys may cost at most this part of the bytes that the keys could save: decision 16. */
+  /** A job that reads keys may read at most this share of the bytes that the keys could save: decision 16. */
   private val share = 8
   /** The bytes that two cores read while an empty job runs: decision 16. */
   private val job = 32L << 20
 
   /**
-   * Whether a plan returns the same rows when it runs again. A key that only one of the runs has would lose
-   * rows. So this holds only for known nodes: none that may list other files, choose among equal rows (a
-   * window, a limit) or round differently. A plan with a subquery is excluded, because Spark runs subqueries
-   * in one pool, where waiting ones could occupy all threads.
+   * Whether a plan returns the same rows when it runs again. If only one of the runs has a key, the query would
+   * lose rows. So the result is true only for known nodes. No such node may list other files, choose among
+   * equal rows (a window, a limit) or round differently. A plan with a subquery is excluded, because Spark runs
+   * subqueries in one pool, where waiting subqueries could occupy all threads.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -49,8 +49,9 @@ object FetchedKeys extends OnceLogging {
     case scan: RunTimeFilteredScan => isKnown(scan.child)
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
     case scan: LogicalRelation => scan.relation match {
-      // A scan of a whole catalog table lists the partitions that exist by then. A Delta table that Delta's rule has
-      // not prepared shows its newest version. A damaged record of a text file depends on the columns that are read.
+      // A scan of a whole catalog table lists the partitions that exist when it runs. A Delta table that
+      // Delta's rule has not prepared shows its newest version. A damaged record of a text file depends on the
+      // columns that are read.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
           !WholeRecords.isText(files) && !TopK.mayBeMissing(files)
@@ -77,7 +78,8 @@ object FetchedKeys extends OnceLogging {
     case _ => false
   }
 
-  /** A group has the first of its equal keys, and equal keys may differ. Spark normalizes floats before. */
+  /** A group keeps the first of its equal keys, and equal keys may differ. Spark has normalized floats before.
+    * */
   private def choosesAmongEquals(node: LogicalPlan): Boolean = node match {
     case grouped: Aggregate => !grouped.groupingExpressions.forall(g => isSameIfEqual(g.dataType))
     case _ => false
@@ -93,8 +95,8 @@ object FetchedKeys extends OnceLogging {
     e.deterministic && !mayDiffer(e) && !e.exists(_.isInstanceOf[PlanExpression[_]])
 
   /**
-   * Whether an aggregate depends on the order of rows: a sum of floats, a sum that is NULL after an overflow on the
-   * way, or a choice among equal values such as 0.0 and -0.0.
+   * Whether an aggregate depends on the order of rows: a sum of floats, a sum that is NULL after an
+   * intermediate overflow, or a choice among equal values such as 0.0 and -0.0.
    */
   private def mayDiffer(e: Expression): Boolean = e.exists {
     case a: AggregateExpression => a.aggregateFunction match {
@@ -106,7 +108,8 @@ object FetchedKeys extends OnceLogging {
     case _ => false
   }
 
-  /** Whether it is `try_sum` or `try_avg`, by the name of an enumeration that each Spark has in another field. */
+  /** Whether the aggregate is `try_sum` or `try_avg`. Each Spark release has the mode in another field, so the
+    * value is compared by name. */
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
 
@@ -119,10 +122,12 @@ object FetchedKeys extends OnceLogging {
   private def isOfFloats(of: DataType): Boolean = of.existsRecursively(t => t == DoubleType || t == FloatType)
 
   /**
-   * Whether reading the keys costs little compared with the scans that they prune, by the bytes that are read. The
-   * build side reads its leaves, and the same bytes again for each exchange. A scan of unknown size may be small.
+   * Whether reading the keys costs little compared with the scans that the keys prune, measured in bytes read.
+   * The cost of the build side is the bytes of its leaves, and the same bytes again for each exchange. A scan
+   * of unknown size may be small.
    *
-   * @param left the bytes of a leaf that indexes leave; used only if Spark's own estimates do not decide
+   * @param left the bytes of a leaf that remain after indexes skip files; used only if Spark's own estimates do
+   * not decide
    */
   def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation], left: BytesLeft): Boolean = {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size

@@ -16,12 +16,12 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * A side of a join whose keys can select rows of the other side.
+ * One side of a join whose keys can select rows of the other side.
  *
  * @param side     the build side, which supplies the keys
  * @param pairs    each key of the probe side with its key of the build side
- * @param isShared whether Spark broadcasts the build side, so that its keys cost nothing
- * @param alone    whether there is no exchange between the join and the probe side
+ * @param isShared whether Spark broadcasts the build side, so that its keys cost nothing extra @param alone
+ * whether there is no exchange between the join and the probe side
  */
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
@@ -73,7 +73,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     else plan.collect { case node => node.expressions }.flatten
       .flatMap(_.collect { case d: DynamicPruningSubquery => d.buildQuery.canonicalized }).toSet
   private lazy val bytes = new BytesLeft(session, plan)
-  /** Filters of scans below an exchange that equal scans may share. */
+  /** Filters of scans below an exchange that Spark may share between equal scans. */
   private val beyondExchange = mutable.ArrayBuffer.empty[Expression]
 
   /** The plan with its run-time filters; the same plan if it has none. */
@@ -91,7 +91,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case _ => plan.mapChildren(below)
   }
 
-  /** A side that supplied its keys. It gets keys of its own joins only if a subquery collected its keys. */
+  /** A side that has supplied its keys. Its own scans get keys of joins only if a subquery collected the side's
+    * keys. */
   private def buildSide(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
@@ -112,7 +113,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
     val scans = reached.map(_._1).distinct.toSeq
     if (scans.isEmpty) source.probe
-    // A job for keys that no index looks up would only cost.
+    // If no index looks the keys up, the job that reads them saves nothing.
     else refusal(source, scans).orElse(if (source.isShared) None else bytes.unserved(reached.toSeq)).fold(probe) { reason =>
       beyondExchange.remove(before, beyondExchange.size - before)
       scans.foreach(JoinRefusals.note(_, reason))
@@ -137,14 +138,15 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
         } else KeySource(side, join.right, join.left, right.zip(left), isShared, alone = isShared)
       }
       Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
-        // Keys of the other side would save no more than a table that is broadcast.
+        // Keys of the other side could only prune a table that is small enough to broadcast.
         case both if both.exists(_.isShared) => both.filter(_.isShared)
         case fetched => fetched.sortBy(_.build.stats.sizeInBytes)
       }
     case _ => Nil
   }
 
-  /** Whether Spark reuses the broadcast: adaptive execution plans a scan of a cached table anew each time. */
+  /** Whether Spark reuses the broadcast. Adaptive execution plans each scan of a cached table again, so it does
+    * not reuse such a broadcast. */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
 
@@ -160,7 +162,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }))
   }
 
-  /** The reason why the keys of a side do not pay, or may differ when they are read again. */
+  /** The reason why it does not pay to read the keys of a side, or why they may differ when they are read
+    * again. */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
     else if (!source.isShared && !(fetches && FetchedKeys.isRepeatable(source.build))) Some(Reason.JoinNotRepeatable)
@@ -170,7 +173,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       FetchedKeys.isCheap(source.build, scans, bytes))) Some(Reason.JoinTooCostly)
     else None
 
-  /** Whether the keys of this side can skip files. All keys of a dimension cost time and skip nothing. */
+  /** Whether the keys of this side can skip files. If the side has all keys of a dimension, they cost time and
+    * skip nothing. */
   private def isSelective(build: LogicalPlan): Boolean =
     build.stats.sizeInBytes <= JoinKeys.smallBuild || build.exists {
       case Filter(condition, _) => isLikelySelective(condition)
@@ -183,7 +187,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case _ => true
   }
 
-  /** The side that Spark will broadcast, by hints and by the sizes known before the query runs. */
+  /** The side that Spark will broadcast, according to hints and to the sizes that are known before the query
+    * runs. */
   private def broadcast(join: Join): Option[BuildSide] = if (!isHashed(join)) None else {
     val hints = Seq(join.hint.leftHint, join.hint.rightHint).map(_.flatMap(_.strategy))
     val can = Seq(
@@ -252,7 +257,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** A child with a filter at its scan. Below a nondeterministic projection, Spark would read all its columns. */
+  /** A child with a filter at its scan. If the filter were below a nondeterministic projection, Spark would
+    * read all columns. */
   private def narrowed(p: Project, child: LogicalPlan): LogicalPlan =
     if ((child eq p.child) || p.projectList.forall(_.deterministic)) child
     else Project(child.output.filter(p.references.contains), child)
@@ -273,7 +279,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   // -- which scans ----------------------------------------------------------------------------
 
-  /** An index compares floats as a join does: NaN equals NaN, and 0.0 equals -0.0. */
+  /** An index compares floats in the same way as a join: NaN equals NaN, and 0.0 equals -0.0. */
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
   private def isPruned(scan: LogicalRelation, key: Expression): Boolean =
@@ -315,7 +321,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 }
 
 object JoinKeys {
-  /** A side without a selective predicate may be a short list of keys, or a whole dimension. */
+  /** A side without a selective predicate may be a short list of keys or a whole dimension. */
   private val smallBuild = 1L << 16
 
   /** Whether a join needs no row of the other side whose key this side does not have. */

@@ -10,12 +10,12 @@ import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings}
 import org.apache.spark.sql.sieve.formats.FileRanges
 
 /**
- * A scan whose files run-time `filters` select. It is a node of its own, not a `Filter`, because Spark must
- * neither evaluate these filters on rows, nor merge or push them. Only `SieveStrategy` plans it.
+ * A scan whose files are selected by run-time `filters`. It is a node of its own, not a `Filter`, because Spark
+ * must neither evaluate these filters on rows, nor merge or push them. Only `SieveStrategy` plans it.
  */
 case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
-  // Whether a join is a broadcast must not depend on this node.
+  // This node must not affect whether Spark broadcasts a side of a join.
   override def stats: Statistics = child.stats
   override def maxRows: Option[Long] = child.maxRows
   override protected def withNewChildInternal(newChild: LogicalPlan): RunTimeFilteredScan =
@@ -24,8 +24,8 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 
 object RunTimeFilteredScan {
   /**
-   * A chain of projections and filters over such a node: the chain without the node, and its filters. None if
-   * Spark plans a part of the chain separately, because the part is nondeterministic.
+   * A chain of projections and filters over such a node: the result is the chain without the node, and the
+   * node's filters. None if Spark plans a part of the chain separately, because the part is nondeterministic.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
@@ -50,13 +50,14 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
   }
 
   /**
-   * Changes subqueries first: a join may broadcast them, and a broadcast plan must not change later. They fetch no
-   * keys: each runs in a thread of Spark's pool, and would wait for another query in this pool.
+   * Changes subqueries first, because a join may broadcast them, and a broadcast plan must not change later.
+   * Subqueries fetch no keys: a subquery runs in a thread of Spark's pool, and would wait there for another
+   * query of the same pool.
    */
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
     else new JoinKeys(session, plan.containsPattern(SCALAR_SUBQUERY) match {
-      // Spark has keys of broadcasts already, maybe of some with subqueries.
+      // Spark already has keys of broadcasts, perhaps of broadcasts with subqueries.
       case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => inSubqueries(plan)
       case _ => plan
     }, fetches).filtered
@@ -88,8 +89,9 @@ object JoinPruning extends OnceLogging {
   }
 
   /**
-   * Without dynamic pruning, Spark does not plan such filters; without reuse, it never evaluates them. In a session
-   * with columnar plug-ins, scans stay Spark's own, which would wait for values that they cannot use.
+   * Without dynamic pruning, Spark does not plan such filters. Without reuse of exchanges, it never evaluates
+   * them. In a session with columnar plug-ins, the plan keeps Spark's own scans, which would wait for values
+   * that they cannot use.
    */
   def isOn(session: Compat.Session): Boolean = {
     val conf = session.sessionState.conf

@@ -8,7 +8,8 @@ import org.apache.spark.sql.sieve.ask.Counters
 import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.base.Reason.Reason
 
-/** Why scans whose join keys are indexed get no keys: counters, and a record for EXPLAIN SIEVE while it plans. */
+/** The reasons why scans with indexed join keys get no keys: counters, and a record for EXPLAIN SIEVE while it
+  * plans. */
 object JoinRefusals {
   private val explained = new ThreadLocal[mutable.Buffer[(AttributeSet, Reason)]]
 
@@ -17,7 +18,7 @@ object JoinRefusals {
     Option(explained.get).foreach(_ += scan.outputSet -> reason)
   }
 
-  /** Plans a query, and tells of its scans which reasons were noted. */
+  /** Plans a query, and returns the reasons that were noted for its scans. */
   def during[A](planning: => A): (A, SparkPlan => Set[Reason]) = {
     val noted = mutable.Buffer.empty[(AttributeSet, Reason)]
     explained.set(noted)

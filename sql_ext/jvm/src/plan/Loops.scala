@@ -6,8 +6,8 @@ import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
 /**
  * The loops of recursive queries (WITH RECURSIVE). Spark runs each round of a loop as a query of its own. It
  * analyses, optimizes and plans the round with the rows of the previous round in place of a reference.
- * `InstallJoinPruning` drops the keys that the plan got in the previous round. The classes are matched by name,
- * because Spark 3.5 does not have them.
+ * `InstallJoinPruning` drops the keys that the plan got in the previous round. The code finds the classes by
+ * name, because Spark 3.5 does not have them.
  */
 object Loops {
   /** Whether a leaf represents the rows of the previous round, and cannot be planned by itself. */

@@ -5,13 +5,13 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * Conditions of a MERGE on its target alone. MERGE numbers the rows of its target, and Spark pushes no filter through
- * a projection with numbers, so no scan would see these conditions.
+ * Conditions of a MERGE on only its target. MERGE numbers the rows of its target, and Spark pushes no filter
+ * through a projection with numbers, so no scan would see these conditions.
  */
 object NumberedRows extends PredicateHelper {
   /**
-   * The plan with such conditions below the numbers; None if it has none. The numbers only tell rows apart, so fewer
-   * rows may be numbered.
+   * The plan with such conditions below the numbers; None if it has none. The numbers only distinguish rows, so
+   * fewer rows may be numbered.
    *
    * {{{
    * Filter (k >= 70)                     Project [k, number, file]

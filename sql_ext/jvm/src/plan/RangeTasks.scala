@@ -8,22 +8,22 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.sieve.formats.{ByteRange, FileRanges}
 
 /**
- * The tasks of a scan of which some files are restricted to ranges.
+ * The tasks of a scan in which some files are restricted to ranges.
  *
  * {{{
  * kept ranges of a file   [0, 16)  [16, 32)            [64, 80)
  * read by a task as       [0, 32)                      [64, 80)
  * }}}
  *
- * A file is cut at borders of its ranges only: the index knows the rows of a range as the reader
- * gives them for that range. Neighbours may be one, since a reader gives the rows of a longer range
- * that those of its parts have. Spark spreads what it reads over all cores; here ranges are packed
- * into tasks of up to `taskBytes`, since what is left is often less than starting a task takes.
+ * A file is cut only at borders of its ranges, because the index knows the rows that the reader returns for
+ * each range. Neighbouring ranges may be joined: for the joined range, a reader returns the same rows as for
+ * its parts. Spark spreads the bytes of a scan over all cores. This object packs ranges into tasks of up to
+ * `taskBytes`, because reading the remaining bytes often takes less time than starting a task.
  */
 class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes: Long) {
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /** Never more tasks than Spark has for the whole files. */
+  /** A scan never gets more tasks than Spark would have for the whole files. */
   def of(files: Listed): Seq[FilePartition] = {
     val most = Seq(1L,
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
@@ -35,13 +35,14 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes:
     val tasks = packed(sorted(files.flatMap { case (values, file) =>
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
-    // Spark counts an opening as bytes, too, and there may be more of them. In small steps: tasks of twice
-    // the bytes would be half as many as Spark has. A setting may give an opening any cost.
+    // Spark counts each opening of a file as bytes, too, and ranges may need more openings. The size of tasks
+    // grows in small steps, because doubling it could give half as many tasks as Spark has. A setting may give
+    // an opening any cost.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }
 
-  /** The bytes of a split, as Spark has it for files of these lengths. */
+  /** The bytes of a split that Spark would use for files of these lengths. */
   private def sparks(lengths: Seq[Long]): Long = FilePartition.maxSplitBytes(
     session, Seq(PartitionDirectory(InternalRow.empty, lengths.map(length =>
       FileStatusWithMetadata(new FileStatus(length, false, 0, 0, 0, new Path("/")))))))
@@ -59,7 +60,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes:
       values, SparkPath.fromPath(file.getPath), range.start, range.length,
       hosts(file.fileStatus, range), file.getModificationTime, file.getLen, FileRanges.others(file))
 
-  /** Where most of a range is stored. */
+  /** The hosts that store most of a range. */
   private def hosts(file: FileStatus, range: ByteRange): Array[String] = file match {
     case located: LocatedFileStatus if located.getBlockLocations.nonEmpty =>
       located.getBlockLocations.maxBy { block =>

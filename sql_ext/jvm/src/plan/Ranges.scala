@@ -5,11 +5,11 @@ import org.apache.spark.sql.types._
 
 /** Ranges of values, each from a value to a value, sorted and without overlaps. */
 object Ranges {
-  /** The different values of an array without NULL, each a range by itself. */
+  /** The distinct values of an array without NULL, each as a range of one value. */
   def distinct(values: Array[Any], t: DataType): IndexedSeq[(Any, Any)] = {
     val order = TypeUtils.getInterpretedOrdering(t)
     val sorted = t match {
-      // Sorting a million values by an interpreted order takes seconds.
+      // To sort a million values by an interpreted order would take seconds.
       case LongType | TimestampType | TimestampNTZType => longs(values).map(v => v: Any)
       case IntegerType | DateType => longs(values).map(v => v.toInt: Any)
       case _ => values.sorted(order)

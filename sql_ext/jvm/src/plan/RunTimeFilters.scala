@@ -20,10 +20,10 @@ import org.apache.spark.unsafe.types.UTF8String
  * Spark waits for these values before it executes the scan.
  */
 object RunTimeFilters {
-  /** Both sides take too long for a longer list of keys, so ranges replace it. */
+  /** The driver and the front end take too long for a longer list of keys, so ranges replace it. */
   val mostKeys = 10000
   val mostBytes = 500000L
-  /** Each range is three nodes of a predicate, of which the front end reads 10,000. */
+  /** Each range takes three nodes of a predicate, and the front end reads at most 10,000 nodes. */
   private val mostRanges = 1000
   private val mostSolved = MonotoneSolver.mostValues
 
@@ -54,7 +54,7 @@ object RunTimeFilters {
     }
   }
 
-  /** Readers need the results of all subqueries in their filters, and fail if one has none. */
+  /** Readers need the results of all subqueries in their filters, and fail if a subquery has no result. */
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
   /** A filter with its run-time values; None while they have not arrived. */
@@ -86,7 +86,7 @@ object RunTimeFilters {
     case _ => false
   }
 
-  /** Whether only an index's own listing may see a filter: it has run-time values, or is no filter of rows. */
+  /** Whether only an index's own listing may see a filter: it has run-time values, or does not filter rows. */
   def isOwn(filter: Expression): Boolean =
     filter.isInstanceOf[DynamicPruningExpression] || filter.isInstanceOf[TopK] || awaits(filter)
 
@@ -113,14 +113,14 @@ object RunTimeFilters {
   }
 
   /**
-   * `key IN values`, or of many values ranges that hold them all. NULL is equal to nothing.
+   * `key IN values`; for many values, ranges that contain all of them. NULL is equal to nothing.
    *
    * @param values internal values of the key's type, in any order
    */
   def oneOf(key: Expression, values: Array[Any]): Valued =
     among(key, Ranges.distinct(values.filter(_ != null), key.dataType))
 
-  /** `key IN values` with a value of its type, whichever. */
+  /** `key IN values` with an arbitrary value of the key's type. */
   def example(key: Expression): Expression =
     oneOf(key, Array(Try(Literal.default(key.dataType).value).getOrElse(null))).filter
 
@@ -148,7 +148,7 @@ object RunTimeFilters {
       })), ranges.size, filter.isEmpty)
   }
 
-  /** Bytes of a value of varying length; 0 for any other. */
+  /** Bytes of a value of variable length; 0 for any other value. */
   def bytes(value: Any): Long = value match {
     case text: UTF8String => text.numBytes.toLong
     case binary: Array[Byte] => binary.length.toLong
@@ -172,7 +172,7 @@ object RunTimeFilters {
     case _ => false
   }
 
-  /** A balanced tree: Spark walks expressions by recursion. */
+  /** A balanced tree, because Spark walks expressions recursively. */
   private def either(parts: Seq[Expression]): Expression =
     if (parts.size == 1) parts.head
     else { val (a, b) = parts.splitAt(parts.size / 2); Or(either(a), either(b)) }
@@ -182,9 +182,9 @@ object RunTimeFilters {
  * A scan's filters with their run-time values.
  *
  * @param keys   the number of values, or of ranges of values
- * @param reason why the scan may read more files than hold these keys
+ * @param reason the reason why the scan may read more files than those that hold the keys
  */
 final case class Resolved(filters: Seq[Expression], keys: Long, reason: Option[Reason])
 
-/** A filter with its values, their number, and whether ranges replace them because they are too many. */
+/** A filter with its values, the number of values, and whether ranges replace too many values. */
 final case class Valued(filter: Expression, keys: Long, isOfMany: Boolean)

@@ -15,11 +15,11 @@ import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A table's own listing without the files, or ranges of files, that an index proves to hold no row that
- * satisfies the filters. Plans may merge, reuse and re-plan it: a prefetched answer serves only a listing
- * with an equal request.
+ * A table's own listing without the files, or ranges of files, for which an index proves that no row satisfies
+ * the filters. Spark may merge, reuse and re-plan scans of this listing, so a prefetched answer is used only if
+ * the request is equal.
  *
- * @param showsSplits whether rows of the query may depend on how files are split
+ * @param showsSplits whether the rows of the query may depend on how files are split
  */
 class SieveFileIndex(
     val scan: LogicalRelation, val relation: HadoopFsRelation, val table: CatalogTable,
@@ -42,7 +42,7 @@ class SieveFileIndex(
     prefetched.set(Pruner.prefetch(this, Filters.evaluable(filters), first(filters)))
   }
 
-  /** The bytes of listed files that an index leaves; None if the scan uses no index. */
+  /** The bytes of listed files that remain after an index skips files; None if the scan uses no index. */
   def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
     if (TableFormat.of(relation).isAsOf(relation)) None
     else {
@@ -90,7 +90,7 @@ class SieveFileIndex(
       partitionFilters: Seq[Expression], dataFilters: Seq[Expression],
       inRanges: Boolean): Seq[PartitionDirectory] = {
     val listed = delegate.listFiles(partitionFilters, dataFilters.filterNot(RunTimeFilters.isOwn))
-    // An audit reads the files with the filters that the index evaluated.
+    // An audit reads the skipped files with the filters that the index evaluated.
     val (filters, bound) = (Filters.evaluable(dataFilters), first(dataFilters))
     val start = System.nanoTime
     val answer = Pruner.prune(this, listed, filters, inRanges, bound)

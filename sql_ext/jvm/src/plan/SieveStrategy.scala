@@ -10,8 +10,8 @@ import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
 
 /**
- * Wraps the listing of a file scan over an indexed table. A strategy runs after every rule that matches on the
- * listing's class. It wraps a copy, because sessions share the relation itself.
+ * Wraps the listing of a file scan over an indexed table. A strategy runs after all rules that match on the
+ * listing's class. It wraps the listing in a copy of the relation, because sessions share the relation itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
@@ -29,7 +29,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def scanned(plan: LogicalPlan): Seq[SparkPlan] =
     RunTimeFilteredScan.takenOff(plan) match {
-      // Other strategies plan a scan without an index, and nothing waits for these filters.
+      // Other strategies plan a scan without an index, and no scan then waits for these filters.
       case Some((bare, filters)) =>
         indexed(bare).fold(Seq(planLater(bare)))(s => prefetched(s.map(CountedScan.withFilters(_, filters))))
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
@@ -107,7 +107,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 }
 
 object SieveStrategy {
-  /** A property of the query that this thread plans; Spark makes a new strategy for each part of it. */
+  /** A property of the query that this thread plans. Spark makes a new strategy for each part of the query. */
   private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
 
   /** Whether the listing restricts files to ranges, which Spark's own scan would ignore. */

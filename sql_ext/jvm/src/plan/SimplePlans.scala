@@ -8,9 +8,10 @@ import org.apache.spark.sql.catalyst.plans.logical.{Generate, Join, LogicalPlan}
 import org.apache.spark.sql.types.AtomicType
 
 /**
- * Plans that cost about what their bytes say: they compare, compute and count, and do nothing else with a row. A
- * regular expression, JSON, a higher-order function or a function of the user may take any time for a row, and
- * a join without equal keys, or EXPLODE, gives any number of rows. What is not on the list is not simple.
+ * Plans whose cost is about proportional to the bytes that they read: they only compare, compute and count. A
+ * regular expression, JSON, a higher-order function or a user's function may take any time per row. A join
+ * without equal keys, or EXPLODE, may return any number of rows. A node or function that is not on the list is
+ * not simple.
  */
 object SimplePlans {
   def isSimple(plan: LogicalPlan): Boolean =
@@ -18,13 +19,13 @@ object SimplePlans {
 
   private def isCrossed(node: LogicalPlan): Boolean = node match {
     case join: Join => ExtractEquiJoinKeys.unapply(join).isEmpty
-    // It makes any number of rows of one.
+    // It may make any number of rows from one row.
     case _: Generate => true
     case _ => false
   }
 
   private def isSimple(e: Expression): Boolean = e match {
-    // Looks a value up in a broadcast.
+    // It looks a value up in a broadcast.
     case _: DynamicPruning => true
     case _ => isKnown(e) && e.children.forall(isSimple)
   }

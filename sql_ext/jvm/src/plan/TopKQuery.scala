@@ -37,7 +37,7 @@ object TopKQuery extends OnceLogging {
     try plan finally planned.set(outer)
   }
 
-  /** Forgets the part, because a new query may share nodes with an earlier one. */
+  /** Forgets the part, because a new query may share nodes with an earlier query. */
   def forget(): Unit = planned.set(None)
 
   /** Whether the planning of this plan has begun. */
@@ -79,7 +79,8 @@ object TopKQuery extends OnceLogging {
     case LocalLimit(IntegerLiteral(n), child) if n >= rows => sorted(child, rows)
     case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
-    // A row beyond the bound in the first column is beyond it in the order, whatever its other columns.
+    // If a row is beyond the bound in the first column, it is beyond it in the whole order, whatever its other
+    // columns.
     case s: Sort if s.global && rows > 0 =>
       Some((s.child, TopK(s.order.take(1), rows, isOfValues = false, Nil)))
     case _ => None
@@ -122,8 +123,8 @@ object TopKQuery extends OnceLogging {
   }
 
   /**
-   * The plan of a scan with a bound. The plan is unchanged if anything other than the scan's own listing and filters
-   * decides on its rows.
+   * The plan of a scan with a bound. The plan is unchanged if the scan's rows depend on anything other than its
+   * own listing and filters.
    */
   def bounding(plan: SparkPlan, first: TopK): SparkPlan = plan.collectLeaves() match {
     case Seq(scan: CountedScan) if isAlone(plan, scan) => CountedScan.withFilters(plan, Seq(first))
