@@ -106,7 +106,7 @@ def start(
 
 
 def stop(server: Server) -> None:
-    """Stops a server by SIGTERM, after 30 s by SIGKILL. Removes its record, also if it is dead."""
+    """Stops a server by SIGTERM, after 30 s by SIGKILL. Removes even a dead server's record."""
     for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
         if not _is_alive(server):
             break

@@ -383,7 +383,7 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
 
 
 def test_an_index_is_no_option_of_its_own_table(tables: Lab) -> None:
-    """Hive tables pass properties on to their readers by name, but not Sieve's properties."""
+    """Hive tables pass their properties on to their readers, except Sieve's properties."""
     with aside(tables, "names"):
         tables.sql("CREATE TABLE t (id INT) STORED AS PARQUET")
         tables.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")

@@ -6,18 +6,18 @@ import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expres
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.DataType
 
-/** What differs between lines of Spark versions: here 3.5, one session class for all. */
+/** The code that differs between Spark's release lines: here 3.5, with one session class for all. */
 object Compat {
   type Session = SparkSession
 
-  /** `key IN keys(at) of build`, from the broadcast of a join with these keys or not at all. */
+  /** `key IN keys(at) of build`, evaluated only if a join with these keys broadcasts `build`. */
   def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
     DynamicPruningSubquery(key, build, keys, at, onlyInBroadcast = true)
 
   def withPositions(plan: LogicalPlan, values: Seq[Expression]): LogicalPlan =
     PosParameterizedQuery(plan, values.toArray)
 
-  /** Whether values of a type are equal if and only if their bytes are: texts in some collations are not. */
+  /** Whether values of a type are equal if and only if their bytes are equal; false for some collations of text. */
   def isHashed(of: DataType): Boolean = true
 
   def frame(session: Session, plan: LogicalPlan): DataFrame = Dataset.ofRows(session, plan)

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.{FileSourceScanExec, ScanFileListing}
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 
-/** Spark's scan of files and ranges; the arguments are those of its constructor in this line of Spark. */
+/** Spark's scan of files and ranges. Its arguments are those of Spark's constructor in this release line. */
 class SieveScan(of: FileSourceScanExec)
     extends FileSourceScanExec(
       of.relation, of.stream, of.output, of.requiredSchema, of.partitionFilters, of.optionalBucketSet,

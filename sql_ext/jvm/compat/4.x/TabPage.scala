@@ -4,9 +4,9 @@ import jakarta.servlet.http.HttpServletRequest
 import scala.xml.Node
 import org.apache.spark.ui.{SparkUITab, UIUtils, WebUIPage}
 
-/** The only page of a tab of Spark's web UI, in the frame that all of them have: here of 4.x, whose servlets are those of `jakarta`. */
+/** The only page of a tab of Spark's web UI, in the usual frame: here for 4.x, with the servlets of `jakarta`. */
 abstract class TabPage(tab: SparkUITab) extends WebUIPage("") {
-  /** What stands in the frame; the argument gives the parameters of the address. */
+  /** The content of the frame; the argument returns the parameters of the address. */
   def content(parameter: String => Option[String]): Seq[Node]
 
   override def render(request: HttpServletRequest): Seq[Node] =

@@ -23,7 +23,7 @@ final case class IndexedFile(number: Int, ranges: Int)
  * @param high    the first half of the hash of path and state of each file, in buckets
  * @param numbers the number of each file, in the order of `high`
  * @param ranges  the number of ranges of each file, in order of file numbers; a single number applies to all
- * files
+ *                files
  */
 final class FileDictionary private (
     paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],

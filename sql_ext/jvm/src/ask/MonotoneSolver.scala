@@ -69,8 +69,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
         if (range._2 == results.high) function.high else after - 1)
     }
 
-  /** The first argument whose result is above `v`, or equal to `v` if that counts; `high + 1` if there is none.
-    * */
+  /** The first argument whose result is above `v`, or equal to `v` if that counts; `high + 1` if there is none. */
   private def start(f: Expression, function: MonotoneFunction, v: Any, orEqual: Boolean): BigInt = {
     val argument = function.argument
     val bound = f.mapChildren { c =>
@@ -104,7 +103,9 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
 }
 
 object MonotoneSolver {
-  /** The maximum number of values of an IN list to solve: each value takes two searches over the column's
-    * domain. */
+  /**
+   * The maximum number of values of an IN list to solve: each value takes two searches over the column's
+   * domain.
+   */
   val mostValues = 20
 }

@@ -4,15 +4,15 @@ import com.fasterxml.jackson.databind.JsonNode
 import scala.jdk.CollectionConverters._
 
 /**
- * Why a scan read files that an index might have skipped: the closed list, in the order of its
+ * The reasons why a scan read files that an index might have skipped. The list is complete, in the order of the
  * counters. `build.py` generates its values from `sieve/reader/reason.py`.
  */
 object Reason extends Reasons {
   type Reason = Value
 
   /**
-   * Reasons that mean that an index is broken: they are logged, and an error under
-   * `spark.sieve.strict`.
+   * The reasons that mean that an index is broken. They are logged, and under `spark.sieve.strict` they are
+   * errors.
    */
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 

@@ -37,7 +37,7 @@ trait OnceLogging extends Logging {
  * The `spark.sieve.*` settings, listed in `settings.json`, which the front end reads as well. Each
  * setting is an entry of Spark's configuration with a checked value: `SET`, `conf.set` and a connection
  * string fail for a wrong value. Spark copies a wrong value of `spark-defaults.conf` or `--conf` into
- * sessions. A wrong value must not keep a session from starting, so scans ignore the value, with one
+ * sessions. A wrong value must not prevent a session from starting, so scans ignore the value, with one
  * warning.
  */
 object Settings extends OnceLogging {
@@ -53,10 +53,10 @@ object Settings extends OnceLogging {
   def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled")
   def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict")
   def required(s: SparkSession): Boolean = flag(s, "spark.sieve.require")
-  /** Whether values that are known only at run time pick files. */
+  /** Whether values that are known only at run time select files. */
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
-  /** Whether keys of joins are fetched whatever they cost. */
+  /** Whether Sieve fetches the keys of joins whatever their cost. */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
   /** Whether ORDER BY ... LIMIT, MIN and MAX select files. */
@@ -145,7 +145,7 @@ object Settings extends OnceLogging {
     classOf[SQLConf].getName -> Set("clone", "mergeSparkConf", "mergeNonStaticSQLConfigs"),
     classOf[ResetCommand].getName -> Set("run"))
 
-  /** A valid value for queries, which a wrong value must not fail. */
+  /** A valid value for queries, since a wrong value must not make queries fail. */
   private def valid(s: SparkSession, key: String): String = {
     val setting = known(key)
     val value = s.conf.getOption(key).filter(_ != null).orElse(setting.default)

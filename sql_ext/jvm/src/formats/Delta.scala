@@ -57,8 +57,8 @@ object Delta extends TableFormat with OnceLogging {
   def isFormat(format: FileFormat): Boolean = format.getClass.getName == s"$root.DeltaParquetFileFormat"
 
   /**
-   * Whether this release of Delta shows, for a relation, the names of columns in files and the version that
-   * is read.
+   * Whether this release of Delta gives access to a relation's column names in files and to the version that is
+   * read.
    */
   override def isKnown(relation: HadoopFsRelation): Boolean = isFormat(relation.fileFormat) &&
     attempt((DeltaColumns.stored(relation), asOf(relation))).isDefined

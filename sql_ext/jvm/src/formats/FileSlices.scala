@@ -13,10 +13,10 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * The file slices that Hudi lists. A slice is a base file, or none yet, and the log files that a reader
- * merges into it. Names are unique and a named file does not change, so the names identify a slice. The
- * slice's path is the path of its base file, or of its first log file. The slice's length is the sum of
- * its files' lengths. The slice's time is a digest of the names and lengths of its log files, or 0
- * without log files.
+ * merges into it. Names are unique, and a file never changes under its name, so the names identify a slice. The
+ * slice's path is the path of its base file, or of its first log file. The slice's length is the sum of its
+ * files' lengths. The slice's time is a digest of the names and lengths of its log files, or 0 without log
+ * files.
  *
  * A reader ignores log entries after the instant at which it reads. It then shows the rows of the slice
  * without the later log files, unless one of these rolls back an earlier log file.

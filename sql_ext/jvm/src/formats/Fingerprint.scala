@@ -31,11 +31,11 @@ object Fingerprint {
   /** The settings that decide the meaning of a literal's text. */
   private val literalSettings = Seq("ansi.enabled", "ansi.doubleQuotedIdentifiers", "timestampType",
     "parser.escapedStringLiterals").map("spark.sql." + _)
-  /** The place of the files, and the instant of a query, which slices show by their names. */
+  /** Options with the place of the files and the instant of a query. The names in slices already show both. */
   private val ignoredOptions = Set("path", "as.of.instant")
-  /** Hudi sets it for each of its scans. */
+  /** A setting that Hudi sets for each of its scans. */
   private val ignoredOfHudi = Seq("conf.spark.sql.parquet.enableVectorizedReader")
-  /** Delta sets it for each session, and uses its table's own mapping. */
+  /** A setting that Delta sets for each session; Delta uses the mapping of its table instead. */
   private val ignoredOfDelta = Seq("conf.spark.sql.parquet.fieldId.read.enabled")
   private val reserved = "__sieve_"
   private val defaults = Seq(
@@ -70,13 +70,14 @@ object Fingerprint {
       // Hudi adds all settings of the session that resolves a table to the options.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
-      // ORC's reader converts instants of a file to whatever type the table has.
+      // ORC's reader converts a file's instants to any type that the table has.
       if (kind != "orc" && !zoned(columns, text)) Nil
       else Seq("zone.session" -> conf.sessionLocalTimeZone, "zone.jvm" -> TimeZone.getDefault.getID)
     val parsing =
       if (!text) Nil
       else Seq(
-        // Earlier builds read one column of a record, which proves too little for queries of other columns.
+        // The builds of earlier releases read one column of a record, which proves too little for queries of
+        // other columns.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
         // The names of months and days, and the rules of time zones, belong to the version of Java.
@@ -85,7 +86,7 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    // Earlier builds read some fields of a struct, and so lost the default of the whole struct.
+    // The builds of earlier releases read some fields of a struct, and so lost the default of the whole struct.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
     // A build adds columns with this prefix, so an index of a table that has such a column is not used.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
@@ -134,7 +135,7 @@ object Fingerprint {
     case (p, w) => p == w
   }
 
-  /** Whether reading some column depends on a time zone; a date does so only as text. */
+  /** Whether the values of some column depend on a time zone; a date depends on it only if it is stored as text. */
   private def zoned(columns: StructType, text: Boolean): Boolean = columns.existsRecursively {
     case DateType => text
     case BooleanType | BinaryType | NullType | _: NumericType | _: StringType => false

@@ -16,7 +16,7 @@ final class ListedFiles(val relation: HadoopFsRelation) {
   /** The file to read instead of a file for which `append` was called. */
   def appended(number: Int): Listed = appendices(number)
 
-  /** Makes `appended` stand for the rows that were added to a file after its earlier reading. */
+  /** Makes `appended` return the file with the rows that were added to a file after its earlier reading. */
   def append(number: Int, appended: Listed): Unit = synchronized { appendices += number -> appended }
 
   /**

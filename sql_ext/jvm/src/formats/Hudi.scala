@@ -28,7 +28,7 @@ object Hudi extends TableFormat {
     "metadata.", "enable.data.skipping", "fileindex.", "spark.sql.", "sql.", "write.concurrency.",
     "write.lock.", "write.markers.", "write.commit.callback.", "embed.", "filesystem.view.", "memory.")
     .map("hoodie." + _)
-  /** Words in settings of writers that a reader that merges may use, too. */
+  /** Words in the names of writers' settings that a merging reader may use, too. */
   private val merging = Seq("payload", "precombine", "ordering", "merge")
   private val commits = Set("commit", "deltacommit", "replacecommit")
   private val rollbacks = Set("rollback", "restore")
@@ -49,14 +49,14 @@ object Hudi extends TableFormat {
       !(key.startsWith("hoodie.datasource.write.") && merging.exists(key.contains))
   }
 
-  /** What decides on the rows of a slice, besides the settings of Parquet's reader. */
+  /** The properties that decide the rows of a slice, besides the settings of Parquet's reader. */
   def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
     val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
     val table = properties.asScala.toMap.collect { case (k, v) if !ignoredProperties(k) => s"hudi.$k" -> v }
     val set = settings.collect {
       case (k, v) if k.startsWith("hoodie.") && !isHarmless(k) => s"conf.$k" -> v
     }
-    // A column that was dropped and added again differs only in its id.
+    // If a column was dropped and added again, only its id differs.
     val ids = call(field(relation.fileFormat, "tableSchema"), "internalSchema")
     table ++ set + ("hudi.columns" -> ids.toString)
   }
@@ -167,7 +167,10 @@ object Hudi extends TableFormat {
   /** Hudi's own view of the table: its folder, properties and timeline. */
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
 
-  /** Indexes of Hudi's own find rows with a record key. Without one MERGE joins its source with the table. */
+  /**
+   * Hudi's own indexes find rows by their record key. Without such an index, MERGE joins its source with the
+   * table.
+   */
   override def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] =
     if (option(call(call(client(relation), "getTableConfig"), "getRecordKeyFields")).nonEmpty) None else Some(LeftOuter)
 

@@ -22,12 +22,13 @@ object ReaderSettings {
   private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant",
     "defaultColumn").map(name => s"spark.sql.$name.")
   private val lineReader = "spark.sql.execution.datasources.hadoopLineRecordReader.enabled"
-  /** The prefix hive.exec.orc. has ORC's second names; keys of hadoop.security.key. open encrypted columns. */
+  /** The prefix hive.exec.orc. has ORC's alternative names. Settings under hadoop.security.key. decrypt columns. */
   private val hadoopPrefixes =
     Seq("parquet.", "orc.", "hive.exec.orc.", "mapreduce.input.", "io.", "hadoop.security.key.")
   /**
-   * They change how much is read at once, which folders are listed, what servers say of columns, or only
-   * what is written; or they can only make a reader see fewer rows of a file than the build saw.
+   * Harmless settings. They change how much is read at once, which folders are listed, how servers describe
+   * columns, or only what is written. Or they can only make a reader see fewer rows of a file than the build
+   * saw.
    */
   private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
     "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",
@@ -40,7 +41,7 @@ object ReaderSettings {
     "orc.columnarWriterBatchSize", "csv.filterPushdown.enabled", "json.filterPushdown.enabled",
     "legacy.bucketedTableScan.outputOrdering").map("spark.sql." + _) + "io.file.buffer.size"
   private val harmlessPrefix = "spark.sql.parquet.filterPushdown."
-  /** The executors' Java gets its zone, and its words for months and days, from these. */
+  /** These settings give the executors' Java its time zone and its names of months and days. */
   private val executorOptions = Seq("spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions",
     "spark.executorEnv.JAVA_TOOL_OPTIONS", "spark.executorEnv.JDK_JAVA_OPTIONS")
   private val executorVariables = Seq("spark.executorEnv.TZ")
@@ -74,7 +75,7 @@ object ReaderSettings {
    * session's own keys.
    */
   private def hadoop(context: Configuration, set: Map[String, String]): Map[String, String] = {
-    // Keys set under an old name take effect, and appear here under the new name too.
+    // A key that is set under its old name takes effect, and appears here under the new name, too.
     val own = new Configuration(false)
     set.foreach { case (k, v) => if (!k.startsWith("spark.")) own.set(k, v) }
     def chosen(conf: Configuration): Map[String, String] = conf.iterator.asScala.collect {

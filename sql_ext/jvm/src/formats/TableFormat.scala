@@ -20,7 +20,7 @@ trait TableFormat {
   /** Whether a listing of files belongs to this format, and an index may prune it. */
   def owns(location: FileIndex): Boolean
 
-  /** Whether the installed release of the format provides everything about a relation that an index needs. */
+  /** Whether the installed release of the format provides all information about a relation that an index needs. */
   def isKnown(relation: HadoopFsRelation): Boolean = true
 
   // -- files ------------------------------------------------------------------------------------
@@ -79,7 +79,10 @@ trait TableFormat {
   /** Whether a projection of a command numbers rows only to distinguish them. */
   def numbersRows(projection: Project): Boolean = false
 
-  /** The kind of join in which MERGE looks for rows of a table, if its clauses ask for a kind; None if it needs no join. */
+  /**
+   * The kind of join by which MERGE finds rows of a table, if its clauses need a kind; None if it needs no
+   * join.
+   */
   def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] = Some(joinType)
 
   // -- commands and the catalog -----------------------------------------------------------------
@@ -90,7 +93,7 @@ trait TableFormat {
   /** The classes of the format's own commands that write to a table. */
   def writingCommands: Set[String] = Set.empty
 
-  /** Those of them that may put a table in the place of another. */
+  /** The classes among these commands that may replace a table by another table. */
   def replacingCommands: Set[String] = Set.empty
 
   /** Whether a data source writes to tables of this format by their path. */

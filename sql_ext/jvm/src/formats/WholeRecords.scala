@@ -28,9 +28,9 @@ import org.apache.spark.util.NextIterator
  * error. Otherwise they prove nothing.
  *
  * A plan that reads the column `damaged` gets records read whole, in mode FAILFAST. At the first error, the
- * reader returns one row in which `damaged` is true, and skips the rest of the file, or of the part of the
- * file that a task reads. A plan without this column only samples. It reads like `inner` in mode PERMISSIVE,
- * and ends early at an error that does not concern a single record.
+ * reader returns one row in which `damaged` is true. It skips the rest of the file, or the rest of the part
+ * that a task reads. A plan without this column only samples. It reads like `inner` in mode PERMISSIVE, and
+ * ends early at an error that does not concern a single record.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(
@@ -87,7 +87,7 @@ object WholeRecords {
   val damaged = "__sieve_damaged__"
   private val formats = Set("csv", "json")
 
-  /** The options with one option changed, however its name is spelled in them. */
+  /** The options with one option changed, in whatever case the options have its name. */
   def set(options: Map[String, String], name: String, value: String): Map[String, String] =
     options.filterNot { case (k, _) => k.equalsIgnoreCase(name) } + (name -> value)
 
@@ -134,7 +134,7 @@ object WholeRecords {
     override protected def close(): Unit = ()
   }
 
-  /** Whether an error concerns a record or a header, rather than a file that cannot be read. */
+  /** Whether an error concerns a record or a header, and not a file that cannot be read. */
   private def isOfParser(e: Exception): Boolean = e match {
     case _: SparkThrowable | _: TextParsingException | _: CharConversionException |
         _: IllegalArgumentException => true

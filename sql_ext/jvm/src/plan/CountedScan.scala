@@ -56,8 +56,7 @@ trait CountedScan extends FileSourceScanExec {
 
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
-  /** Spark copies a node with the constructor arguments of its class. Only Spark's own scan has these
-    * arguments. */
+  /** Spark copies a node with the constructor arguments of its class. Only Spark's own scan has these arguments. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     val counted = inSession(copy().makeCopy(arguments) match {
       case scan: FileSourceScanExec => new SieveScan(scan)
@@ -140,8 +139,10 @@ trait CountedScan extends FileSourceScanExec {
       new FileSourceOptions(CaseInsensitiveMap(options)))
   }
 
-  /** The canonical form has no filters that Spark has found useless, so that the scan shares exchanges with
-    * equal scans. */
+  /**
+   * The canonical form has no filters that Spark has found useless, so that the scan shares exchanges with
+   * equal scans.
+   */
   override def doCanonicalize(): FileSourceScanExec = {
     val used = dataFilters.filterNot(Filters.isUnused)
     if (used.size == dataFilters.size) super.doCanonicalize() else copy(dataFilters = used).doCanonicalize()

@@ -78,8 +78,7 @@ object FetchedKeys extends OnceLogging {
     case _ => false
   }
 
-  /** A group keeps the first of its equal keys, and equal keys may differ. Spark has normalized floats before.
-    * */
+  /** A group keeps the first of its equal keys, and equal keys may differ. Spark has normalized floats before. */
   private def choosesAmongEquals(node: LogicalPlan): Boolean = node match {
     case grouped: Aggregate => !grouped.groupingExpressions.forall(g => isSameIfEqual(g.dataType))
     case _ => false
@@ -108,8 +107,10 @@ object FetchedKeys extends OnceLogging {
     case _ => false
   }
 
-  /** Whether the aggregate is `try_sum` or `try_avg`. Each Spark release has the mode in another field, so the
-    * value is compared by name. */
+  /**
+   * Whether the aggregate is `try_sum` or `try_avg`. Each Spark release has the mode in another field, so the
+   * value is compared by name.
+   */
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
 
@@ -127,7 +128,7 @@ object FetchedKeys extends OnceLogging {
    * of unknown size may be small.
    *
    * @param left the bytes of a leaf that remain after indexes skip files; used only if Spark's own estimates do
-   * not decide
+   *             not decide
    */
   def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation], left: BytesLeft): Boolean = {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size

@@ -21,7 +21,7 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  * @param side     the build side, which supplies the keys
  * @param pairs    each key of the probe side with its key of the build side
  * @param isShared whether Spark broadcasts the build side, so that its keys cost nothing extra @param alone
- * whether there is no exchange between the join and the probe side
+ *                 whether there is no exchange between the join and the probe side
  */
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
@@ -91,8 +91,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case _ => plan.mapChildren(below)
   }
 
-  /** A side that has supplied its keys. Its own scans get keys of joins only if a subquery collected the side's
-    * keys. */
+  /**
+   * A side that has supplied its keys. Its own scans get keys of joins only if a subquery collected the
+   * side's keys.
+   */
   private def buildSide(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
@@ -145,8 +147,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case _ => Nil
   }
 
-  /** Whether Spark reuses the broadcast. Adaptive execution plans each scan of a cached table again, so it does
-    * not reuse such a broadcast. */
+  /**
+   * Whether Spark reuses the broadcast. Adaptive execution plans each scan of a cached table again, so it
+   * does not reuse such a broadcast.
+   */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
 
@@ -162,8 +166,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }))
   }
 
-  /** The reason why it does not pay to read the keys of a side, or why they may differ when they are read
-    * again. */
+  /** The reason why it does not pay to read the keys of a side, or why they may differ when they are read again. */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
     else if (!source.isShared && !(fetches && FetchedKeys.isRepeatable(source.build))) Some(Reason.JoinNotRepeatable)
@@ -173,8 +176,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       FetchedKeys.isCheap(source.build, scans, bytes))) Some(Reason.JoinTooCostly)
     else None
 
-  /** Whether the keys of this side can skip files. If the side has all keys of a dimension, they cost time and
-    * skip nothing. */
+  /**
+   * Whether the keys of this side can skip files. If the side has all keys of a dimension, they cost time and
+   * skip nothing.
+   */
   private def isSelective(build: LogicalPlan): Boolean =
     build.stats.sizeInBytes <= JoinKeys.smallBuild || build.exists {
       case Filter(condition, _) => isLikelySelective(condition)
@@ -187,8 +192,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case _ => true
   }
 
-  /** The side that Spark will broadcast, according to hints and to the sizes that are known before the query
-    * runs. */
+  /**
+   * The side that Spark will broadcast, according to hints and to the sizes that are known before the query
+   * runs.
+   */
   private def broadcast(join: Join): Option[BuildSide] = if (!isHashed(join)) None else {
     val hints = Seq(join.hint.leftHint, join.hint.rightHint).map(_.flatMap(_.strategy))
     val can = Seq(
@@ -257,8 +264,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** A child with a filter at its scan. If the filter were below a nondeterministic projection, Spark would
-    * read all columns. */
+  /**
+   * A child with a filter at its scan. If the filter were below a nondeterministic projection, Spark would
+   * read all columns.
+   */
   private def narrowed(p: Project, child: LogicalPlan): LogicalPlan =
     if ((child eq p.child) || p.projectList.forall(_.deterministic)) child
     else Project(child.output.filter(p.references.contains), child)

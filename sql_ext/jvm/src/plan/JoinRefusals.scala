@@ -8,8 +8,10 @@ import org.apache.spark.sql.sieve.ask.Counters
 import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.base.Reason.Reason
 
-/** The reasons why scans with indexed join keys get no keys: counters, and a record for EXPLAIN SIEVE while it
-  * plans. */
+/**
+ * The reasons why scans with indexed join keys get no keys: counters, and a record for EXPLAIN SIEVE while it
+ * plans.
+ */
 object JoinRefusals {
   private val explained = new ThreadLocal[mutable.Buffer[(AttributeSet, Reason)]]
 

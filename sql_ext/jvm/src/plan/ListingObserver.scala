@@ -7,9 +7,8 @@ import org.apache.spark.sql.sieve.ask.{TopK, Pruned}
  * A listing that an index has pruned.
  *
  * @param filters the filters that the index evaluated
- * @param bound   the first rows that the query needs; a file skipped by its place in an order may hold
- *                rows that satisfy the filters
- * @param millis  the time that pruning took
+ * @param bound   the first rows that the query needs; a file that these rows rule out may still hold rows that
+ * satisfy the filters @param millis  the time that pruning took
  */
 final case class Listing(filters: Seq[Expression], bound: Option[TopK], pruned: Pruned, millis: Long)
 

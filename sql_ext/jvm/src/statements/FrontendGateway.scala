@@ -7,12 +7,12 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.observe.{Explain, ScanRecord}
 import org.apache.spark.util.AccumulatorV2
 
-/** Stands in for the accumulator that sends updates to a PySpark that listens; ours does not. */
+/** Replaces the accumulator that sends updates to PySpark's server; Sieve's front end has no such server. */
 class SilentAccumulator extends PythonAccumulatorV2("127.0.0.1", 0, "") {
   override def merge(other: AccumulatorV2[Array[Byte], java.util.List[Array[Byte]]]): Unit = ()
 }
 
-/** What one front end may call: the entry point of its gateway. */
+/** The methods that one front end may call: the entry point of its gateway. */
 class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQueue) {
   val context: JavaSparkContext = new JavaSparkContext(defaultSession.sparkContext)
   def accumulator(): PythonAccumulatorV2 = {

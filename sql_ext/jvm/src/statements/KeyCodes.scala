@@ -4,8 +4,8 @@ import org.apache.spark.sql.types.Decimal
 import org.apache.spark.unsafe.types.{ByteArray, UTF8String}
 
 /**
- * Key codes as the encoders of `sieve/encoding` make them without a prefix; tests hold the two together.
- * Called by name through `SieveKey`.
+ * The key codes that the encoders of `sieve/encoding` make without a prefix. Tests check that both are equal.
+ * `SieveKey` calls the methods by name.
  */
 object KeyCodes {
   def of(value: Boolean): Long = if (value) 1L else 0L
@@ -30,7 +30,7 @@ object KeyCodes {
     if (value.scale == scale) value.toUnscaledLong
     else value.toJavaBigDecimal.setScale(scale).unscaledValue.longValueExact
 
-  /** The significant bits of the unscaled value, below the number of bits that were left out. */
+  /** The significant bits of the unscaled value, with the number of omitted bits above them. */
   def ofLongDecimal(value: Decimal, scale: Int): Long = {
     val unscaled = value.toJavaBigDecimal.setScale(scale).unscaledValue
     val magnitude = unscaled.abs
@@ -40,7 +40,7 @@ object KeyCodes {
   }
   private val significantBits = 57
 
-  // Both prefixes compare unsigned; codes are signed.
+  // Bytes compare as unsigned numbers, but codes are signed.
   def of(value: UTF8String): Long = value.getPrefix ^ Long.MinValue
   def of(value: Array[Byte]): Long = ByteArray.getPrefix(value) ^ Long.MinValue
 }

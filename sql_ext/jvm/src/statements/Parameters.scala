@@ -13,8 +13,8 @@ import org.apache.spark.sql.sieve.base.Compat
 final case class Marker(start: Int, end: Int, name: Option[String])
 
 /**
- * A SIEVE statement with parameter markers. Spark's analyzer puts the values into `values`, as in any of its
- * plans, or says which one has no value; then `BindStatement` makes a statement of the text.
+ * A SIEVE statement with parameter markers. Spark's analyzer puts the values into `values`, as in any plan, or
+ * reports the marker without a value. Then `BindStatement` makes a statement from the text.
  */
 case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Seq[Expression]) extends LeafNode {
   override def output: Seq[Attribute] = Nil
@@ -31,7 +31,7 @@ case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Se
   }
 }
 
-/** Runs each time after Spark has bound parameters. */
+/** This rule runs each time after Spark has bound parameters. */
 class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case statement: ParameterizedStatement if statement.isBound => SieveStatement.parsed(session, statement.bound)
@@ -40,7 +40,7 @@ class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
 }
 
 object Parameters {
-  /** Whether the parser gets the values of parameters; in older releases the analyzer alone has them. */
+  /** Whether the parser gets the values of parameters; in older releases only the analyzer has them. */
   private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
 
   // Possessive, as in StatementOwnership.
@@ -54,14 +54,17 @@ object Parameters {
       case (found, None) => if (inParser) unparameterized else statement(sql, found)
       case (found, Some(some)) =>
         val (names, places) = (named(some), positional(some))
-        // A colon may have another meaning, so only names that have a value count.
+        // A colon may have another meaning, so only names with a value count as parameters.
         val (known, unnamed) = (found.filter(_.name.exists(names.contains)), found.filter(_.name.isEmpty))
         if (known.nonEmpty) NameParameterizedQuery(statement(sql, known), names)
         else if (unnamed.nonEmpty && places.nonEmpty) Compat.withPositions(statement(sql, unnamed), places)
         else unparameterized
     }
 
-  /** A statement of a block with the values of named parameters; places count across the block, so `?` stays. */
+  /**
+   * A statement of a block with the values of named parameters. `?` stays, because positions count across the
+   * block.
+   */
   def inText(sql: String, context: Option[AnyRef]): String = {
     val names = context.map(named).getOrElse(Map.empty)
     val found = markers(sql).filter(_.name.exists(names.contains))
@@ -79,7 +82,7 @@ object Parameters {
     case _ => Nil
   }
 
-  /** Releases whose parser gets no parameters do not have the classes of such a context. */
+  /** If a release's parser gets no parameters, the release lacks the classes of such a context. */
   private def members(context: AnyRef): Seq[Any] = context.asInstanceOf[Product].productIterator.toSeq
 
   private def statement(sql: String, found: Seq[Marker]): ParameterizedStatement =

@@ -7,13 +7,13 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
 import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, Registry, TableIdentity}
 
 /**
- * A table as the catalog has it, with the properties that register indexes. Its files are neither listed nor
- * read, so an index of a table that cannot be read can still be shown, disabled and dropped.
+ * A table as the catalog describes it, with the properties that register indexes. Statements on it neither list
+ * nor read files. So users can show, disable and drop an index even if its table cannot be read.
  */
 class RegisteredTable(session: Compat.Session, name: JList[String], found: => CatalogTable) {
   lazy val table: CatalogTable = found
 
-  /** Identity, provider, registrations and declarations; JSON. */
+  /** The table's identity, provider, registrations and declarations, as JSON. */
   def registration: String = Json.write(registered)
 
   protected def registered: Map[String, Any] = TableIdentity.of(table) ++ Map(
@@ -21,7 +21,7 @@ class RegisteredTable(session: Compat.Session, name: JList[String], found: => Ca
     "database_location" -> TableIdentity.databaseLocation(session, table.identifier.database.getOrElse("default")),
     "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table))
 
-  /** Writes a property of the table, unless another one has come to bear its name. */
+  /** Writes a property of the table, unless another table now has its name. */
   def setProperty(key: String, value: String): Unit = {
     if (TableIdentity.of(session.sessionState.catalog.getTableMetadata(table.identifier)) !=
         TableIdentity.of(table)) throw new SieveException(
@@ -36,6 +36,6 @@ class RegisteredTable(session: Compat.Session, name: JList[String], found: => Ca
     publish()
   }
 
-  /** The table's registrations as the metastore has them now, known to every session; JSON. */
+  /** Makes the metastore's current registrations of the table known to every session; returns them as JSON. */
   def publish(): String = Json.write(Registry.registrations(Registry.reload(session, table.identifier)))
 }

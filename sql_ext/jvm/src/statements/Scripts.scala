@@ -5,8 +5,9 @@ import java.util.Locale
 import java.util.regex.Pattern
 
 /**
- * SIEVE statements in a `BEGIN .. END` block. Spark's grammar parses a block as a whole, so each of them becomes
- * an `EXECUTE IMMEDIATE`, which hands its text to the parser of the session once the block comes to it.
+ * SIEVE statements in a `BEGIN .. END` block. Spark's grammar parses a block as a whole. So each SIEVE
+ * statement becomes an `EXECUTE IMMEDIATE`. When the block reaches it, Spark passes its text to the parser of
+ * the session.
  */
 object Scripts {
   private val block = Pattern.compile(s"(?i)${StatementOwnership.gap}*+(?:${StatementOwnership.name}\\s*+:\\s*+)?BEGIN\\b")
@@ -17,8 +18,8 @@ object Scripts {
   def isBlock(sql: String): Boolean = block.matcher(sql).lookingAt
 
   /**
-   * The block with the statements that `owns` holds of handed on, each as `text` gives it; every line stays in
-   * its place.
+   * The block in which each statement for which `owns` is true is replaced by `text` of it. All other text
+   * keeps its line numbers.
    */
   def handedOn(sql: String, owns: String => Boolean, text: String => String): String = {
     val (out, matcher) = (new StringBuilder, token.matcher(sql))
@@ -39,7 +40,10 @@ object Scripts {
     out.toString
   }
 
-  /** A string of as many lines. What quotes and backslashes in a string mean is a setting of the session, so it has none. */
+  /**
+   * A string literal with as many lines. It has no quotes or backslashes, whose meaning depends on the
+   * session's settings.
+   */
   private def quoted(text: String): String =
     if (!text.exists("'\\".contains(_))) s"'$text'"
     else s"CAST(X'${text.getBytes(UTF_8).map("%02X".format(_)).mkString}'${text.filter(_ == '\n')} AS STRING)"

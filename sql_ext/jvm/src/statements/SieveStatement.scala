@@ -11,9 +11,9 @@ import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.{BinaryType, BooleanType, DataType, DoubleType, LongType}
 
 /**
- * A SIEVE statement: its columns are known once it parses, its rows once the front end ran it.
+ * A SIEVE statement. Its columns are known after parsing, its rows after the front end has run it.
  *
- * @param record what the front end has parsed, in the form that it reads again
+ * @param record the parsed statement, in a form that the front end can read again
  */
 case class SieveStatement(text: String, override val output: Seq[Attribute])(val record: String)
     extends LeafRunnableCommand {
@@ -26,7 +26,7 @@ case class SieveStatement(text: String, override val output: Seq[Attribute])(val
   }
 }
 
-/** A SIEVE statement that does not parse: it fails, in its own words, as soon as it is run. */
+/** A SIEVE statement with a syntax error. It fails with Sieve's own message when it is run. */
 case class RefusedStatement(failure: SieveException) extends LeafRunnableCommand {
   override def run(session: SparkSession): Seq[Row] = throw failure
 }

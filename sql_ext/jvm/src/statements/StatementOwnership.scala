@@ -7,14 +7,14 @@ import org.apache.spark.sql.sieve.base.{Compat, TableProperties}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Which statements are Sieve's. Decided by the position of keywords, so that no literal or name makes
- * a statement ours; of forms that others have as well, by whether their object is Sieve's.
+ * Decides which statements are Sieve's. The position of keywords decides, so that no literal or name makes a
+ * statement Sieve's. For forms that others have, too, the statement is Sieve's if its object is Sieve's.
  */
 class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
   def owns(sql: String): Boolean = StatementOwnership.owns(sql) ||
     StatementOwnership.calls(sql) && !hasCatalog || StatementOwnership.indexForm(sql).exists(isOurs)
 
-  /** Where there is a catalog of the name, CALL means its procedures. */
+  /** If a catalog is named `sieve`, CALL calls the catalog's procedures. */
   private def hasCatalog: Boolean =
     session.sessionState.conf.getAllConfs.keys.exists(_.equalsIgnoreCase("spark.sql.catalog.sieve"))
 
@@ -26,15 +26,16 @@ class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
 }
 
 object StatementOwnership {
-  /** A statement about an index that names no SIEVE before INDEX: of which index and table. */
+  /** A statement about an index without SIEVE before INDEX: the names of its index and its table. */
   final case class IndexForm(index: String, table: String, isUsingSieve: Boolean)
 
-  // Possessive throughout: Java's backtracking would take a stack frame for each blank.
+  // All quantifiers are possessive, because Java's backtracking would take a stack frame for each blank.
   val gap: String = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
   val name: String = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
-  /** A string; one that begins with R has no escapes. */
+  /** A string literal. A literal that begins with R has no escapes. */
   val string: String = """(?:(?<![\p{L}\p{N}_])[rR](?:'[^']*+'|"[^"]*+")|'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
-  // A table may be called sieve and a column index, so verbs that take their bare names need more after SIEVE.
+  // A table may be named sieve, and a column index. So a verb that takes bare names needs more words after
+  // SIEVE.
   private val kinds = Seq("CREATE|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE|ADVISE", "DESCRIBE|DESC",
     "OPTIMIZE|VACUUM", "REFRESH")
   private val Seq(plain, ofColumns, ofTables, ofPaths) = kinds
@@ -60,7 +61,7 @@ object StatementOwnership {
     IndexForm(found.group(2), found.group(3), using && found.group(1).equalsIgnoreCase("CREATE"))
   }
 
-  /** Whether a text that Spark cannot parse begins nearly as one of our statements. */
+  /** Whether a text that Spark cannot parse begins almost like a SIEVE statement. */
   def isNear(sql: String): Boolean = words.findFirstMatchIn(sql).exists { found =>
     val verb = nearest(found.group(1), verbs)
     verb.isDefined && nearest(found.group(2), Seq("SIEVE")).isDefined &&

@@ -9,14 +9,15 @@ import org.apache.spark.sql.sieve.base.{Compat, Settings, SieveException}
 import org.apache.spark.sql.sieve.observe.CatalogEvents
 
 /**
- * Hands SIEVE statements on and everything else, untouched, to the parser that was there. A proxy,
- * because the methods of `ParserInterface` differ between Spark versions.
+ * Parses SIEVE statements, and passes everything else unchanged to the session's previous parser. It is a
+ * proxy, because the methods of `ParserInterface` differ between Spark releases.
  */
 object StatementParser {
   def apply(session: SparkSession, delegate: ParserInterface): ParserInterface = {
     val own = session.asInstanceOf[Compat.Session]
     val ownership = new StatementOwnership(own, delegate)
-    // A proxy may raise only what the interface declares; the plan raises it as it is run.
+    // A proxy may raise only exceptions that the interface declares, so the plan raises the error when it is
+    // run.
     def statement(sql: String): LogicalPlan =
       try SieveStatement.parsed(own, sql) catch { case e: SieveException => RefusedStatement(e) }
 
@@ -50,7 +51,7 @@ object StatementParser {
       .asInstanceOf[ParserInterface]
   }
 
-  /** By the names of Spark's plans: whether one may change the catalog, which it then needs anyhow. */
+  /** Whether a plan may change the catalog, by the names of Spark's plans. Such a plan needs the catalog anyway. */
   private def changesTables(plan: LogicalPlan): Boolean =
     changes.findFirstIn(plan.getClass.getSimpleName).isDefined
   private val changes =

@@ -13,15 +13,15 @@ import org.apache.spark.sql.sieve.observe.CatalogEvents
 import org.apache.spark.sql.types.StringType
 
 /**
- * A function in FROM until its rows are there. Spark's catalog makes it under its own lock, which
- * finding those rows needs, too.
+ * A function in FROM before its rows are known. Spark's catalog makes the node while it holds its lock, and
+ * finding the rows needs this lock, too.
  */
 case class FunctionCall(name: String, arguments: Seq[(String, String)]) extends LeafNode {
   override def output: Seq[Attribute] = Nil
   override lazy val resolved: Boolean = false
 }
 
-/** Asks the front end for the rows of functions, as things are when the query is analysed. */
+/** Gets the rows of functions from the front end when Spark analyses the query. */
 class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
   private def asking = session.asInstanceOf[Compat.Session]
 
@@ -37,7 +37,7 @@ class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
       LocalRelation.fromExternalRows(columns, SieveStatement.rows(reply, columns))
   }
 
-  /** A table's name where a view would look for it, in a view. */
+  /** A table's name; inside a view, the name is resolved as in the rest of the view. */
   private def qualified(name: Seq[String]): Seq[String] =
     if (name.size == 1) AnalysisContext.get.catalogAndNamespace ++ name else name
 
@@ -47,11 +47,11 @@ class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
 }
 
 /**
- * A function in FROM. It takes constant strings by position; those called `table` or `database` are names
- * as SQL has them.
+ * A function in FROM. It takes constant strings by position. Arguments named `table` or `database` are names in
+ * SQL's form.
  *
  * @param meaning a sentence for DESCRIBE FUNCTION
- * @param example a query, and a line for each of its rows
+ * @param example a query, and one line for each row of its result
  */
 final case class TableFunction(
     name: String, required: Seq[String], optional: Seq[String], meaning: String, example: String*) {

@@ -27,7 +27,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
 
   /** "files" for a table whose files Spark lists; for others, the kind that the error names. */
   def kind: String = plan match {
-    // A stream below a view has no table to index, either.
+    // A stream below a view has no table that can be indexed, either.
     case _ if plan.isStreaming => "stream"
     case l: LogicalRelation => l.relation match {
       case fs: HadoopFsRelation if !TableFormat.isKnown(fs) =>
@@ -106,7 +106,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
     val own = physical.partitionSchema
     val schema = own.add(location, IntegerType, nullable = false)
     val slices = alone.asScala.toSet
-    // As text: py4j sends lists of lists one number at a time.
+    // The cuts come as text, because py4j sends lists of lists one number at a time.
     val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toIndexedSeq)
       .toIndexedSeq.padTo(numbers.size, Nil)
     val places = cut.scanLeft(0)(_ + _.size + 1)

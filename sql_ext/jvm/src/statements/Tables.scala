@@ -11,18 +11,18 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.sieve.base.{Compat, Json}
 import org.apache.spark.sql.sieve.catalog.{Registry, TableIdentity}
 
-/** Tables as statements need them: resolved by Spark in the user's session, with its checks. */
+/** Tables for statements. Spark resolves them in the user's session, with its checks. */
 object Tables {
 
 
   def resolve(session: Compat.Session, name: JList[String]): TableHandle =
     new TableHandle(session, name, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed))
 
-  /** A table by what the catalog says of it alone; null for a view, and for a name of another catalog. */
+  /** A table as the catalog describes it; null for a view, and for a name of another catalog. */
   def registered(session: Compat.Session, name: JList[String]): RegisteredTable =
     find(session, name.asScala.toSeq).map(new RegisteredTable(session, name, _)).orNull
 
-  /** The same as the catalog has it; fails if the session catalog has none of that name. */
+  /** The catalog's entry of such a table; fails if the session catalog has no table of that name. */
   def find(session: Compat.Session, parts: Seq[String]): Option[CatalogTable] = {
     val (catalog, names) = (session.sessionState.catalog, new Names(session.sessionState.catalogManager))
     parts match {
@@ -39,7 +39,7 @@ object Tables {
 
   private def bare(plan: LogicalPlan): LogicalPlan = plan match {
     case SubqueryAlias(_, child) => bare(child)
-    // Where a column is CHAR(n), Spark pads it above the table.
+    // Spark pads CHAR(n) columns in a projection above the table.
     case Project(_, table: LogicalRelation) => table
     case other => other
   }
@@ -47,14 +47,14 @@ object Tables {
   def databaseLocation(session: Compat.Session, database: String): String =
     TableIdentity.databaseLocation(session, database)
 
-  /** The names of all tables and views of a database, temporary ones included; JSON. */
+  /** The names of all tables and views of a database, including temporary ones, as JSON. */
   def names(session: Compat.Session, database: String): String = {
     val catalog = session.sessionState.catalog
     Json.write(
       if (catalog.databaseExists(database)) catalog.listTables(database).map(_.table).distinct else Nil)
   }
 
-  /** All tables of a database with the registrations that they carry; JSON. */
+  /** All tables of a database with their registrations, as JSON. */
   def list(session: Compat.Session, database: String): String = {
     val catalog = session.sessionState.catalog
     val names = catalog.listTables(database, "*", includeLocalTempViews = false)
