@@ -84,7 +84,7 @@ def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]
     program = str(Path(sys.executable).with_name("sieve"))
     with output.open("w") as sink:
         process = subprocess.Popen(
-            # A test run in the background ignores Ctrl-C, and its children inherit that.
+            # A test run in the background ignores Ctrl-C, and its children inherit this setting.
             ["env", "--default-signal=INT", program, *args],
             cwd=site.folder, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True,
             start_new_session=True,
@@ -97,7 +97,7 @@ def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]
 
 
 def type_in(process: subprocess.Popen[str], *statements: str) -> None:
-    """Type statements, one a line."""
+    """Types statements, one per line."""
     assert process.stdin is not None
     for statement in statements:
         process.stdin.write(f"{statement};\n")
@@ -105,7 +105,7 @@ def type_in(process: subprocess.Popen[str], *statements: str) -> None:
 
 
 def cancel_in_a_shell(site: Site, ui_port: int, *args: str) -> str:
-    """Press Ctrl-C during a CREATE, then run one more statement; return the shell's output."""
+    """Presses Ctrl-C during a CREATE, then runs one more statement; returns the shell's output."""
     with leaves_nothing(site, ui_port), shell(site, *args) as (process, output):
         type_in(process, CREATE)
         wait_until(lambda: building(ui_port) or process.poll() is not None, "it builds", every=0.1)

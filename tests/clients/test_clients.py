@@ -76,7 +76,7 @@ def test_pyhive(site: Site) -> None:
         status = refused.value.args[0].status
         assert status.sqlState == "42P01"
         assert "[SIEVE_UNKNOWN_TABLE]" in status.errorMessage
-        # The message comes first in what a client prints that shows the whole answer.
+        # A client that shows the whole answer prints the message first.
         shown = str(refused.value)
         assert 0 < shown.index("[SIEVE_UNKNOWN_TABLE]") < shown.index("runningQueryError")
     check(lines)

@@ -46,7 +46,7 @@ def on_terminal(folder: Path, *args: str) -> str:
 
 
 def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
-    """A wide last column is wrapped, a wide table is a list, and no statement prints nothing."""
+    """Wraps a wide last column; prints a wide table as a list; prints something in any case."""
     (tmp_path / "s.sql").write_text(STATEMENTS)
     printed = on_terminal(tmp_path, "sql", "-f", "s.sql")
     lines = [line.rpartition("\r")[2].rstrip() for line in printed.split("\n")]
@@ -62,13 +62,13 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     assert "id_sieve  NULL  ok      files: 8 ok" in lines
     assert "\rreading " in printed
     assert " of 8 files" in printed
-    # The advice on s, whose value is in every file, is under its title.
+    # The advice on s stands under its title. Each value of s is in every file.
     advice = next(k for k, line in enumerate(lines) if "this index cannot" in line)
     assert lines[advice + 1].startswith(" " * (lines[advice].index("this index")))
 
 
 def test_a_pipe_gets_tabs(tmp_path: Path) -> None:
-    """As Spark's own shell prints them, without a header of a statement that has no columns."""
+    """The output is that of Spark's own shell. A statement without columns has no header."""
     (tmp_path / "s.sql").write_text(STATEMENTS)
     lines = sieve(tmp_path, "sql", "-f", "s.sql").splitlines()
     assert lines[0].split("\t") == [

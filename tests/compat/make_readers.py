@@ -1,4 +1,4 @@
-"""Files of every type, and what each release of Spark reads in them as which type.
+"""Writes files of every type, and records the values that each Spark release reads as each type.
 
 Run it to add a release of Spark, with that release as SPARK_HOME:
 
@@ -29,21 +29,21 @@ from pyspark.errors import PySparkException
 FOLDER = Path(__file__).parent / "readers"
 VALUES = FOLDER / "values.json"
 TYPES = ("smallint", "int", "bigint", "string")
-"""The types of tables that are tried on every column of a file."""
+"""The types as which each column of a file is read."""
 
 Values = dict[str, dict[str, str]]
-"""By manner of reading: by column of a file the values that a reader gives."""
+"""By manner of reading and by column of a file: the values that a reader returns."""
 Golden = dict[str, dict[str, dict[str, dict[str, str]]]]
-"""By file, manner and column: by line of Spark the digest of the values that it reads."""
+"""By file, manner, column and Spark release line: the digest of the values."""
 
 
 def line_of(spark: Any) -> str:
-    """The line of a session's Spark, such as 4.1."""
+    """The release line of a session's Spark, such as 4.1."""
     return ".".join(str(spark.version).split(".")[:2])
 
 
 class Reader:
-    """Reads a file by the reader that Spark's scans use, without a job for each column."""
+    """Reads a file with the reader that Spark's scans use, without a job for each column."""
 
     def __init__(self, spark: Any, path: Path) -> None:
         self.columns = columns_of(path)
@@ -56,7 +56,7 @@ class Reader:
         self._format = scan.relation().fileFormat()
 
     def values(self, types: Iterable[str] = TYPES) -> Values:
-        """What the file holds, wherever this Spark reads a column as a type."""
+        """The values of each column as each type that this Spark can read it as."""
         found: Values = {}
         nests = (False, True) if "s" in self.columns else (False,)
         for batches, kind, nested, name in product((True, False), types, nests, self.columns):
@@ -72,11 +72,11 @@ class Reader:
         """The values of a column as a text; None if this Spark does not read it as the type.
 
         Args:
-            name: of the column.
-            kind: the type.
+            name: the column's name.
+            kind: the type as which to read the column.
             batches: whether to read in batches.
             nested: whether to read the column in the struct ``s``, by its name in upper case: by
-                default Spark tells no cases apart.
+                default, Spark ignores the case of names.
         """
         for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader"):
             self._session.conf().set(f"spark.sql.{self._kind}.{own}", str(batches).lower())
@@ -105,7 +105,7 @@ class Reader:
 
 
 def _text(value: Any) -> str:
-    """A value of Spark's insides in full."""
+    """The complete text of one of Spark's internal values."""
     if hasattr(value, "getClass"):
         is_text = value.getClass().getSimpleName() == "UTF8String"
         value = value.getBytes() if is_text else value.toString()
@@ -113,7 +113,7 @@ def _text(value: Any) -> str:
 
 
 def columns_of(path: Path) -> tuple[str, ...]:
-    """The columns of a file, and one that it lacks."""
+    """The columns of a file, and one column that it lacks."""
     reader = parquet.read_schema(path) if path.suffix == ".parquet" else orc.ORCFile(path).schema
     return (*reader.names, "absent")
 
@@ -164,7 +164,7 @@ def _arrow_columns(kind: str) -> dict[str, pa.Array]:
             "words": pa.array(texts).dictionary_encode(),
         }  # fmt: skip
     for unit in ("ms", "us", "ns") if kind == "parquet" else ("ns",):
-        # Spark cannot read an ORC file with an instant of ORC's own.
+        # Spark cannot read an ORC file with ORC's own type of instants.
         for zone in (None, "UTC") if kind == "parquet" else (None,):
             name = f"ts_{unit}{'_utc' if zone else ''}"
             made[name] = pa.array(_instants(_MODERN), pa.timestamp("us")).cast(
@@ -178,7 +178,7 @@ def _arrow_columns(kind: str) -> dict[str, pa.Array]:
 
 
 def write_by_arrow() -> None:
-    """Files of PyArrow: Parquet, with other encodings, with its old timestamps, and ORC."""
+    """Writes files with PyArrow: Parquet, also with other encodings or old timestamps, and ORC."""
     made = _arrow_columns("parquet")
     fields = pa.StructArray.from_arrays(
         list(made.values()), list(made), mask=pa.array([False] * 6 + [True])
@@ -208,7 +208,7 @@ def write_by_arrow() -> None:
 
 
 def write_by_spark(spark: Any) -> None:
-    """Files of a release of Spark, with dates in its calendar and in the one of old releases."""
+    """Writes files with this Spark, with dates in its calendar and in that of old releases."""
     line = line_of(spark)
     stamps = ", ".join(
         "NULL" if v is None else f"'{v.isoformat(' ')}'" for v in _instants(_ANCIENT)
@@ -266,7 +266,7 @@ def session() -> Any:
 
 
 def main(what: str) -> None:
-    """Writes the files of the running Spark, or what it reads in all files."""
+    """Writes the files of the running Spark, or the values that it reads in all files."""
     spark = session()
     FOLDER.mkdir(exist_ok=True)
     if what == "write":
@@ -280,13 +280,13 @@ def main(what: str) -> None:
 
 
 def rendered(golden: Golden) -> str:
-    """JSON with a line for each column."""
+    """JSON with one line per column."""
     text = json.dumps(golden, indent=1)
     return re.sub(r"\{[^{}]*\}", lambda one: " ".join(one[0].split()), text) + "\n"
 
 
 def digests(values: Values) -> Values:
-    """The same with a digest for each text."""
+    """The same values, with a digest in place of each text."""
     return {
         how: {name: hashlib.sha256(text.encode()).hexdigest()[:6] for name, text in own.items()}
         for how, own in values.items()
@@ -294,7 +294,7 @@ def digests(values: Values) -> Values:
 
 
 def merged(known: Golden, line: str, found: Mapping[str, Values]) -> Golden:
-    """What each line reads, with what one line reads now."""
+    """The digests of all release lines, updated with those of one release line."""
     result: Golden = {}
     for file, how in sorted({(f, h) for of in (known, found) for f in of for h in of[f]}):
         old, new = known.get(file, {}).get(how, {}), found.get(file, {}).get(how, {})

@@ -1,4 +1,4 @@
-"""Lines of Spark read a column of the kinds that `spark_lines.py` names alike."""
+"""Spark's release lines read columns of the kinds in `spark_lines.py` alike."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ KINDS = {
     "int": "integer",
     "bigint": "long",
 }
-"""The kind of a column of a type, where it is not the type's name."""
+"""The kind of a column by its type, if the kind is not the type's name."""
 
 
 def _shared(line: str, file: str, how: str) -> str:
-    """The lines of Spark whose index of such a column serves a line."""
+    """The release lines of Spark whose index on such a column serves the given release line."""
     kind = how.partition(",")[0]
     return alike(line, Path(file).suffix[1:], KINDS.get(kind, kind))
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
 def test_this_line_reads_what_is_known(lab: Lab, path: Path) -> None:
-    """Each column of each file as each type, in batches and in rows, also within a struct."""
+    """Reads each column of each file as each type, in batches and in rows, also within a struct."""
     line = line_of(lab.spark)
     with lab.settings(dict.fromkeys(BATCHES, "true")):
         found = digests(Reader(lab.spark, path).values())
@@ -47,7 +47,7 @@ def test_this_line_reads_what_is_known(lab: Lab, path: Path) -> None:
 
 
 def test_lines_that_share_an_index_read_the_same_values() -> None:
-    """Where two of them read a column at all: an error of one is no value that it could lose."""
+    """Compares columns that both lines can read: a reader that fails has no value to lose."""
     for file, hows in GOLDEN.items():
         for how, columns in hows.items():
             for name, lines in columns.items():
@@ -58,7 +58,7 @@ def test_lines_that_share_an_index_read_the_same_values() -> None:
 
 
 def test_lines_that_share_an_index_are_known() -> None:
-    """Only a line whose values are in the list may share one."""
+    """Only a release line whose values are in the list may share an index."""
     known = {
         line
         for hows in GOLDEN.values()

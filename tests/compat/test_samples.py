@@ -1,4 +1,4 @@
-"""Indexes of other formats: an older one is rebuilt by REFRESH, a newer one is ignored."""
+"""Indexes of other formats: REFRESH rebuilds an older one, and queries ignore a newer one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sealed(path: Path, body: Mapping[str, Any]) -> None:
 def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
     """Queries read every file and name REFRESH, which keeps the options, the comment and the name.
 
-    The statements that only look at an index work before that.
+    Before the REFRESH, statements that only show an index work.
     """
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
@@ -71,7 +71,7 @@ def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
 
 
 def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse) -> None:
-    """ALTER makes a version of this format without contents, whose REFRESH reads every file."""
+    """ALTER makes a version of the current format without contents; REFRESH reads every file."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
         (path,) = warehouse.root.glob("*/versions/1.json")

@@ -1,4 +1,4 @@
-"""Two lines of Spark on one metastore: each uses the indexes that the other has built."""
+"""Two Spark release lines on one metastore: each uses the indexes that the other has built."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from command import sieve
 HOME_35 = Path(__file__).parents[2] / "build" / "spark-3.5"
 ON_35 = {"SPARK_HOME": str(HOME_35 / "pyspark"), "PYTHONPATH": str(HOME_35)}
 SHARED = {"i": "5", "s": "'text 5'"}
-"""By column of a kind that both lines read alike: a value in one file of four."""
+"""By column whose values both release lines read alike: a value that is in one of four files."""
 
 
 def _build(table: str, kind: str) -> str:
@@ -31,7 +31,7 @@ def _read(table: str) -> str:
 
 @pytest.mark.soak
 def test_each_line_uses_the_indexes_of_the_other(tmp_path: Path) -> None:
-    """Spark 3.5 makes the metastore, whose Derby the later one can open, too."""
+    """Spark 3.5 makes the metastore, because the later Spark can open its Derby database, too."""
     made = {"p35": "parquet"}
     (tmp_path / "1.sql").write_text("".join(_build(*table) for table in made.items()))
     later = {"p41": "parquet"}
@@ -45,7 +45,7 @@ def test_each_line_uses_the_indexes_of_the_other(tmp_path: Path) -> None:
     ):
         lines = printed.splitlines()
         explained = [line.split("\t")[1:] for line in lines if line.startswith("files read:\t")]
-        # A line with the names of the columns precedes each.
+        # Each result begins with a line of column names.
         assert explained == [["files_read", "reasons"], ["1", "NULL"]] * len(SHARED)
         assert lines.count("5") == len(SHARED)
         assert "reader-changed" not in printed

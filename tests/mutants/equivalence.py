@@ -26,7 +26,7 @@ class Equivalent:
 
     The reason of an entry is indented below it.
 
-    The second form is for constants that were chosen by measurement and bound no result: users see
+    The second form is for constants that were chosen by measurement and limit no result. Users see
     no difference if a number in the value is one more or one less. A step that makes the value 0 is
     not covered.
 

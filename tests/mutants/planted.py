@@ -96,7 +96,7 @@ def _only(name: str, below: tuple[str, ...]) -> Path:
 
 
 def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
-    """The test's outcome with the fault, and the lines that name the failures."""
+    """The outcome of the test with the fault, and the output lines that name the failures."""
     test, path = fault.test_id(), bench.folder / fault.path()
     hudi = test.startswith("tests/hudi/")
     if hudi and not (ROOT / "build" / "hudi").exists():

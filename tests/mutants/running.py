@@ -38,7 +38,7 @@ _NEED_SPARK = [
 ]
 _MOST_TESTS = 150
 # CPU time, which hardly grows on a busy machine, reveals a mutant that runs forever. The clock
-# reveals a mutant that waits forever, and the address space one that fills the memory.
+# reveals a mutant that waits forever. The address space reveals a mutant that fills the memory.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
@@ -85,7 +85,7 @@ class Bench:
             return self.mypy() == 1
 
     def killed_on_spark(self, mutant: Mutant) -> bool:
-        """Whether a test on Spark fails with the mutant, be the line reached or not."""
+        """Whether a test on Spark fails with the mutant, whether or not the line is reached."""
         with self._planted(mutant):
             return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
 
@@ -242,13 +242,14 @@ class Reach:
     def rounds(self, mutant: Mutant) -> list[list[str]]:
         """The rounds of tests for a mutant.
 
-        The first round has the tests that reach the mutant's line, fastest first. The second round
-        has all unit tests in the files of these tests.
+        The first round has the tests that reach the mutant's line, the fastest first. The second
+        round has all unit tests in the files of these tests.
 
         Each test that reaches a module also reaches the code that runs when the module is loaded.
-        Code may leave a result in a constant of its file, such as an encoder with its tables, which
-        tests use that never reach the line. A module of records alone is loaded before any test and
-        runs no code later: its tests are all unit tests of its folder.
+        Such code may leave a result in a constant of its file, such as an encoder with its tables.
+        Tests may use this constant without reaching the line. A module that has only records is
+        loaded before any test, and runs no code later. Therefore its tests are all unit tests of
+        its folder.
         """
         lines = self._lines[mutant.module]
         tests = set(lines[mutant.line])

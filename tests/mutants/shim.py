@@ -16,8 +16,8 @@ from sql_ext.launcher.spark_home import find_java
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
     """Writes `made`: the jar with newly compiled classes of one source.
 
-    The jar's other classes stay, so they do not see a changed signature. Compiling one source takes
-    a third of the time of compiling the whole shim.
+    The jar's other classes stay, so they do not see a changed signature. To compile one source
+    takes a third of the time that the whole shim takes.
 
     Raises:
         subprocess.CalledProcessError: the source does not compile.

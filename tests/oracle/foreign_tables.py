@@ -77,7 +77,7 @@ class ForeignTable:
 
 
 def draw_table(rng: random.Random, form: str) -> ForeignTable:
-    """Generates a schema in a format, the reader's options, and the session's settings."""
+    """Generates a schema for a format, the reader's options, and the session's settings."""
     kinds = [k for k in KINDS if k.family != "binary" or form != "csv"]
     names = ["c0", "C1", "c2"] if form == "orc" else ["c0", "C1", "`c 2`"]
     if form != "csv":

@@ -1,4 +1,4 @@
-"""The oracle is Spark without the index: each query must give the same rows with the index."""
+"""The oracle is Spark without the index: with the index, each query must give the same rows."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def _compare_alone(lab: Lab, context: str, query: Query, tally: Tally) -> None:
         if on == off:
             return
         assert isinstance(off, str), _difference(context, query, off, on)
-        # A skipped file cannot raise the error that Spark alone met, so the other files are
-        # compared.
+        # A skipped file cannot raise the error that Spark raises without the index, so only the
+        # other files are compared.
         names = sorted(Path(name).name for name in lab.spark.table("t").inputFiles())
         apart = [_outcome(lab, query, name) for name in names]
     errors = {outcome for outcome in apart if isinstance(outcome, str)}

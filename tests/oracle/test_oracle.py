@@ -16,7 +16,7 @@ from spark_session import INTERPRETED, Lab
 PAIRS, PAIRS_PER_TABLE = 200, 40
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {
-    # Each scan has one task, whatever it reads, in the order of the files' lengths.
+    # Each scan has one task, whatever it reads. The task reads files in the order of their lengths.
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.files.minPartitionNum": "1",
     # The long time-out keeps `strict` from failing on a busy machine.

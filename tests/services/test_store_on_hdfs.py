@@ -31,9 +31,9 @@ class TestHdfs(StoreContract, PermissionsContract, AtomicCreateContract):
         store.delete(folder)
 
     def test_lists_of_rights_are_not_copied(self, store: HadoopStore, folder: str) -> None:
-        """A table with an access control list passes on its owner's bits only.
+        """If a table has an access control list, only its owner's permissions are copied.
 
-        Restrict removes lists.
+        `restrict` removes access control lists.
         """
         jvm = store.jvm
         path = jvm.org.apache.hadoop.fs.Path(folder)

@@ -85,7 +85,7 @@ def elsewhere(
 
 
 def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> None:
-    """Before the first create, two puts of one name are sent, of which one must fail.
+    """Before the first create, the store sends two puts of one name, and one of them must fail.
 
     Nothing follows later.
     """
@@ -156,7 +156,7 @@ def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status
 
 
 def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> None:
-    """409 means that another put of the name is in progress.
+    """The status 409 means that another put of the name is in progress.
 
     A put that gets 409 had no effect, and is repeated.
     """

@@ -138,7 +138,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
 
 
 def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
-    """Of two drivers that publish at the same time, each gets its own numbers and loses nothing."""
+    """If two drivers publish at the same time, each gets its own numbers and loses nothing."""
     gate.puts.clear()
     wait_until(lambda: drivers.two.files(POINT) == 1, "the second driver knows the index")
     for turn in range(ROUNDS):

@@ -24,7 +24,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def test_the_index_leaves_the_right_files(lab: Lab, table: str) -> None:
-    """A point reads one file, a range two, an absent key none, with the same rows."""
+    """A key reads one file, a range two, and an absent key none. The rows are the same."""
     lab.check(f"SELECT * FROM {table} WHERE id = 123", exactly=1)
     lab.check(f"SELECT count(*), max(s) FROM {table} WHERE id BETWEEN 195 AND 204", exactly=2)
     lab.check(f"SELECT * FROM {table} WHERE id = -1", exactly=0)
@@ -75,7 +75,7 @@ def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
     """Spark merges both subqueries into one of a struct; EXPLAIN SIEVE and the web UI show them."""
     ends = f"(SELECT min(id) + 120 FROM {table}) AND id <= (SELECT max(id) - 870 FROM {table})"
     query = f"SELECT * FROM {table} WHERE id >= {ends}"
-    # The scan itself reads one file, and the subquery for each of its bounds reads one.
+    # The scan itself reads one file, and the subquery for each of its two bounds reads one file.
     lab.check(query, exactly=3)
     told = [str(scan["predicate"]) for scan in lab.explain(query)]
     assert any("subquery at run time" in predicate for predicate in told)

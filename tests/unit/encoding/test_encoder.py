@@ -60,7 +60,7 @@ def test_floats_are_in_total_order(spark_type, arrow_type, bits):
 
 @pytest.mark.parametrize(("spark_type", "arrow_type"), [("float", "f4"), ("double", "f8")])
 def test_minus_zero_is_zero(spark_type, arrow_type):
-    """-0.0 and 0.0 are one value, in columns and in literals."""
+    """-0.0 and 0.0 have the same code, in columns and in literals."""
     zeros = np.array([0.0, -0.0], arrow_type)
     encoder = Encoder(spark_type)
     assert codes(encoder, pa.array(zeros)) == [0, 0]
@@ -478,7 +478,7 @@ def test_decimals_of_a_slice_are_coded(precision):
     ],
 )
 def test_codes_depend_on_leading_bytes(encoder, most):
-    """Codes of strings and binary depend on leading bytes only, also when strings arrive as binary.
+    """Codes of strings and binary depend only on leading bytes, even if strings arrive as binary.
 
     Codes of other types depend on the whole value.
     """

@@ -1,4 +1,4 @@
-"""Split points: how codes depend on values, how points are stored, and which points are refused."""
+"""Tests how codes depend on values, how split points are stored, and which points are refused."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ WINDOW = {"type": "decimal(38,2)", "low": "-5", "shift": 3}
     ],
 )
 def test_damaged_windows_are_corrupt(damage):
-    """A window belongs to a wide decimal, starts at a decimal, and has steps of at most 2^64."""
+    """Only wide decimals have a window. It starts at a decimal, and its steps are at most 2^64."""
     assert Encoder.from_json(WINDOW).to_json() == WINDOW
     with pytest.raises(CorruptError):
         Encoder.from_json(WINDOW | damage)

@@ -1,4 +1,4 @@
-"""The budget ``auto``: when it stops adding bytes, measured by the probes of each kind."""
+"""Tests when the budget ``auto`` stops adding bytes, as measured by probes of each kind."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
     [
         (1 << 30, 0, 0, 0, None),
         ((1 << 30) + 1, 0, 0, 0, "bytes"),
-        # The limit in keys is three times the build time (6 s, plus 2 ms a file, plus 0.7 s a
-        # million rows), divided by 1.5 s a million keys.
+        # The limit in keys is three times the build time (6 s, plus 2 ms per file, plus 0.7 s per
+        # million rows), divided by 1.5 s per million keys.
         (1, 11_999_000, 0, 0, None),
         (1, 12_001_000, 0, 0, "seconds"),
         (1, 15_999_000, 0, 1000, None),
@@ -73,7 +73,7 @@ def test_a_map_that_nobody_asked_for_has_limits(
         (IndexOptions(budget="1%"), 1.0, 1_000_000, 50_000_000, False),
         # An index takes at most a tenth of the table.
         (IndexOptions(), 1.0, 1_000_000, 5_000_000, False),
-        # The bytes of the index are small compared with those of a query that reads the whole
+        # The bytes of the index are few compared with the bytes of a query that reads the whole
         # table.
         (IndexOptions(payback=1), 1.0, 1_000_000, 50_000_000, True),
         # A map of these keys would take more than a gibibyte.

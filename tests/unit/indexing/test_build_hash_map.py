@@ -32,8 +32,8 @@ HALF = -(1 << 62)
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
         # Each of the four hashes occurs in one pair, so each pair is a key.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs twice. Four hashes within a quarter of the domain mean sixteen in all; the
-        # estimate leaves the last hash out.
+        # One hash occurs twice, so the number is estimated. Four hashes within a quarter of the
+        # domain would mean sixteen in all. The estimate does not count the last hash.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )
@@ -44,7 +44,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
 ) -> None:
     """The number of keys covers all tasks.
 
-    This number is exact for unique keys, and approximate for others.
+    The number is exact for unique keys, and approximate for other keys.
     """
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
@@ -112,7 +112,7 @@ def test_collected_pairs_are_not_read_again(
 
 
 class Key:
-    """A stand-in for a column of Spark."""
+    """Replaces a column of Spark."""
 
     def alias(self, _: str) -> Key:
         """The same column under another name."""

@@ -36,7 +36,7 @@ def numbers(draw: np.random.Generator) -> list[Any]:
 
 
 def scattered(draw: np.random.Generator) -> list[Any]:
-    """Keys all over a wide domain, two of them in two files each, and a NULL."""
+    """Keys spread over a wide domain, two of which are in two files each, and a NULL."""
     return [*draw.integers(-(1 << 50), 1 << 50, 59).tolist(), int(draw.integers(0, 20)), None]
 
 
@@ -68,7 +68,7 @@ def frame(rows: Sequence[Sequence[Any]], type_: pa.DataType, cluster: Cluster) -
 
 
 class Build:
-    """A build of a column, whose jobs are described and whose frames record their calls."""
+    """A build of a column. Its jobs have descriptions, and its frames record their calls."""
 
     def __init__(
         self,
@@ -128,8 +128,8 @@ WHOLE = "counting sampling reading "
 MAPPED = "mapping writing"
 AUTO, TIGHT = IndexOptions(), IndexOptions(budget="10KB")
 ONE_TASK = [
-    # Each row has options, column, jobs, bytes and files of the run, and files that a query for a
-    # key reads.
+    # Each row has the options, the column, the jobs, the bytes and files of the run, and the mean
+    # number of files that a query for a key reads.
     (AUTO, numbers, f"{WHOLE}weighing writing", (3_643, 1, 1.0)),
     (AUTO, scattered, f"{WHOLE}weighing writing {MAPPED}", (6_009, 2, 1.01)),
     (IndexOptions("intervals", "3000B"), numbers, f"{WHOLE}writing", (2_497, 1, 1.0)),

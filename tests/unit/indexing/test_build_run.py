@@ -38,17 +38,17 @@ FEW, MANY = 10_000, 400_000
 
 @dataclass
 class Attempts:
-    """Replaces Spark: each attempt writes a run of given bytes that reads a given number of files.
+    """Replaces Spark: each attempt writes a run with given bytes and a given number of files read.
 
     Attributes:
-        script: for each attempt its bytes and the files that a query for a key reads; or the
-            attempt's error.
+        script: for each attempt its bytes and the number of files that a query for a key reads; or
+            the attempt's error.
         made: for each attempt its shape, whether a stop criterion was given, whether fingerprints
             have a price, and whether more cuts were read.
         cuts: number of cuts that a reading sends on.
         tiling: the tiling of the files.
         locations: number of locations of each attempt.
-        trial: bytes of the cheapest intervals, and files that a query for a key reads.
+        trial: bytes of the cheapest intervals, and number of files that a query for a key reads.
         scattered: the sample's share of scattered keys.
         collects: for each reading, whether it collects the pairs of a map.
         fewest: for each reading, whether it sends on the fewest cuts.
@@ -286,7 +286,7 @@ def test_a_likely_map_that_is_not_made_costs_no_cuts(
 ) -> None:
     """If intervals of the fewest cuts cost less, a second reading collects more cuts.
 
-    A second reading collects eight times the usual number of cuts.
+    This second reading collects eight times the usual number of cuts.
     """
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())

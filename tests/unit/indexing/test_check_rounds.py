@@ -45,13 +45,13 @@ FILES = run_ref(
 
 
 def test_a_run_of_just_the_limit_is_one_round() -> None:
-    """If the limit is one byte less, there are several rounds."""
+    """If the limit is one byte lower, there are several rounds."""
     assert len(rounds_of(FILES, FILES.bytes)) == 1
     assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
 
 
 def test_a_small_run_is_one_round() -> None:
-    """A small run takes one round by codes and one by hashes; without maps by codes only."""
+    """A small run has one round by codes and one by hashes; without maps, only one by codes."""
     (only,) = rounds_of(FILES)
     assert (only.run, only.codes, only.hashes) == (FILES, (LEAST, GREATEST), (LEAST, GREATEST))
     (only,) = rounds_of(run_ref(FILES.files[0]))
@@ -124,7 +124,7 @@ def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
 
 
 def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
-    """The key is in one of two runs, the other, both or neither.
+    """The key is in the first of two runs, in the second, in both or in neither.
 
     Each run has its own slot for the location.
     """
@@ -174,7 +174,7 @@ def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path
 
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
 def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
-    """Some of the checked keys are in the run, some belong to another location, some are missing.
+    """Some checked keys are in the run, some belong to another location, and some are missing.
 
     The keys 7 and 60 are only missing from the maps.
     """

@@ -36,7 +36,7 @@ def share_told_apart(encoder: Encoder, values: list[object]) -> float:
 
 
 def test_urls_of_several_hosts_are_told_apart():
-    """Eight bytes after the shared prefix only distinguish hosts.
+    """The eight bytes after the shared prefix distinguish only hosts.
 
     Split points also distinguish pages.
     """
@@ -230,7 +230,7 @@ def test_split_points_take_a_thousandth_of_the_column(
 def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
     """If the sample is the whole column, no bit is reserved for values between the sampled values.
 
-    If all values differ, each doubling of the rows takes a bit.
+    If all values differ, each doubling of the number of rows needs one more bit.
     """
     values = pa.chunked_array([pa.array(range(1000))])
     spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]
@@ -241,7 +241,7 @@ def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
 def test_another_encoder_must_gain_more_than_a_little(
     monkeypatch: pytest.MonkeyPatch, gain: float, taken: bool
 ) -> None:
-    """A gain that only equals the threshold is too little, for strings and for decimals."""
+    """A gain equal to the threshold is too little, both for strings and for decimals."""
     for type_name, values in (("string", URLS), ("decimal(38,2)", [Decimal(k) for k in range(9)])):
         asked: list[Encoder] = []
 

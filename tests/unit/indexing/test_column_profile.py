@@ -42,7 +42,7 @@ def profile(
 
 
 def test_a_profile_counts_its_locations_and_its_bytes() -> None:
-    """A profile counts the table's bytes on disk, and the column's uncompressed bytes."""
+    """A profile has the table's bytes on disk, and the column's uncompressed bytes."""
     found = profile([300, 100])
     assert (found.n_files, found.table_bytes, found.location_bytes) == (2, 400, 200.0)
     assert found.column_bytes == 8_000_000
@@ -102,8 +102,7 @@ def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
     """A second reading has a larger allowance if it may pay."""
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
-    # The limit is one and a half cuts a byte plus 64 a location, and not more than the number of
-    # rows.
+    # The limit is 1.5 cuts per byte plus 64 cuts per location, but at most the number of rows.
     assert found.most_cuts(AUTO) == min(found.sample.shown, 64 * 100 + 3 * allowed // 2)
     many = profile(rows=rows, share=share, wide=wide, shown=1 << 30)
     assert many.most_cuts(AUTO) == 64 * 100 + 3 * allowed // 2
@@ -111,7 +110,7 @@ def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
 
 @pytest.mark.parametrize(("share", "allowed"), [(1.0, 320 << 10), (0.5, 160 << 10)])
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
-    """For a likely map, the width of the column does not matter.
+    """If a map is likely, the width of the column does not matter.
 
     A second reading for more cuts is like a first reading.
     """
@@ -137,7 +136,7 @@ def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
 
 
 def test_there_is_a_cut_at_least() -> None:
-    """A column without rows also gets one cut."""
+    """Even a column without rows gets one cut."""
     for options in (AUTO, IndexOptions("sieve")):
         assert profile(shown=0).most_cuts(options) == 1
         assert profile([MB], shown=7).most_cuts(options) == 7

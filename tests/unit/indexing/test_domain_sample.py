@@ -90,7 +90,7 @@ def test_a_query_keeps_its_keys_between_windows() -> None:
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
 @pytest.mark.parametrize("shape", ["even", "skewed", "few"])
 def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
-    """About the given share of the keys is seen, of rows and of distinct keys alike."""
+    """The windows have about the given share of the rows, and of the distinct keys."""
     random = np.random.default_rng(5)
     sample = {
         "even": random.integers(0, 1 << 40, 40_000),
@@ -104,9 +104,9 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 
 
 def test_a_key_of_many_rows_is_always_seen() -> None:
-    """A key of many rows stands for itself alone.
+    """A key of many rows represents only itself.
 
-    Any other key stands for the keys between the windows.
+    Any other key also represents the keys between the windows.
     """
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))
@@ -125,7 +125,7 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
     """There are 32 strata, so a key of one in 64 rows is heavy.
 
-    Lighter keys also stand for keys between windows.
+    Lighter keys also represent keys between windows.
     """
     sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
     domain_sample, query_model = zoom_of(sample, 0.01)
@@ -186,7 +186,7 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
 def test_what_a_query_asks_for_behind_the_first_window_is_kept() -> None:
     """A query's keys after the first window are moved to the end of a window.
 
-    Keys before all windows have no place to move to.
+    A key before all windows is dropped.
     """
     asked = np.array([[-20, -10], [20, 30]], np.int64)
     sample = DomainSample(np.array([0, 100]), np.array([10, 110]), asked, 0.5)

@@ -1,4 +1,4 @@
-"""If Spark does not name the file that failed a build, reading halves again finds it."""
+"""If Spark does not name the file that failed a build, bisection by reading again finds it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read(message: str, cancelled: Exception | None = None) -> None:
 
 @pytest.mark.parametrize("bad", range(5))
 def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int) -> None:
-    """The search reads half of the files of the reading before, again and again."""
+    """Each reading of the search reads half of the files of the previous reading."""
     reads = Reads(monkeypatch, bad=[bad])
     with pytest.raises(UnavailableError, match=rf"part-{bad} of table d\.t cannot be read"):
         read("a footer is damaged")

@@ -69,7 +69,7 @@ def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: 
 def test_beside_a_map_intervals_are_written_at_the_price_that_pays(
     monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
-    """Beside a map, intervals are written once, whatever bytes they take.
+    """Beside a map, intervals are written once, however many bytes they take.
 
     Without a map, one task searches for the price.
     """

@@ -60,7 +60,8 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 def test_distinct_hashes_are_counted() -> None:
     """The sketch counts exactly while it holds all hashes, and is a few per cent off beyond that.
 
-    Four or more copies of a sketch's hashes are too few hashes for a full sketch.
+    More than two copies of a hash count as two. With four or more copies, the first hashes do not
+    fill the sketch.
     """
     for n in (10, SKETCH - 1, SKETCH, 300_000):
         for times in range(1, 6):
@@ -168,7 +169,7 @@ def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> No
 def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
     """A map's budget has a margin of three per cent, since the size is an estimate.
 
-    A map of unique keys has the fingerprint bits that its bytes pay for.
+    A map of unique keys has as many fingerprint bits as its budget allows.
     """
     least = estimate_bytes(1000, LOCATIONS, 0)
     assert fit_maps(1000, 1000, LOCATIONS, round(least / 0.97) + 1) == (1, 0)
@@ -191,11 +192,11 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
 @pytest.mark.parametrize(
     ("pairs", "worth", "bits"),
     [
-        (1000, 1e6, 0),  # An absent key reads one location, and counts as one.
+        (1000, 1e6, 0),  # A query for an absent key reads one location, and counts as one.
         (4000, 1e6, 2),
         (30_000, 1e6, 5),
         (30_000, 2000, 5),
-        # One bit for each of 1,000 keys takes 147 bytes, and the last bit saves half a location.
+        # One more bit for each of 1,000 keys takes 147 bytes. The last bit saves half a location.
         (30_000, 100, 4),
         (30_000, 0.0, 0),
         (0, 1e6, 0),

@@ -55,7 +55,7 @@ class Halves:
 
 
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
-    """Each probe reads one location, but the bytes differ.
+    """Each probe reads one location, but the locations differ in bytes.
 
     Locations with a match are counted in both units, too.
     """
@@ -114,7 +114,7 @@ KEYS, ENOUGH = 1000, 100_000
 
 
 def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
-    """Whether a map may pay for present keys.
+    """Whether a map may pay for queries of present keys.
 
     Intervals find a key in `files` locations, of which `exact` hold the key.
     """
@@ -131,7 +131,7 @@ def test_a_map_saves_what_intervals_read_in_vain() -> None:
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
-    # A hundredth is too little to save.
+    # A saving of a hundredth is too little.
     assert may_pay(1.011, 1.0)
     assert not may_pay(1.01, 1.0)
     assert not map_may_pay(profile(), [], KEYS, ENOUGH)

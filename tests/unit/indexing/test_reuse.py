@@ -1,4 +1,4 @@
-"""What a refresh reuses of a version: runs and places in them; and when it starts from nothing."""
+"""Tests which runs and slots of a version a refresh reuses, and when it starts from nothing."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_what_has_no_run_is_kept_too() -> None:
 def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
     """A file must be read once it is settled.
 
-    A file that is newly unsettled, or no longer unsettled, is a change.
+    It is a change if a file becomes unsettled, or is no longer unsettled.
     """
     _, known = version(3)
     known.states[2], known.lengths[2] = FileState.RACY, 0
@@ -174,9 +174,7 @@ def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
     """OPTIMIZE does not change a single run without removed locations.
 
-    OPTIMIZE changes neither a single run nor a version without keys.
-
-    OPTIMIZE changes neither.
+    OPTIMIZE also does not change a version without keys.
     """
     base, known = version(5)
     assert is_one_run(base, known)

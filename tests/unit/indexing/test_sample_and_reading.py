@@ -86,7 +86,7 @@ def test_a_column_of_which_nothing_is_drawn(counted: int | None, rows: int) -> N
 
 
 def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sampled share depends on the format's count of rows, or on twenty bytes a row."""
+    """The sampled share depends on the format's count of rows, or on twenty bytes per row."""
     monkeypatch.setattr(column_sample, "WANTED", 100)
     drawn: list[tuple[float, int]] = []
     sample = Frame.sample
@@ -233,7 +233,7 @@ def test_what_was_not_read_wholly_has_no_cuts(
 
 @pytest.mark.parametrize("type_name", ["int", "string"])
 def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
-    """There are as many parts as maps for the sample's rows.
+    """The number of parts is the number of maps for the sample's rows.
 
     A location that was read in part has no pairs.
     """

@@ -18,7 +18,7 @@ from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
-    """Each pair counts once. The segments of all batches equal those of all pairs together."""
+    """Each pair counts once. Pairs in several batches give the same segments as in one batch."""
     codes = np.array([*range(50), *range(1000, 1050), 2000])
     locations = np.resize(np.array([0, 1, 1, 2], np.int32), len(codes))
     rows = np.arange(1, len(codes) + 1)
@@ -86,7 +86,7 @@ def listed(some: Intervals) -> list[tuple[int, ...]]:
 
 
 def test_packed_cuts_are_what_was_packed() -> None:
-    """A cut takes 36 bytes for any numbers; several packed values become one list."""
+    """A packed cut takes 36 bytes, whatever its numbers. Several values unpack to one list."""
     far = (-(1 << 63), (1 << 63) - 1, (1 << 31) - 1, 1 << 40, 1 << 50)
     some, more = intervals((1, 2, 3, 4, 5), far), intervals((6, 7, 8, 9, 10))
     assert len(pack(some)) == 72

@@ -1,4 +1,4 @@
-"""When executors prove that they see the driver's files, and the error if they do not."""
+"""Tests when executors prove that they see the driver's files, and the error if they do not."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
 
 @contextlib.contextmanager
 def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[None]:
-    """A reader that finds this many rows in each file; -1 for a file that proves nothing."""
+    """Replaces the build by a reader that finds this many rows in each file; -1 proves nothing."""
 
     def build_run(_: Any, __: Any, tiling: Tiling, *_args: Any, **_words: Any) -> BuiltRun:
         assert len(tiling.owners) == len(rows)
@@ -112,7 +112,7 @@ def build(
 
 
 def proven(locations: Locations) -> dict[str, bool]:
-    """The files that the list proves something about."""
+    """The files about which the list proves something."""
     names = [path.rpartition("/")[2] for path in locations.paths]
     return dict(zip(names, (locations.states == FileState.READ).tolist(), strict=True))
 
@@ -210,7 +210,7 @@ def test_an_unsettled_file_is_not_even_read(
 ) -> None:
     """The build does not wait for an unsettled file.
 
-    A file from the future comes last, and the other files are proven.
+    The last file has a time in the future; the other files are proven.
     """
 
     def no_sleep(seconds: float) -> None:
@@ -255,7 +255,7 @@ def test_csv_whose_values_hang_on_the_projection_is_refused(
 
 
 def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int]) -> Locations:
-    """Files of these numbers, with the same counts of rows, NULLs and NaNs, and their places."""
+    """Files with these numbers, equal counts of rows, NULLs and NaNs, and the given slots."""
     each = np.array(counts, np.int64)
     states = states_of(len(numbers))
     paths = tuple(f"file:/t/{number}" for number in numbers)

@@ -21,7 +21,7 @@ def struct(*fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def parts(format_name: str, *columns: dict[str, Any], **more: str) -> dict[str, str]:
-    """A fingerprint; names of parts have two underscores for dots."""
+    """A fingerprint; in the names of parts, two underscores replace a dot."""
     own = {"format": f"{format_name} x", "schema": json.dumps(struct(*columns)), "spark": "4.1"}
     if format_name == "hudi":
         own["hudi.hoodie.table.type"] = "COPY_ON_WRITE"
@@ -70,7 +70,7 @@ def test_what_decides(now: dict[str, str]) -> None:
 
 
 def test_lines_of_spark_that_read_alike() -> None:
-    """Plain columns of some types without settings: another line of Spark decides nothing."""
+    """For plain columns of some types, another release line of Spark changes nothing."""
     date = field("t", "timestamp")
     then, now = parts("parquet", A, date, spark="3.5"), parts("parquet", A, date, spark="4.1")
     assert changed_parts(("a",), then, now) == changed_parts(("a",), now, then) == ()
@@ -99,7 +99,7 @@ def test_a_position_decides_in_orc() -> None:
 
 
 def test_orc_converts_the_types_of_a_file() -> None:
-    """A number may be stored as an instant in the file.
+    """A file may store an instant in a column that the table declares as a number.
 
     Then the JVM's zone decides, not the session's.
     """
@@ -123,7 +123,7 @@ def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
 
 @pytest.mark.parametrize("key", ["conf.spark.sql.parquet.mergeSchema", "option.mergeschema"])
 def test_how_schemas_are_inferred_decides_nothing(key: str) -> None:
-    """A table has a schema; of Hudi's reader that is not known."""
+    """A table already has a schema. Hudi's reader may still infer one."""
     for format_name, expected in (("parquet", ()), ("orc", ()), ("delta", ()), ("hudi", (key,))):
         if format_name != "delta" or not key.startswith("option"):
             then = parts(format_name, A)
@@ -142,7 +142,7 @@ def test_the_type_in_a_file_decides_where_columns_are_found_by_ids() -> None:
 
 
 def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
-    """In merge-on-read tables other columns decide which record is shown; not in copy-on-write."""
+    """Other columns decide which record is shown only in merge-on-read tables."""
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
     avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"
     then, now = parts("hudi", A, B) | merged, parts("hudi", A, field("b", "long")) | merged
@@ -199,7 +199,7 @@ def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
     ids=lambda merger: next(iter(merger)),
 )
 def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
-    """What merges records in a way of its own may look at any column."""
+    """A custom merger of records may use any column."""
     then, now = (
         merge_on_read(*KEYS, A, B),
         merge_on_read(*KEYS, A, field("b", "long")),

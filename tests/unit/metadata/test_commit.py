@@ -96,7 +96,7 @@ def chain(index: str) -> list[Manifest]:
 
 
 def test_no_version(index: str) -> None:
-    """A folder without versions has no newest version, and neither has a missing folder."""
+    """Neither a folder without versions nor a missing folder has a newest version."""
     assert newest(LocalStore(), index) is None
     assert newest(LocalStore(), index + "x", hint=5) is None
 
@@ -253,7 +253,7 @@ def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
 
 
 def test_never_known(index: str) -> None:
-    """A store that loses every request is given up after three, with an unknown outcome."""
+    """If the store loses every request, the writer gives up after three: the outcome is unknown."""
     store = FaultyStore(script=[(unknown, None)] * 9)
     with pytest.raises(UnknownOutcomeError):
         publish(store, index, None, plan)

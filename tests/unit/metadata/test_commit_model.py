@@ -1,4 +1,4 @@
-"""Tests every order of three writers and a foreign tool, with lost requests, replies and deaths.
+"""Tests every order of three writers and a foreign tool, with lost requests, replies, writers.
 
 The steps are those of production (`sieve.metadata.commit_protocol`, `transitions`). The store, the
 metastore's property and the final steps of a statement are modelled here. A writer that is never
@@ -53,7 +53,7 @@ class State(NamedTuple):
 
     Attributes:
         chain: identities of the existing versions, oldest first.
-        flying: creates that were sent and not answered, and may still take effect.
+        flying: creates that were sent and not answered; they may still take effect.
         writers: the running writers.
         registered: whether the table has the index's property.
         copied: the property as a foreign tool has read it and not yet written it back; None before
@@ -287,9 +287,9 @@ def _part_of(number: int) -> str:
 def test_no_order_breaks_the_chain(kinds: str) -> None:
     """Refreshes, a switch and a drop of six calls each run in every order and with every fault.
 
-    The versions stay a chain. A reported version stays, and an abandoned version never appears. All
-    parts exist that a version or an unknown outcome may name. A dropped index is not used again,
-    whatever another tool writes back.
+    The versions stay a chain. A reported version stays, and an abandoned version never appears.
+    Every part exists that a version or an unknown outcome may name. A dropped index is not used
+    again, whatever another tool writes back.
     """
     states = Model().explore(kinds)
     assert len(states) > 50_000

@@ -99,7 +99,7 @@ def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
 def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None:
     """Removed locations do not accumulate.
 
-    If one location less is removed, the version writes a part instead.
+    If one location fewer is removed, the version writes a part instead.
     """
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
@@ -245,9 +245,9 @@ def in_folder(folder: Path) -> dict[Path, int]:
 
 
 def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
-    """Ten changed files of 100,000 take less than a hundredth of the list.
+    """If ten of 100,000 files change, a refresh writes less than a hundredth of the list.
 
-    The bytes of a refresh include run and manifest.
+    The bytes of a refresh include the run and the manifest.
     """
     names = [hashlib.md5(b"%d" % k).hexdigest() for k in range(N)]
     paths = tuple(

@@ -224,7 +224,7 @@ def test_a_manifest_may_reach_its_limits(
 ) -> None:
     """Releases write manifests up to the limits, so the limits must stay.
 
-    One more is damage.
+    A manifest with one more is damaged.
     """
     parse_manifest(edited(lambda m: change(m, most)))
     with pytest.raises(CorruptError, match="manifest"):
@@ -288,7 +288,7 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
 
 
 def test_an_older_format_has_an_identity_and_options_alone() -> None:
-    """Unknown members and options of an older format are no error; the next REFRESH builds anew."""
+    """Unknown members and options of an older format are no error; the next REFRESH rebuilds."""
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1

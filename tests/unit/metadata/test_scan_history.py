@@ -1,6 +1,6 @@
 """The scan history: files of drivers in the root of the indexes.
 
-They are bounded, and readers do not trust them.
+The files are bounded in number and size, and readers do not trust them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def test_old_files_count_no_more_and_go(root: str) -> None:
 
 
 def test_the_newest_files_are_kept_and_read(root: str) -> None:
-    """A root has 64 files at most, since drivers that run for seconds must not fill it."""
+    """A root has at most 64 files, since many short-lived drivers must not fill it."""
     assert FILES == 64
     drivers = [f"{k:032x}" for k in range(FILES + 2)]
     for k, driver in enumerate(drivers):

@@ -1,4 +1,4 @@
-"""Times as text: each time reads back unchanged, to the millisecond, in any year."""
+"""Tests times as text: each time reads back unchanged, to the millisecond, in any year."""
 
 from __future__ import annotations
 

@@ -64,12 +64,12 @@ def test_states() -> None:
 
 @pytest.mark.parametrize("change", [Enable(), SetOptions(WAITING)])
 def test_what_is_already_so_needs_no_version(change: Change) -> None:
-    """Enabling an enabled index, or setting options that already wait, returns the base."""
+    """Enabling an enabled index, or setting options that are already pending, returns the base."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
 
 
 def test_options_wait_for_the_refresh() -> None:
-    """Set options are next options until a refresh uses them, or until they are reset."""
+    """Options that are set stay pending until a refresh uses them, or until they are reset."""
     assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
     assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
     other = Refresh(replace(MADE, options=IndexOptions("sieve", error=7)))

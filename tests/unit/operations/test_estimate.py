@@ -33,7 +33,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scattered(files: int, keys: int) -> list[Ranges]:
-    """Files with keys all over a wide domain, and a NULL in each file."""
+    """Files with keys spread over a wide domain, and a NULL in each file."""
     draw = np.random.default_rng(3)
     return [[[*draw.integers(0, 1 << 40, keys - 1).tolist(), None]] for _ in range(files)]
 
@@ -198,8 +198,8 @@ def test_windows_stand_for_a_large_column(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # A second is for reading and three for an idle job. Two more seconds are for making a quarter,
-    # on two cores.
+    # Reading takes one second, and an empty job takes three. Two more seconds are for making a
+    # quarter of the column, on two cores.
     assert found.seconds == pytest.approx(1 + 3 + 2 * 4 / 2, rel=0.2)
 
 

@@ -49,7 +49,7 @@ def files_of(found: Ready) -> set[str]:
 def test_files_of_a_version_that_may_be_published_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, stay: bool
 ) -> None:
-    """Files of a version that surely is not published are deleted. The base's files always stay."""
+    """Files of a version that is certainly not published are deleted. The base's files stay."""
     found, base = version(tmp_path, BEFORE, [6])
     before = files_of(found)
 
@@ -68,7 +68,7 @@ def test_files_of_a_version_that_may_be_published_stay(
 def others(
     found: Ready, base: Manifest, change: Callable[[int, Manifest], Manifest], times: int
 ) -> Any:
-    """Another writer that publishes some versions, one before each of ours."""
+    """Another writer, which publishes one version before each attempt of this refresh."""
     published: list[Manifest] = [base]
 
     def write() -> None:

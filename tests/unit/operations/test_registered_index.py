@@ -1,4 +1,4 @@
-"""A registered index in each of its states: its word, its errors, and what a drop deletes."""
+"""Tests an index in each state: its name in results, its errors, and what DROP deletes."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def opened(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
 def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    """Each state of an index has its word in statements.
+    """Each state of an index has its name in results.
 
     An operation that needs a version gets one, or an error with the reason.
     """

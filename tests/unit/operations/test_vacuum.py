@@ -30,7 +30,7 @@ class Clocked(LocalStore):
 
 
 class Index:
-    """An index with one version a day. Version k names run k, run 0, and list part k.
+    """An index with one version per day. Version k names run k, run 0, and list part k.
 
     Args:
         folder: the root of the index.

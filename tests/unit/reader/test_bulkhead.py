@@ -1,4 +1,4 @@
-"""Which indexes a scan does not wait for, because other scans already wait."""
+"""Tests for which indexes a scan does not wait, because other scans already wait."""
 
 from __future__ import annotations
 

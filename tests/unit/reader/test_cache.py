@@ -81,7 +81,7 @@ def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
 
 
 def test_askers_that_come_together_share_one_load() -> None:
-    """While one thread loads a key, the other threads wait, and all get the same value."""
+    """While one thread loads a key, other threads wait for it, and all get the same value."""
     cache, started, go = Cache(10), threading.Event(), threading.Event()
     loads: list[int] = []
 

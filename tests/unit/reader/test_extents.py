@@ -1,4 +1,4 @@
-"""Extents: the least code of a location, and how many rows it certainly has up to a code."""
+"""Tests extents: a location's least code, and how many rows it certainly has up to a code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ one."""
 
 
 def ends_of(entries: list[Entry]) -> LocationEnds:
-    """Converts these entries to two segments."""
+    """Converts the given entries to two segments."""
     columns = np.array([entry[:5] for entry in entries], np.int64).reshape(-1, 5).T
     flags = [np.array([flag in entry[5] for entry in entries], np.bool_) for flag in "bf"]
     segments = [

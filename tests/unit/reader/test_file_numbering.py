@@ -103,7 +103,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["mtimes", "lengths"])
 def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, fact: str) -> None:
-    """The versions are from before a file was replaced, from after, and from before again."""
+    """The versions are from before and after a file's replacement, and from before again."""
     before = cut([0], {})
     after = replace(before, **{fact: getattr(before, fact) + 7})
     lists = zip("abc", (before, after, before), strict=True)

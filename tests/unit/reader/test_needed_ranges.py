@@ -27,7 +27,7 @@ ORDER = Order(("x",), descending=False, nulls="never", rows=1, ties=False, again
 
 
 def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
-    """The flags of six ranges, whether MIN needs them.
+    """For each of six ranges, whether MIN needs it.
 
     Location 0 has the ranges 0 and 1, location 1 range 2, location 2 range 3, and location 3 range
     5. Range 4 belongs to no location. The least keys are 5, 5, 4 and 9, the greatest keys 6, 5, 9

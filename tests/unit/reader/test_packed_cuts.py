@@ -67,7 +67,7 @@ def _counts(files: list[tuple[int, list[int]]]) -> list[int]:
 
 @pytest.mark.parametrize(("cuts", "bits"), [(254, 8), (255, 16)])
 def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
-    """A file of 255 ranges needs one byte, a file of 256 ranges more.
+    """A count of 255 ranges takes one byte. A count of 256 ranges takes more.
 
     Counts of flags have the same type.
     """
@@ -83,7 +83,7 @@ def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
 
 @pytest.mark.parametrize("kept", [20, 4000])
 def test_few_ranges_and_many(kept: int) -> None:
-    """A table of many files is tested on both sides of the share from which all are counted."""
+    """The test has many files, on both sides of the share from which all files are counted."""
     n = 3 * packed_cuts.PAGE + 5
     packed = PackedCuts.of(np.full(n, 1), np.arange(n), np.arange(n) + 1)
     skip = np.ones(2 * n, np.bool_)

@@ -214,7 +214,7 @@ def test_scans_together_read_each_file_once(table: Table) -> None:
 
 
 def add_versions(table: Table, numbers: Iterable[int]) -> None:
-    """Adds versions of the index on `x`, one a day."""
+    """Adds versions of the index on `x`, one per day."""
     for number in numbers:
         version = dataclasses.replace(
             table.versions[0],
@@ -265,7 +265,7 @@ def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
 
 
 def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table) -> None:
-    """A DISABLE lands between the manifest and the list; what was read before is not cached."""
+    """A DISABLE comes between the reads of manifest and list. The old version is not cached."""
     folder = table.root / LEFT
     off = dataclasses.replace(
         table.versions[0],

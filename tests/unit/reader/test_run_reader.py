@@ -67,7 +67,7 @@ def name(number: int) -> str:
 
 
 def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
-    """For a point, the one file that can hold it is read once."""
+    """A look-up of a single key reads the one file that can hold the key, and reads it once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
@@ -129,7 +129,7 @@ def test_queries_answered_together_decode_each_chunk_once(
     asked = np.array([[100, 135], [41, 41], [101, 101], [56, 59], [6, 9], [47, 61]])
     each = [np.flatnonzero(flags).tolist() for flags in index.locations_in_each(asked)]
     assert each == [[10, 11, 12, 13], [4], [10], [], [], [5, 6]]
-    # The query only asked for a gap between keys of the first chunk.
+    # The query only falls into a gap between keys of the first chunk.
     assert decoded == [row[-1] for row in rows[:15]]
     assert store.read_names == [name(0), name(1)]
 
@@ -288,7 +288,7 @@ def spoil(folder: Path, number: int) -> bytes:
 
 
 def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> None:
-    """A damaged file only disturbs look-ups that need it, and no others before or after."""
+    """A damaged file disturbs only the look-ups that need it."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     spoil(tmp_path, 2)
     assert found(index, (305, 305)) == [3]

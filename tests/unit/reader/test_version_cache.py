@@ -1,4 +1,4 @@
-"""The versions that a scan uses, the newest or those of an instant, or why there is none."""
+"""Tests which versions a scan uses: the newest, those of an instant, or none for a reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OTHER = {"spark": "9.9"}
 
 
 class Index:
-    """An index with one version a day, the first on the first of May.
+    """An index with one version per day, the first on the first of May.
 
     Args:
         root: root of the index.
@@ -293,5 +293,5 @@ def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_of_error_has_its_reason(kind: type[SieveError], reason: Reason) -> None:
-    """The reason for an error tells what a user should do about it."""
+    """The reason for an error shows what a user should do about it."""
     assert reason_of(kind("SIEVE_X", "x")) is reason

@@ -91,7 +91,7 @@ def test_flipped_bits_are_refused_or_harmless():
 
 @pytest.mark.parametrize(("shape", "version"), [(1, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, version):
-    """A payload of a later Sieve differs from damage."""
+    """The error for a payload of a later release differs from the error for damage."""
     payload = bytes([shape, version]) + encode_segment(segment())[2:]
     with pytest.raises(UnsupportedError) as refusal:
         decode(payload)

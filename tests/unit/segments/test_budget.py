@@ -66,7 +66,7 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
         # The first attempt is too large. So the price rises by the square of the ratio of bytes to
-        # budget, and at least by steps that grow.
+        # budget, but at least by growing steps.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
@@ -119,7 +119,7 @@ def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """No more attempts follow once the two prices are within a hundredth of each other."""
+    """No more attempts follow when the two prices differ by less than a hundredth."""
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Segments: where they close, how wide their blocks are, and how chunks are joined."""
+"""Tests where segments close, how wide their blocks are, and how chunks are joined."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_full_segments_close():
 
 
 def test_keys_of_many_locations_close_segments_too():
-    """Memory is also bounded in pairs: 16 pairs for each of max_keys."""
+    """The number of pairs is bounded, too: 16 pairs for each of max_keys."""
     codes = np.repeat(np.arange(6), 40)
     segments = list(cut_segments([chunk(codes, np.tile(np.arange(40), 6))], max_keys=5))
     assert [(s.first, s.last) for s in segments] == [(0, 1), (2, 3), (4, 5)]

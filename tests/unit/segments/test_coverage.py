@@ -23,7 +23,7 @@ def _entries(spans: list[tuple[int, int, int]]) -> Entries:
 
 @given(SPANS)
 def test_coverage_counts_each_location_once_a_key(spans: list[tuple[int, int, int]]) -> None:
-    """The stretches tell for each code how many locations have an entry over it."""
+    """The stretches show for each code how many locations have an entry that contains it."""
     coverage = Coverage.of(_entries(spans))
     assert np.all(coverage.first <= coverage.last)
     assert np.all(coverage.last[:-1] < coverage.first[1:])

@@ -178,7 +178,7 @@ def test_a_forged_payload_can_pass():
 
 @pytest.mark.parametrize(("shape", "layout"), [(5, 1), (4, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, layout):
-    """A payload of a later Sieve differs from damage."""
+    """The error for a payload of a later release differs from the error for damage."""
     with pytest.raises(UnsupportedError) as refusal:
         decode_map(forged(shape=shape, layout=layout))
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
@@ -233,7 +233,7 @@ def test_the_estimate_is_close():
 
 
 def test_a_budget_buys_the_most_bits_it_can():
-    """The chosen bits fit the budget and one more bit would not. A tiny budget gives no map."""
+    """The chosen bits fit the budget, but one more bit does not. A tiny budget gives no map."""
     for budget in (1_500_000, 2_000_000, 2_500_000, 3_500_000):
         bits = fingerprint_for(budget, 1_000_000, 1000)
         assert estimate_bytes(1_000_000, 1000, bits) <= budget
@@ -271,7 +271,7 @@ def test_another_checksum_is_damage(by):
 def test_after_some_attempts_a_map_gets_more_room():
     """Every four attempts add a tenth more cells.
 
-    The first attempt has an eighth more cells than keys, or a third more for few keys.
+    The first attempt has an eighth more cells than keys. For few keys, it has a third more.
     """
     n = 1_000_000
     cells = [fuse_function.Layout.of(n, attempt).n_cells / n for attempt in range(9)]
@@ -301,7 +301,7 @@ def test_sets_of_one_digest_stay_apart(monkeypatch):
 
 @pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
 def test_the_estimate_of_sets_is_close(each, most):
-    """For sets of two locations only the distance counts, because their number takes no bit."""
+    """For sets of two locations, only the distance takes bits; the number takes none."""
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))
     sets = np.array([np.sort(draw.choice(300, each, replace=False)) for _ in hashes], np.int32)

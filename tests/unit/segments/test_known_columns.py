@@ -88,7 +88,7 @@ def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryMo
 def test_what_a_budget_buys(
     make: Callable[[np.random.Generator], Column], even: bool, budget: int, known: list[float]
 ) -> None:
-    """Bytes, entries, blocks, and needless files for a row's key, a code and a range."""
+    """Checks bytes, entries, blocks, and needless reads for a row's key, a code and a range."""
     one, _ = planned(make(np.random.default_rng(3)), budget, even=even)
     _, _, segments = fitted(one, prices_for(FILES, budget), budget)
     size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
@@ -115,7 +115,7 @@ def test_what_a_budget_buys(
 def test_what_a_trial_foretells(
     make: Callable[[np.random.Generator], Column], even: bool, price: float, known: list[float]
 ) -> None:
-    """Bytes estimated by the curve and by a trial, and files read by probes for keys and ranges."""
+    """Checks the bytes that the curve and a trial estimate, and the files that probes read."""
     one, model = planned(make(np.random.default_rng(3)), 1e6, even=even)
     (by_curve,) = one.curve(np.array([price]), 1e6)
     keys = model.codes[::50]

@@ -1,4 +1,4 @@
-"""Grids of a segment: where pieces begin, how wide cells are, and what a segment costs."""
+"""Tests where pieces of a grid begin, how wide cells are, and what a segment costs."""
 
 from __future__ import annotations
 
@@ -219,8 +219,8 @@ SEGMENTS = {
         (CODINGS, 799.0, 2.0, True, "better", CELLS),
         (CODINGS, 799.0, 2.0, True, "worse", CODINGS),
         (CODINGS, 799.0, 2.0, True, "same", CODINGS),
-        # A plan without blocks is not tried if much of the budget is used, no segment has blocks,
-        # or no lower price exists.
+        # A plan without blocks is not tried if the result uses much of the budget, if no segment
+        # has blocks, or if no lower price exists.
         (CODINGS, 800.0, 2.0, True, "better", CODINGS),
         (CODINGS, 799.0, 2.0, False, "better", CODINGS),
         (CODINGS, 799.0, 1.0, True, "better", CODINGS),

@@ -29,7 +29,7 @@ def test_a_gap_counts_keys_rows_and_length():
 
 
 def test_beside_a_map_only_ranges_count():
-    """The weights stay, so that a byte costs the same. A tiny gap saves nothing."""
+    """The weights stay the same, and so does the cost of a byte. A tiny gap saves nothing."""
     model = QueryModel.of_sample(np.repeat(np.arange(0, 100_000, 10), 3)).of_ranges
     (shares,) = model.shares(codes(31), codes(69_990)).T
     assert model.mean(shares) == pytest.approx(shares[3:].sum() / 6)
@@ -122,7 +122,7 @@ def test_the_density_of_each_stretch_is_its_share_over_its_length():
 
 
 def test_shares_of_a_thinned_sample():
-    """Each retained key has the rows of the keys up to the next one. Most keys were not sampled."""
+    """A retained key has the rows of the keys up to the next one. Most keys were not sampled."""
     keys = np.arange(3 * MOST_KEYS)
     model = QueryModel.of_sample(np.append(keys, keys[:10]))
     assert len(model.codes) == MOST_KEYS + 1

@@ -92,7 +92,7 @@ def test_two_codings_are_no_worse_than_one():
 
 
 def test_figures_of_segments_add_up():
-    """The rows and keys of all segments are the column's. Reads count the files that have a key."""
+    """Rows and keys of all segments add up to the column's. Reads count the files with a key."""
     files = [np.arange(100) for _ in range(8)] + [np.arange(1000, 1100)]
     segments = list(plan(*column(files)).emit(1e-9))
     assert sum(s.rows for s in segments) == 900
@@ -149,7 +149,7 @@ def test_all_keys_equal():
 
 @pytest.mark.parametrize("price", [1e-12, 1e-3, 10.0])
 def test_a_segment_may_span_all_codes(price):
-    """Keys lie at both ends of the 64-bit domain, and the price may ask for any fine grid."""
+    """Keys lie at both ends of the 64-bit domain, and the price may lead to a very fine grid."""
     files = [np.array([LEAST, GREATEST - 2, GREATEST]), np.array([LEAST, GREATEST]), np.array([0])]
     segments = list(plan(*column(files)).emit(price))
     for location, keys in enumerate(files):
@@ -174,7 +174,7 @@ def test_the_price_meets_the_budget():
 
 
 def test_prices_at_the_ends():
-    """A version that cannot fit gets the greatest price, and one that always fits the least."""
+    """A version that never fits gets the greatest price; one that always fits gets the least."""
     prices = np.array([4.0, 2.0, 1.0])
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 5.0) == 4.0
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 100.0) == 1.0
@@ -219,7 +219,7 @@ def test_flipped_bits_are_refused_or_harmless(payload):
 
 @pytest.mark.parametrize(("shape", "version"), [(4, 1), (2, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, version):
-    """A payload of a later Sieve differs from damage."""
+    """The error for a payload of a later release differs from the error for damage."""
     with pytest.raises(UnsupportedError) as refusal:
         decode(bytes([shape, version]) + payloads()[0][2:])
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
@@ -505,7 +505,7 @@ def test_widths_of_pieces_have_six_significant_bits():
 
 
 def test_a_class_is_of_64_bits_at_most():
-    """A class of 65 is refused, although its bytes are there."""
+    """A class of 65 is refused, even if the bytes for it exist."""
     for bits in (64, 65):
         payload = struct.pack("<BI", 1, 8) + b"\1\3\0\xfc\xff" + bytes([bits] * 3) + bytes(24)
         if bits == 64:

@@ -1,4 +1,4 @@
-"""The budget `auto`: where it stops, and what an automatic map may cost."""
+"""Tests where the budget `auto` stops, and what an automatic map may cost."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_bytes_of_one_block_do_not_count() -> None:
 
 
 def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryModel]:
-    """The plan's input, each file's keys, and the query model. The keys are dealt out to files."""
+    """The plan's input, each file's keys, and the query model. The files take the keys in turn."""
     query_model = QueryModel.of_sample(codes)
     of_files = [np.unique(codes[files == k]) for k in range(int(files.max()) + 1)]
     cuts = [
@@ -173,7 +173,7 @@ def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
 def test_a_map_is_made_where_it_pays() -> None:
     """A map pays for scattered keys.
 
-    A map does not pay if intervals do as well, or if it costs more than it saves.
+    A map does not pay if intervals are as good, or if it costs more than it saves.
     """
     options, wide = IndexOptions(), profile(5_000_000, 643)
     planned = auto_budget.plan_map(wide, options, expected(wide, 150), 5_000_000, 400_000)
@@ -299,7 +299,7 @@ def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mea
 
 
 def test_a_table_of_nothing_has_a_price() -> None:
-    """The price exists for a table without locations, too: at most one file a byte."""
+    """Even a table without locations has a price: at most one file per byte."""
     assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
     assert Payback(1, 700, 10).file == 7000.0
     assert Payback(2, 700, 10, 0.5).file == 1750.0
