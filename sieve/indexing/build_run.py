@@ -79,7 +79,7 @@ def build_run(
             for formats with row counts in their metadata. A file whose counts differ proves
             nothing.
         encoder: the encoder of the version's reused runs, if any.
-        added: bool[n], files of which the build reads only a part, which may have no rows. Other
+        added: bool[n], files that the build reads only in part. The part may have no rows. Other
             runs have the other rows of these files. If there are such files, no map is chosen.
 
     Raises:
@@ -129,8 +129,7 @@ class _Builder:
     """Reads the column and writes runs to the index.
 
     Attributes:
-        in_parts: bool[n], locations of files of which the build reads only a part; they get no
-            maps.
+        in_parts: bool[n], locations of files that the build reads only in part; they get no maps.
     """
 
     options: IndexOptions

@@ -39,7 +39,7 @@ def _names_void(kind: object) -> bool:
 
 
 def lines_vary(parts: Mapping[str, str]) -> bool:
-    """Whether a file may have other lines if Spark splits the file at other offsets.
+    """Whether the lines of a file may differ if Spark splits the file at other offsets.
 
     A separator that overlaps with itself, such as two blanks, may stand in several places between
     two lines. A reader takes the first separator after its start. From ``a   b`` it reads ``a`` and

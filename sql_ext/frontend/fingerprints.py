@@ -1,7 +1,7 @@
 """Fingerprints by their hashes: a driver sends the parts of a reader's fingerprint only once.
 
 The parts have the schema of a table, which may take 100 KB. A scan sends the hash of its
-fingerprint; the front end asks for the parts of a hash that it has not seen.
+fingerprint. If the front end does not know the hash, it requests the parts.
 """
 
 from __future__ import annotations

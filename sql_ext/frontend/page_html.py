@@ -35,7 +35,7 @@ class ShownIndex:
         uuid: identity of the index.
         state: the state as SHOW names it, as far as the version shows it.
         manifest: the version in force; None if it cannot be read, or was not read in time.
-        coverage: share of the files that the version can rule out; None if its file list was not
+        coverage: share of files about which the version proves something; None if its list was not
             read.
     """
 

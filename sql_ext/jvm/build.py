@@ -38,7 +38,7 @@ class Spark(NamedTuple):
 
     @property
     def jar(self) -> Path:
-        """Where the shim for this line of Spark is written."""
+        """Where the build writes the shim for this release line of Spark."""
         return JARS / f"sieve-spark-{self.line}_{self.scala}.jar"
 
 

@@ -1,4 +1,4 @@
-"""Puts the compiled jars into a wheel: those of the lines of Spark that ``make wheel`` names.
+"""Puts the compiled jars of the Spark release lines that ``make wheel`` names into a wheel.
 
 Jars of other lines were compiled earlier, for tests, and may be older than the source.
 """

@@ -41,7 +41,7 @@ def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, obje
 
 
 def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object]) -> None:
-    """Archives that users add may change, and so may a folder."""
+    """Other archives may change, because users add them, and so may a folder."""
     spare_next_task()
     lasting = {
         path.rpartition("/")[2]

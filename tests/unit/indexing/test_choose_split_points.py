@@ -1,4 +1,4 @@
-"""Where sampled values are split, what each part shares, and which bytes are its digits."""
+"""Tests where sampled values are split, which prefix each part shares, and its digits."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_values_of_several_hosts_are_told_apart_behind_what_each_shares(count: i
 
 
 def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
-    """The two hosts without a point of their own share a prefix of two bytes."""
+    """Two hosts do not get a point of their own; they share a prefix of two bytes."""
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
     assert made(HOSTS, 2, 20) == Splits((Point(first, 36), Point(b"h01", 2)), b"/0123456789q")

@@ -1,4 +1,4 @@
-"""The codes that a build task cuts are sorted and distinct, in whatever order rows arrive."""
+"""The codes that a build task cuts are sorted and distinct, whatever the order of the rows."""
 
 from __future__ import annotations
 

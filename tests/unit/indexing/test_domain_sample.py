@@ -1,4 +1,4 @@
-"""Windows of a domain: mapping keys to them keeps order and membership, without bias."""
+"""Mapping keys to windows of a domain keeps their order and membership, without bias."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """The sketch counts exactly while it holds all hashes, and is a few per cent off beyond that.
+    """The sketch counts exactly while it holds all hashes; otherwise it errs by a few per cent.
 
     More than two copies of a hash count as two. With four or more copies, the first hashes do not
     fill the sketch.

@@ -70,7 +70,7 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
 def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list[int] | None):
-    """None stands for all locations, so that locations need no individual check."""
+    """None means all locations, so that locations need no individual check."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)

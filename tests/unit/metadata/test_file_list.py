@@ -175,7 +175,7 @@ def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["root", "path", "mtime", "slot"])
 def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
-    """The part is corrupt even with a right checksum: no number stands for a missing value."""
+    """The part is corrupt even with a right checksum: no number may replace a missing value."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(3), (ROOT,))))
     place = table.schema.get_field_index(column)
     values = [*table[column].to_pylist()[:2], None]

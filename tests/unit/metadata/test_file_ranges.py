@@ -1,4 +1,4 @@
-"""Ranges of files: stored, read back, merged, and compared with the files that they belong to."""
+"""Tests that ranges of files are stored, read back, merged, and checked against their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If commits name the folders that they wrote to, a refresh lists only these and loses no file."""
+"""If commits name the folders that they wrote to, a refresh lists only those and loses no file."""
 
 from __future__ import annotations
 

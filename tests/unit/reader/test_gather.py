@@ -36,7 +36,7 @@ def test_any_positions(positions: list[int], worth: int) -> None:
 
 
 def test_the_positions_of_one_list_are_one_stretch() -> None:
-    """A stretch takes a few bytes, however long it is. An absent flag comes first."""
+    """A stretch takes a few bytes, however long it is. Here it begins with an absent flag."""
     made = check(list(range(5000)), 5000)
     assert made.lengths is not None
     assert made.nbytes == 16

@@ -1,4 +1,4 @@
-"""Segments decoded to one grid keep their cells and codes, and gaps between them are cells."""
+"""Segments decoded to one grid keep their cells and codes; the gaps between them become cells."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_shares_of_a_thinned_sample():
 
 
 def test_beyond_all_keys_nothing_is_asked():
-    """No query is for keys below the least or above the greatest, or for an empty range."""
+    """No query is for keys outside the least and the greatest key, or for an empty range."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     first, last = np.array([LEAST, 1, 31, 40]), np.array([0, 9, 39, GREATEST])
     assert query_model.shares(first, last) == pytest.approx(np.zeros((6, 4)), abs=0)

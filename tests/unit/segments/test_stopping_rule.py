@@ -36,7 +36,7 @@ def stop(budget: float = 1000, little: float = 10, price: float = 1e-6) -> Stop:
 
 
 def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
-    """The position of the chosen price. No price is tried twice, because a trial takes a job."""
+    """The position of the chosen price. A trial takes a job, so no price may be tried twice."""
     asked = [Mock(return_value=trial) for trial in trials]
     place = by.choose(asked)
     assert max(one.call_count for one in asked) == 1

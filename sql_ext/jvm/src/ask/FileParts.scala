@@ -6,8 +6,8 @@ import org.apache.spark.sql.sieve.base.Unpack
 import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
- * The files of which a scan reads only some ranges, according to an answer: their cuts and their skipped
- * ranges. The driver learns cuts only from answers; see decision 8.
+ * The files that a scan reads only in part, according to an answer: their cuts and their skipped ranges. The
+ * driver learns cuts only from answers; see decision 8.
  *
  * @param numbers the files' numbers, ascending
  * @param ends    the cumulative number of ranges up to each file

@@ -32,7 +32,7 @@ class Filters(
     case _ => false
   }
 
-  /** The orders of which a scan needs the first rows, and its filters, which are all negatable. */
+  /** The orders whose first rows a scan needs, and the scan's filters, which are all negatable. */
   def orders(first: TopK, filters: Seq[Expression]): Seq[Node] = first.orders.map { order =>
     val path = Column.unapply(order.child).get._1
     /** Whether a filter only says that a column, or a struct that contains the column, is not NULL. */

@@ -226,8 +226,8 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * @param opening the bytes that could be read in the time that it takes to open a range; with None, files
-   * are read whole
+   * @param opening the bytes that could be read in the time that it takes to open a range; with None, files are
+   *                read whole
    */
   private def drop(
       listed: Seq[PartitionDirectory], locations: Locations, answer: Answer,

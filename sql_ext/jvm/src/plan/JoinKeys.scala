@@ -92,8 +92,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * A side that has supplied its keys. Its own scans get keys of joins only if a subquery collected the
-   * side's keys.
+   * A side that has supplied its keys. If a subquery collected them, the side's own scans may get keys of its
+   * joins.
    */
   private def buildSide(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
