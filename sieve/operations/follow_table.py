@@ -26,10 +26,11 @@ def follow_table(
         exists: whether a table with an identity exists.
 
     Returns:
-        The folder of the index; None if it belongs to another table, or nothing has changed.
+        The folder of the index; None if the index belongs to another table, or nothing has changed.
 
     Raises:
-        UnavailableError, CorruptError, UnsupportedError: its version cannot be read or made.
+        UnavailableError, CorruptError, UnsupportedError: the index's version cannot be read, or the
+            next version cannot be written.
     """
     now = table.info.identity
     registration = table.info.registrations[name]
@@ -39,7 +40,7 @@ def follow_table(
     base = newest(store, directory)
     if base is None or base.state == "dropped" or same_table(base.table, now):
         return None
-    # The same creation time: the property was not copied, and the table was not replaced.
+    # The creation time is the same, so the property was not copied and the table was not replaced.
     was = replace(now, table=base.table.table, location=base.table.location)
     if not same_table(base.table, was) or exists(base.table):
         return None

@@ -24,7 +24,7 @@ from tests.services.jars import FOLDER, jar
 
 START_SECONDS = 60
 KEEPING, HEEDLESS, ANCIENT = "keeping", "heedless", "ancient"
-"""Buckets: one that keeps to the condition, one that ignores it, one that answers 501 to it."""
+"""Three buckets: one obeys the condition of a put, one ignores it, and one answers 501."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ u8           shape: 1, equal-width blocks
 u8           version of this layout: 1
 i64          first: key code of the first key
 i64          last: key code of the last key
-u64          width: key codes to a block
+u64          width: key codes per block
 u32          blocks: n
 u64          postings: m
 u32          base: least location of the segment

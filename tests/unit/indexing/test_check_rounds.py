@@ -82,7 +82,7 @@ def test_the_parts_of_a_large_run_make_up_the_domain(limit: int) -> None:
 
 
 def segment(codes: np.ndarray, location: int) -> Row:
-    """Some keys of one location, one block each."""
+    """Some keys of one location; each key has a block of its own."""
     count = len(codes)
     blocks = CSR(np.arange(count + 1), np.full(count, location, np.int32), np.ones(count, np.int64))
     first, last = int(codes[0]), int(codes[-1])

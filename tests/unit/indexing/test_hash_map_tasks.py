@@ -31,7 +31,7 @@ LOCATIONS = 9
 
 
 def pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hashes of keys in random order, with a location each."""
+    """Hashes of keys in random order, each with one location."""
     random = np.random.default_rng(n)
     hashes = hash_codes(random.permutation(n).astype(np.int64))
     return hashes, random.integers(0, LOCATIONS, n).astype(np.int32)

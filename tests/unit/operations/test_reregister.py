@@ -1,4 +1,4 @@
-"""Which lost indexes a table registers again."""
+"""Tests which lost indexes a table registers again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans for the first rows in an order: which rows bound them, and which do not."""
+"""Tests which rows bound a scan for the first rows in an order, and which do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Top-k rows: which locations can hold one of the first rows, by classes and groups."""
+"""Tests which locations can hold one of the first rows, by classes and groups."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_one_location_makes_one_block():
 
 
 def test_blocks_are_as_many_as_changes_plus_one():
-    """Four stretches of keys in one file each make four blocks of equal width."""
+    """If each of four stretches of keys is in one file, there are four blocks of equal width."""
     (segment,) = cut_segments([chunk(range(400), np.repeat([0, 1, 2, 3], 100))])
     assert segment.width == 100
     assert contents(segment) == [{0: 100}, {1: 100}, {2: 100}, {3: 100}]
