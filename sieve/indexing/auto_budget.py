@@ -109,7 +109,7 @@ def plan_map(
     Args:
         options: the options, with the budget ``auto``.
         expected: the expected reads of the intervals.
-        keys: sum over locations of their numbers of distinct keys.
+        keys: distinct keys of each location, summed over locations.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)
@@ -157,7 +157,7 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
     """The limit that prevents a map that the user has not requested, or None.
 
     Args:
-        keys: sum over locations of their numbers of distinct keys.
+        keys: distinct keys of each location, summed over locations.
         n_files: number of locations.
     """
     if size > MOST_MAP_BYTES:

@@ -58,8 +58,8 @@ def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
 def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
     """Groups files by the runs that hold them; yields the files and the runs of each group.
 
-    The files that lie in a single run form one group per run. All files that lie in several runs
-    form one group, which is looked up in each run of its files.
+    For each run, the files that lie only in this run form one group. All files that lie in several
+    runs form one group, which is looked up in each run of its files.
     """
     several = (runs >= 0).sum(axis=1) > 1
     only = runs.max(axis=1, initial=-1)
@@ -72,7 +72,7 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """int64[n]: each file's ordinal in the run with these places, -1 for a file not in the run."""
+    """int64[n]: each file's ordinal in the run with these slots, -1 for a file not in the run."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals

@@ -156,7 +156,7 @@ def map_may_pay(profile: Profile, expected: Sequence[Expected], keys: int, budge
 
     Args:
         expected: the expected reads of the intervals.
-        keys: a lower bound of the sum over locations of their numbers of distinct keys.
+        keys: a lower bound of the distinct keys of each location, summed over locations.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)

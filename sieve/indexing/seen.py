@@ -23,7 +23,7 @@ class Seen:
             record, or read incompletely.
         cuts: the number of cuts of the locations that are not partial, and the extreme key codes of
             these cuts.
-        keys: sum over the same locations of their numbers of distinct keys.
+        keys: distinct keys of each of these locations, summed over the locations.
     """
 
     rows: Counts

@@ -92,7 +92,7 @@ def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Pat
 
 
 def test_names_are_taken_in_any_case(tmp_path: Path) -> None:
-    """A name may be taken by another index, or within the statement.
+    """A name may be taken by an existing index, or by another index of the statement.
 
     The error names the index's column.
     """

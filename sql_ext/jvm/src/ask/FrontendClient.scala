@@ -40,7 +40,7 @@ object FrontendClient {
    * queue.
    */
   def prefetch(session: Compat.Session, body: String): Option[Sent] =
-    // The bound prevents that requests accumulate for a hung front end.
+    // The bound keeps requests from accumulating while a front end hangs.
     FrontendProcess.running.filter(_.queue.scansWaiting < 64).map { process =>
       Sent(process, put(process, new Request("scan", body, session)))
     }
