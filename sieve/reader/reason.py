@@ -72,9 +72,9 @@ class Reason(StrEnum):
     """the side of a join that could give keys has no predicate, and is not small. Do: nothing,
     or `spark.sieve.join.pruning = always`"""
     JOIN_TOO_COSTLY = "join-too-costly"
-    """Spark broadcasts the indexed table itself, or no side that may give keys, and a job for them
-    costs too much; or Spark does not know the size of a partitioned table. Do: `ANALYZE TABLE ...
-    COMPUTE STATISTICS NOSCAN`, a BROADCAST hint, or `spark.sieve.join.pruning = always`"""
+    """Spark broadcasts no side that may give keys, and a job for them costs too much; or Spark
+    does not know the size of a partitioned table. Do: `ANALYZE TABLE ... COMPUTE STATISTICS
+    NOSCAN`, a BROADCAST hint, or `spark.sieve.join.pruning = always`"""
     JOIN_NOT_REPEATABLE = "join-not-repeatable"
     """the side of a join that could give keys might give other keys when it is read again, or has a
     scalar subquery; or the scan is in a scalar subquery; or Spark broadcasts another plan than that

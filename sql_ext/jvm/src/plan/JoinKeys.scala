@@ -82,18 +82,9 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   private def below(plan: LogicalPlan): LogicalPlan = plan match {
     case _ if isFrozen(plan) => plan
     case join: Join =>
-      val (shared, others) = sources(join).partition(_.isShared)
-      // Keys of the other side could only prune a table that is small enough to broadcast.
-      val tried = if (shared.isEmpty) others else shared
-      tried.view.map(source => (source, keyed(source))).find { case (source, probe) =>
+      sources(join).view.map(source => (source, keyed(source))).find { case (source, probe) =>
         probe ne source.probe
-      }.fold {
-        val readWhole = if (shared.isEmpty) Nil else others.flatMap { source =>
-          source.pairs.flatMap { case (key, _) => suppliers(source.probe, key) }
-        }
-        readWhole.distinct.foreach(JoinRefusals.note(_, Reason.JoinTooCostly))
-        join.mapChildren(below)
-      } {
+      }.fold(join.mapChildren(below)) {
         case (source, probe) if source.side == BuildRight => join.withNewChildren(Seq(below(probe), buildSide(source)))
         case (source, probe) => join.withNewChildren(Seq(buildSide(source), below(probe)))
       }
@@ -110,7 +101,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /** The probe side with the keys at its scans; the same plan if no scan gets keys, or keys do not pay. */
   private def keyed(all: KeySource): LogicalPlan = {
-    val source = if (all.isShared) all else all.copy(pairs = all.pairs.filter { case (key, _) => suppliers(all.probe, key).nonEmpty })
+    val source = if (all.isShared) all else all.copy(pairs = all.pairs.filter { case (key, _) => reaches(all.probe, key) })
     val reached = mutable.ArrayBuffer.empty[(LogicalRelation, Expression)]
     val before = beyondExchange.size
     val probe = source.pairs.zipWithIndex.foldLeft(source.probe) { case (side, ((key, _), at)) =>
@@ -132,12 +123,9 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** The scans below that supply the values of a key; a key without such scans is not collected. */
-  private def suppliers(probe: LogicalPlan, key: Expression): Seq[LogicalRelation] = {
-    val scans = mutable.ArrayBuffer.empty[LogicalRelation]
-    pushed(probe, key, (scan, _, _) => { scans += scan; Literal.TrueLiteral }, shuffled = false)
-    scans.toSeq
-  }
+  /** Whether a scan below supplies the values of a key; other keys are not collected. */
+  private def reaches(probe: LogicalPlan, key: Expression): Boolean =
+    pushed(probe, key, (_, _, _) => Literal.TrueLiteral, shuffled = false) ne probe
 
   // -- which joins ----------------------------------------------------------------------------
 
@@ -151,8 +139,11 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
           KeySource(side, join.left, join.right, left.zip(right), isShared, alone = isShared)
         } else KeySource(side, join.right, join.left, right.zip(left), isShared, alone = isShared)
       }
-      Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source)
-        .sortBy(_.build.stats.sizeInBytes)
+      Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
+        // Keys of the other side could only prune a table that is small enough to broadcast.
+        case both if both.exists(_.isShared) => both.filter(_.isShared)
+        case fetched => fetched.sortBy(_.build.stats.sizeInBytes)
+      }
     case _ => Nil
   }
 
