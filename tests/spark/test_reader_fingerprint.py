@@ -304,16 +304,21 @@ def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
             assert reasons(tables, query) == CHANGED
 
 
+def make_swapped(tables: Lab) -> None:
+    """Makes an indexed table that declares the columns of its ORC files in another order."""
+    tables.sql(
+        "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, CAST(39 - id AS INT) b "
+        "FROM range(0, 40, 1, 4)"
+    )
+    (where,) = {path.rpartition("/")[0] for path in tables.spark.table("t").inputFiles()}
+    tables.sql(f"CREATE TABLE swapped (b INT, a INT) USING orc LOCATION '{where}'")
+    tables.sql("CREATE SIEVE INDEX ON swapped (a)")
+
+
 def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
     """With positional reading, ORC takes a column's values from the column at its position."""
     with aside(tables, "positions"):
-        tables.sql(
-            "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, CAST(39 - id AS INT) b "
-            "FROM range(0, 40, 1, 4)"
-        )
-        (where,) = {path.rpartition("/")[0] for path in tables.spark.table("t").inputFiles()}
-        tables.sql(f"CREATE TABLE swapped (b INT, a INT) USING orc LOCATION '{where}'")
-        tables.sql("CREATE SIEVE INDEX ON swapped (a)")
+        make_swapped(tables)
         query = "SELECT a, b FROM swapped WHERE a = 3"
         assert tables.check(query, exactly=1).rows == {"(3, 36)": 1}
         with tables.setting("orc.force.positional.evolution", "true"):
@@ -326,13 +331,7 @@ def test_a_session_decides_on_a_setting_that_its_driver_has_too(tables: Lab) -> 
     """Readers take a key of Hadoop from the session, and from the driver where that has none."""
     key = "orc.force.positional.evolution"
     with aside(tables, "own"), hadoop_setting(tables, key, "false"):
-        tables.sql(
-            "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, CAST(39 - id AS INT) b "
-            "FROM range(0, 40, 1, 4)"
-        )
-        (where,) = {path.rpartition("/")[0] for path in tables.spark.table("t").inputFiles()}
-        tables.sql(f"CREATE TABLE swapped (b INT, a INT) USING orc LOCATION '{where}'")
-        tables.sql("CREATE SIEVE INDEX ON swapped (a)")
+        make_swapped(tables)
         query = "SELECT a, b FROM swapped WHERE a = 3 AND b > 0"
         tables.check(query, exactly=1)
         with tables.setting(key, "true"):

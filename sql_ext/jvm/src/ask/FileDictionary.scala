@@ -15,8 +15,8 @@ import org.apache.spark.sql.sieve.formats.State
 final case class IndexedFile(number: Int, ranges: Int)
 
 /**
- * The files that one state of a table's indexes knows, in arrays. For each file there is a hash of its path,
- * and a hash of its path and state. Two files with the same 128 bits of the second hash would be confused;
+ * The files that one state of a table's indexes knows. Arrays hold two hashes of each file: one of its path,
+ * and one of its path and state. Two files with the same 128 bits of the second hash would be confused;
  * decision 8 states the probability.
  *
  * @param paths   the first half of the hash of each path, in buckets

@@ -88,8 +88,7 @@ object Pruner extends OnceLogging {
     if (first.isEmpty && filters.forall(TableFormat.addsFilter)) Pruned.nothing(listed, Reason.NoPredicate)
     // The other side of a join is empty, so no row of any file satisfies the filter.
     else if (filters.contains(Literal.FalseLiteral))
-      Pruned(
-      Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed, Pruned.bytes(listed))
+      Pruned(Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed, Pruned.bytes(listed))
     else try Counters.timed(prefetched.fold(0L)(_.nanos)) {
       val locations = TableFormat.of(index.relation).locations(index.relation)
       val asOf = TableFormat.of(index.relation).asOf(index.relation).map { millis =>

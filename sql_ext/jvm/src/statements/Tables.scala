@@ -13,8 +13,6 @@ import org.apache.spark.sql.sieve.catalog.{Registry, TableIdentity}
 
 /** Tables for statements. Spark resolves them in the user's session, with its checks. */
 object Tables {
-
-
   def resolve(session: Compat.Session, name: JList[String]): TableHandle =
     new TableHandle(session, name, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed))
 
