@@ -1,18 +1,16 @@
 """Statement service: parses SIEVE statements and runs them in the user's session.
 
-The driver sends two requests. `parse` comes while Spark parses the statement, and gives the syntax
-error, or the result columns and the record of the statement. `run` brings the record back when
-Spark executes the statement.
+The driver sends two requests with the text. `parse` comes while Spark parses the statement, and
+gives the syntax error or the result columns. `run` comes when Spark executes the statement, and
+does not parse the text again.
 """
 
 from __future__ import annotations
 
-import base64
 import logging
-import pickle
 import threading
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from pyspark import SparkContext
@@ -37,6 +35,9 @@ from sql_ext.statements.functions import call
 from sql_ext.statements.parser import parse_statement
 
 log = logging.getLogger(__name__)
+
+_parsed = lru_cache(64)(parse_statement)
+"""The record of a statement. Most statements are run right after they are parsed."""
 
 
 class StatementService:
@@ -65,17 +66,15 @@ class StatementService:
         self.tests: dict[tuple[Table, Column], ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
-        """The result columns and the record of a statement; raises its syntax error."""
-        command = parse_statement(request.body["text"])
-        record = base64.b64encode(pickle.dumps(command)).decode("ascii")
-        return {"columns": columns_of(command), "record": record}
+        """The result columns of a statement; raises its syntax error."""
+        return {"columns": columns_of(_parsed(request.body["text"]))}
 
     def run(self, request: Request) -> Mapping[str, Any]:
         """The rows of a statement, each in the order of the columns."""
-        # Only the driver sends requests, and it sends back the record that it got from `parse`.
-        command = pickle.loads(base64.b64decode(request.body["record"]))  # noqa: S301
+        text = request.body["text"]
+        command = _parsed(text)
         settings = parse_settings(request.body["settings"])
-        label = " ".join(request.body["text"].split())[:200]
+        label = " ".join(text.split())[:200]
         return {"rows": execute(command, self._begun(request, label, settings))}
 
     def function(self, request: Request) -> Mapping[str, Any]:

@@ -10,19 +10,12 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.{BinaryType, BooleanType, DataType, DoubleType, LongType}
 
-/**
- * A SIEVE statement. Its columns are known after parsing, its rows after the front end has run it.
- *
- * @param record the parsed statement, in a form that the front end can read again
- */
-case class SieveStatement(text: String, override val output: Seq[Attribute])(val record: String)
-    extends LeafRunnableCommand {
-  override protected def otherCopyArgs: Seq[AnyRef] = Seq(record)
-
+/** A SIEVE statement. Its columns are known after parsing, its rows after the front end has run it. */
+case class SieveStatement(text: String, override val output: Seq[Attribute]) extends LeafRunnableCommand {
   override def run(session: SparkSession): Seq[Row] = {
     val own = session.asInstanceOf[Compat.Session]
     CatalogEvents.settled(own)
-    SieveStatement.rows(FrontendClient.ask(own, "statement", Map("text" -> text, "record" -> record)), output)
+    SieveStatement.rows(FrontendClient.ask(own, "statement", Map("text" -> text)), output)
   }
 }
 
@@ -32,10 +25,8 @@ case class RefusedStatement(failure: SieveException) extends LeafRunnableCommand
 }
 
 object SieveStatement {
-  def parsed(session: Compat.Session, text: String): SieveStatement = {
-    val reply = FrontendClient.ask(session, "parse", Map("text" -> text))
-    SieveStatement(text, columns(reply))(reply.get("record").asText)
-  }
+  def parsed(session: Compat.Session, text: String): SieveStatement =
+    SieveStatement(text, columns(FrontendClient.ask(session, "parse", Map("text" -> text))))
 
   /** The columns that an answer declares. */
   def columns(reply: JsonNode): Seq[Attribute] = reply.get("columns").elements.asScala.map { c =>
