@@ -52,9 +52,8 @@ MOTO     := 5.2.5
 
 # Classes for the test run's drivers to map instead of loading: half of what a start costs.
 ARCHIVE := build/spark-4.1.jsa
-QUICK_FILES := build/quick-files.jar
 
-.PHONY: help setup jars lint type format unit one test test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
+.PHONY: help setup jars lint type format unit one test test-long test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
         bench-joins bench-topk bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-cluster bench-peers bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
@@ -127,36 +126,36 @@ format: $(VENV_DONE) ## let ruff lay out the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix --quiet .
 
-# A file system for test drivers that starts no process for each file, a metastore that reads less
-# and jobs that parse no closure; both lines of Spark load them.
-$(QUICK_FILES): $(wildcard tests/quick_*.scala) | $(VENV_DONE)
-	@mkdir -p build
-	@$${JAVA_HOME:+$$JAVA_HOME/bin/}java -Xss8m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
-	  -cp "$(PYSPARK)/jars/*" scala.tools.nsc.Main -usejavacp -d $@ $^
-
-$(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar $(QUICK_FILES)
+$(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar
 	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \
 	  { cat build/class-archive.log; exit 1; }
 
+# The tests that `make test` runs; `make test-long` runs those marked `long`, too.
+ELSEWHERE := not services and not wheel and not soak and not hudi and not delta and not tools
+MARKS = $(ELSEWHERE) and not long
+
 # Both lines of Spark side by side; what the second says is shown after the first has ended. The
 # second has no class archive to wait for, and runs two files of the corpus.
-test: setup lint type $(QUICK_FILES) ## everything that needs no further services
+test: setup lint type ## everything that needs no further services
 	@$(if $(ARGS),,$(MAKE) test-3.5 ON35='smoke or dynamic-strict or timestamps-strict' >build/test-3.5.log 2>&1 & beside=$$!;) \
-	$(MAKE) $(ARCHIVE) && $(PYTEST) -n 3 -m 'not services and not wheel and not soak and not hudi and not delta and not tools' $(ARGS); result=$$?; \
+	$(MAKE) $(ARCHIVE) && $(PYTEST) -n 3 -m '$(MARKS)' $(ARGS); result=$$?; \
 	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
+
+test-long: setup ## the tests that a commit does not wait for
+	@$(PYTEST) -n 3 -m '$(ELSEWHERE) and long' $(ARGS)
 
 unit: $(VENV_DONE) ## the unit tests, which need no Spark and no jar: below a minute
 	@$(PYTEST) -n 2 -q tests/unit $(ARGS)
 
 # A unit test needs no jar. A test of Spark needs the jar of Spark 4.1 alone, and uses the class
 # archive of the last `make test` if the jar has not changed since.
-one: $(VENV_DONE) $(if $(filter tests/unit/%,$(T)),,$(firstword $(JARS)) sql_ext/jars/grammar.tables $(QUICK_FILES)) ## T=tests/...: one file or one test, without lint and types
+one: $(VENV_DONE) $(if $(filter tests/unit/%,$(T)),,$(firstword $(JARS)) sql_ext/jars/grammar.tables) ## T=tests/...: one file or one test, without lint and types
 	@$(if $(T),,echo "Name a test: make one T=tests/unit/reader/test_pruner.py"; exit 1)
 	@$(BIN)/python -m pytest -q $(T) $(ARGS)
 
 ON35 = smoke or strict or random
-test-3.5: setup $(QUICK_FILES) ## on Spark 3.5: the SQL corpus in strict mode, a quarter of the random predicates
-	@$(call ON,3.5) $(PYTEST) -n 1 -m 'not soak' -k '$(ON35)' \
+test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a quarter of the random predicates
+	@$(call ON,3.5) $(PYTEST) -n 1 -m 'not soak and not long' -k '$(ON35)' \
 	  tests/smoke tests/golden tests/property/test_random_tables.py $(ARGS)
 
 demo: setup ## TPC-H with and without the index
@@ -367,7 +366,7 @@ build/mutants/.fetched: Makefile | $(VENV_DONE)
 mutants: setup build/mutants/.fetched ## 100 random changes of the code, and whether tests or types see them; ARGS="--seed 7 --number 20", ARGS=--planted
 	@PYTHONPATH=$(CURDIR)/build/mutants $(BIN)/python -m tests.mutants $(ARGS)
 
-soak: setup ## all soak-* but those of Hudi and Delta, and whatever else is long
+soak: setup test-long ## all soak-* but those of Hudi and Delta, after `make test-long`
 	@$(BIN)/python -m pytest -s -m soak --ignore tests/hudi --ignore tests/delta $(ARGS)
 
 soak-tables: setup ## 100,000 generated table and predicate pairs, 10,000 joins, 10,000 first rows

@@ -119,6 +119,7 @@ def cancel_in_a_shell(site: Site, ui_port: int, *args: str) -> str:
     return output.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("slow")
 def test_spark_sql(site: Site) -> None:
     """Ctrl-C in spark-sql ends a CREATE at once; the shell goes on."""

@@ -32,6 +32,7 @@ def test_spark_sql(site: Site) -> None:
     check(cells(site.sieve("sql", *site.metastore_option, "-e", text)))
 
 
+@pytest.mark.long
 def test_spark_submit(site: Site, tmp_path: Path) -> None:
     """A PySpark script run by spark-submit creates, uses, explains, shows and drops an index."""
     (tmp_path / "client_smoke.py").write_text(SCRIPT)

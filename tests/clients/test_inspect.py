@@ -69,6 +69,7 @@ def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
     assert png == data
 
 
+@pytest.mark.long
 def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
     """An unknown index ends with one line and no stack trace; other errors pass through."""
     done = _inspect(drawn, *drawn.metastore_option, "drawn", "nope")

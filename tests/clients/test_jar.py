@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from client_smoke import cells, check, tour
 
 from sieve.client.spark_home import find_spark
@@ -50,6 +51,7 @@ def compiled(folder: Path) -> Path:
     return jar
 
 
+@pytest.mark.long
 def test_spark_submit_of_a_jar(site: Site, tmp_path: Path) -> None:
     """A Scala program creates, uses, explains, shows and drops an index.
 

@@ -10,6 +10,7 @@ import sys
 import termios
 from pathlib import Path
 
+import pytest
 from command import sieve
 
 COLUMNS = 72
@@ -67,6 +68,7 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     assert lines[advice + 1].startswith(" " * (lines[advice].index("this index")))
 
 
+@pytest.mark.long
 def test_a_pipe_gets_tabs(tmp_path: Path) -> None:
     """The output is that of Spark's own shell. A statement without columns has no header."""
     (tmp_path / "s.sql").write_text(STATEMENTS)

@@ -113,16 +113,17 @@ WHERE = {
     "locations": "locations/*.parquet",
     "run": "runs/*/*.parquet",
 }
+LONG = pytest.mark.long
 DAMAGE = [
-    ("manifest", cut),
+    pytest.param("manifest", cut, marks=LONG),
     ("manifest", flip),
-    ("manifest", swap),
+    pytest.param("manifest", swap, marks=LONG),
     ("manifest", remove),
     ("locations", cut),
-    ("locations", swap),
-    ("locations", remove),
+    pytest.param("locations", swap, marks=LONG),
+    pytest.param("locations", remove, marks=LONG),
     ("run", flip),
-    ("run", zeroed),
+    pytest.param("run", zeroed, marks=LONG),
     ("run", swap),
     ("run", remove),
 ]

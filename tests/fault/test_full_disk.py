@@ -64,6 +64,7 @@ def squeeze(lab: Lab, disk: Path, statement: str) -> int:
     raise AssertionError(f"no room for {statement}")
 
 
+@pytest.mark.long
 def test_a_full_disk_fails_statements_and_nothing_else(lab: Lab, disk: Path) -> None:
     """CREATE, REFRESH and DROP succeed wholly or not at all when the disk fills up at any step."""
     with (

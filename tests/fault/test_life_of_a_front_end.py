@@ -55,6 +55,7 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
     return alive_driver
 
 
+@pytest.mark.long
 def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Python) -> None:
     """A new front end starts once every waiting caller has certainly given up.
 

@@ -39,6 +39,7 @@ def is_registration(request: bytes) -> bool:
     return b"alter_table" in request and b"sieve.index.id_sieve" in request
 
 
+@pytest.mark.long
 def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) -> None:
     """Statements fail and change nothing, and afterwards the index is the same."""
     server.vanish()

@@ -49,6 +49,7 @@ def open_up(folder: Path) -> None:
             path.chmod(0o755)
 
 
+@pytest.mark.long
 def test_a_table_that_may_only_be_read(user: Driver, tmp_path: Path) -> None:
     """CREATE reports that it cannot write and which setting helps; the setting makes it work.
 

@@ -87,6 +87,7 @@ def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> No
     reads(one, 1)
 
 
+@pytest.mark.long
 def test_a_driver_advises_by_what_others_have_scanned(
     server: CutMetastore, user: Driver, folder: Path
 ) -> None:

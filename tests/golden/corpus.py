@@ -8,7 +8,8 @@ statement:
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
 
-Every file runs with the index in strict mode. Every file also runs without the index, unless a
+Every file runs with the index in strict mode, and `make test-long` also audits what its scans skip.
+Every file also runs without the index, unless a
 stored digest shows that this run passes (``proven``). The files of ``EVERY_MODE`` also run with
 default settings and through the Thrift server, and the files of ``OVER_THRIFT`` also through the
 Thrift server. Spark compiles the queries of these files, and interprets the queries of other files.
@@ -24,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MODES = ("off", "on", "strict", "thrift")
+MODES = ("off", "on", "strict", "audited", "thrift")
 """How a statement can be run."""
 
 EVERY_MODE = {"statements"}

@@ -16,8 +16,9 @@ from spark_session import INTERPRETED, files_read
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "off": {"spark.sieve.enabled": "false"},
     "on": {},
-    # The audit reads everything that a scan has skipped, which saves a separate pass.
-    "strict": {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"},
+    "strict": {"spark.sieve.strict": "true"},
+    # The audit reads everything that a scan has skipped.
+    "audited": {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"},
     "thrift": {"spark.sieve.strict": "true"},
 }
 """The settings of a session in each mode."""

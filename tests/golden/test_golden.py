@@ -15,9 +15,9 @@ from spark_session import INTERPRETED, RANGES, Lab
 from thrift_session import thrift_session
 
 OFTEN = {"dynamic", "joinkinds", "joins", "subqueries"}
-"""The files about pruning at run time, in which EXPLAIN is compared for one query in four.
+"""The files about pruning at run time, in which EXPLAIN is compared for one query in eight.
 
-For the other files it is compared for one query in 24.
+For the other files it is compared for one query in 48.
 """
 
 Connect = Callable[[], Engine]
@@ -28,10 +28,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "mode" in metafunc.fixturenames:
         anew = metafunc.config.getoption("regenerate")
         runs = [
-            pytest.param(path, mode, id=f"{path.stem}-{mode}")
+            pytest.param(
+                path,
+                mode,
+                id=f"{path.stem}-{mode}",
+                marks=[pytest.mark.long] if mode == "audited" else [],
+            )
             for path in sorted(Path(__file__).parent.glob("*.sql"))
             for mode in MODES
-            if mode in {"off", "strict"}
+            if mode in {"off", "strict", "audited"}
             or path.stem in EVERY_MODE
             or (mode == "thrift" and path.stem in OVER_THRIFT)
             if anew or mode != "off" or not is_proven(read_script(path))
@@ -115,7 +120,7 @@ def test_explain_foretells_the_run(script: Script, lab: Lab, spark: Connect, eve
     session.sql(f"USE golden_{script.name}")
     for key, value in (RANGES | INTERPRETED).items():
         session.spark.conf.set(key, value)
-    often = 4 if script.name in OFTEN else 24
+    often = 8 if script.name in OFTEN else 48
     wrong = unforetold(session, script, max(often, every))
     assert not wrong, "\n".join(wrong)
 

@@ -42,7 +42,7 @@ _MOST_TESTS = 150
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
-MARKS = "not soak and not services and not hudi and not wheel"
+MARKS = "not soak and not long and not services and not hudi and not wheel"
 TIMED_OUT = 124
 _OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
 

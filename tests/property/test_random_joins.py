@@ -223,10 +223,10 @@ def _scans_at_run_time(lab: Lab) -> int:
 
 
 def test_random_joins_give_the_rows_of_spark(lab: Lab) -> None:
-    """Forty joins in two stars; values of the query select files in many of them."""
-    found = _check(lab, 0, 20) + _check(lab, 1, 20)
-    assert found["given values"] >= 10, found
-    assert found["skip by them"] >= 6, found
+    """24 joins in two stars; values of the query select files in many of them."""
+    found = _check(lab, 0, 12) + _check(lab, 1, 12)
+    assert found["given values"] >= 6, found
+    assert found["skip by them"] >= 3, found
     assert found["fail in Spark"] == 0, found
 
 

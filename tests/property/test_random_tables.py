@@ -18,7 +18,7 @@ from sieve.metadata.options import SHAPES
 
 # Half of the predicates are the negations of the other half. The tests on the second Spark version
 # run a quarter of the predicates.
-PAIRS = 200 if pyspark.__version__.startswith("3.") else 800
+PAIRS = 200 if pyspark.__version__.startswith("3.") else 400
 PAIRS_PER_TABLE = 100
 SOAK_PAIRS = 100_000
 SOAK_PAIRS_PER_TABLE = 200

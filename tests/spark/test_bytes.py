@@ -58,6 +58,7 @@ def kept(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
     return names
 
 
+@pytest.mark.long
 def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
     """The index of equal files chooses without weights; the other index reads far fewer bytes."""
     sizes = {path.name: path.stat().st_size for path in tables.files()}

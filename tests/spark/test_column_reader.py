@@ -34,7 +34,13 @@ def reasons(lab: Lab, query: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "kind", ["USING parquet", "USING orc", "STORED AS PARQUET", "STORED AS ORC"]
+    "kind",
+    [
+        "USING parquet",
+        "STORED AS ORC",
+        pytest.param("USING orc", marks=pytest.mark.long),
+        pytest.param("STORED AS PARQUET", marks=pytest.mark.long),
+    ],
 )
 def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
     """A new column, a comment or an option leaves the values of the indexed column as they are."""

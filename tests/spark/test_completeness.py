@@ -200,7 +200,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
-@pytest.mark.parametrize("corrupt", ["", ", broken STRING"])
+@pytest.mark.parametrize("corrupt", ["", pytest.param(", broken STRING", marks=pytest.mark.long)])
 def test_malformed_text_gives_the_same_rows_in_every_projection(
     lab: Lab, tmp_path: Path, kind: str, mode: str, corrupt: str
 ) -> None:

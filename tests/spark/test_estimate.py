@@ -38,6 +38,9 @@ def tables(lab: Lab) -> Iterator[Lab]:
         yield lab
 
 
+LONG = pytest.mark.long
+
+
 def told(lab: Lab, statement: str) -> Row:
     """The row of the last budget in the result: the budget that the statement names, or `auto`."""
     rows: list[Row] = lab.spark.sql(statement).collect()
@@ -52,9 +55,12 @@ def number(text: str) -> float:
 @pytest.mark.parametrize(
     ("table", "column", "options"),
     [
-        ("small", "late", "shape = 'auto'"), ("small", "late", "shape = 'sieve'"),
-        ("small", "u", "shape = 'auto'"), ("small", "u", "shape = 'map'"),
-        ("large", "late", "shape = 'auto'"), ("large", "late", WIDE),
+        pytest.param("small", "late", "shape = 'auto'", marks=LONG),
+        pytest.param("small", "late", "shape = 'sieve'", marks=LONG),
+        pytest.param("small", "u", "shape = 'auto'", marks=LONG),
+        ("small", "u", "shape = 'map'"),
+        ("large", "late", "shape = 'auto'"),
+        pytest.param("large", "late", WIDE, marks=LONG),
     ],
 )  # fmt: skip
 def test_it_tells_what_create_then_makes(
@@ -88,6 +94,7 @@ def test_it_tells_what_create_then_makes(
         assert files == pytest.approx(found, rel=0.25, abs=0.5)
 
 
+@pytest.mark.long
 def test_the_frontier_of_several_columns(tables: Lab) -> None:
     """Each column and budget has a row. A larger budget reads no more files; none is exceeded."""
     rows = tables.spark.sql("ESTIMATE SIEVE INDEX EXTENDED ON small (late, u)").collect()
@@ -148,6 +155,7 @@ def test_a_predicate_reads_what_is_told(
     assert ("no part" in (before.advice or "")) == (predicate == "f > 1 ; ;")
 
 
+@pytest.mark.long
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
     """A point and a range at any place get windows of their own."""
     point, wide = 1_234_567, 2_000_000
@@ -163,6 +171,7 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
         assert files <= read <= files + 1
 
 
+@pytest.mark.long
 def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
     """Bytes agree within a half, files read within a quarter.
 

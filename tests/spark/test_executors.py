@@ -69,6 +69,7 @@ def cluster(folder: Path, python: Python) -> Iterator[Driver]:
         yield it
 
 
+@pytest.mark.long
 def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path) -> None:
     """CREATE names the executors' interpreter and the packages it lacks, and creates nothing."""
     bare = tmp_path / "venv"
@@ -81,6 +82,7 @@ def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path)
     assert cluster.sql("SHOW SIEVE INDEXES ON t") == []
 
 
+@pytest.mark.long
 def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Path) -> None:
     """A build publishes no run if the executors do not see the driver's files.
 

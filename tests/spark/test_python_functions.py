@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from pyspark.sql import SparkSession
 from spark_session import FRUGAL, INTERPRETED, Lab
 
@@ -48,6 +49,7 @@ def test_functions_do_what_their_statements_do(lab: Lab) -> None:
         assert sieve.configure(SparkSession.builder).getOrCreate().version == spark.version
 
 
+@pytest.mark.long
 def test_the_page_on_python_is_true(tmp_path: Path) -> None:
     """The page's code runs in a separate process, in which only `configure` loads Sieve."""
     page = (HOME / "docs" / "python.md").read_text(encoding="utf-8")

@@ -29,6 +29,7 @@ WALK = (
     "WITH RECURSIVE walk(node, hops) AS (SELECT 0L, 0 UNION ALL SELECT {} e.dst, w.hops + 1 "
     "FROM walk w JOIN edges e ON e.src = w.node WHERE w.hops < 4) "
 )
+LONG = pytest.mark.long
 FETCHED = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
 PLANNED_ONCE = {"spark.sql.adaptive.enabled": "false"}
 AS_FRAMES = {"spark.sql.cteRecursionAnchorRowsLimitToConvertToLocalRelation": "0"}
@@ -62,7 +63,7 @@ def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("hint", ["/*+ BROADCAST(w) */", ""])
+@pytest.mark.parametrize("hint", ["/*+ BROADCAST(w) */", pytest.param("", marks=LONG)])
 def test_each_round_reads_the_files_of_its_own_keys(graph: Lab, hint: str, mode: str) -> None:
     """A filter of another round would lose rows, and Spark could not analyse its plan again."""
     listed, read = _check(graph, WALK.format(hint) + "SELECT * FROM walk", MODES[mode])
@@ -88,7 +89,7 @@ BEYOND = {
 
 
 @pytest.mark.parametrize("kind", BEYOND)
-@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_queries_around_a_loop(graph: Lab, kind: str, adaptive: str) -> None:
     """A loop that is a side of a join supplies keys like any other plan."""
     query = WALK.format("") + BEYOND[kind]
@@ -116,7 +117,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("kind", INSIDE)
-@pytest.mark.parametrize("mode", ["adaptive", "fetched"])
+@pytest.mark.parametrize("mode", ["fetched", pytest.param("adaptive", marks=LONG)])
 def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> None:
     """A round may consist of joins and subqueries of any kind."""
     loop = f"WITH RECURSIVE walk(node, hops) AS (SELECT 0L, 0 UNION ALL {INSIDE[kind]}) "

@@ -124,6 +124,7 @@ def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE word > 'key-'", exactly=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [3])
 def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
     """Appends, losses, overwrites and replacements in random order, with a REFRESH now and then."""

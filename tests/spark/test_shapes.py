@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from spark_session import Answer, Lab
 
-SHAPES = ("auto", "intervals", "map", "sieve")
+SHAPES = (pytest.param("auto", marks=pytest.mark.long), "intervals", "map", "sieve")
 FILES = 16
 WITHOUT: dict[str, Answer] = {}
 """Answers without an index: the tables do not change."""
