@@ -57,7 +57,9 @@ RANGES = {
 """Settings that cut the small files of tests into ranges; Parquet of Spark 3.5 has no limit."""
 
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
-_WRITES = re.compile(r"\s*(CREATE|INSERT|UPDATE|DELETE|MERGE|FROM|WITH)\b", re.IGNORECASE)
+_WRITES = re.compile(
+    r"\s*(CREATE\s+(OR\s+REPLACE\s+)?TABLE|INSERT|UPDATE|DELETE|MERGE|FROM|WITH)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,11 +253,11 @@ def _age_files(spark: SparkSession, warehouse: Path) -> None:
     def sql(text: str, *args: Any, **kwargs: Any) -> DataFrame:
         frame = run(text, *args, **kwargs)
         if _WRITES.match(text):
-            recent = time.time() - 2
+            now = time.time()
             for path in (Path(at, name) for at, _, names in os.walk(warehouse) for name in names):
                 with suppress(FileNotFoundError):
                     written = path.stat().st_mtime
-                    if written > recent:
+                    if now - 2 < written <= now:
                         os.utime(path, (written - 2, written - 2))
         return frame
 
