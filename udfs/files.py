@@ -21,6 +21,7 @@ _UNPROVEN: Final = {
     "new-file": "new since the index was built",
     "unsettled-file": "too young to be relied on when the index was built",
     "changed-file": "changed since the index was built",
+    "unproven-file": "without rows, or not read in full, or with a damaged record",
 }
 _UNREAD: Final = {
     "cached": "not read: the table is cached",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -112,6 +113,11 @@ def build_contents(
         is_text = table.info.format_name in TEXT_FORMATS
         read = _unchanged(built, files, now, first_slot, is_text=is_text)
         locations = concat(_with_appended(reused, read), _racy(young))
+        if is_text and (damaged := _damaged(locations, snapshot.files)):
+            environment.advice.add(
+                f"{damaged} of {len(snapshot.files)} files have a damaged record, such as a value "
+                "too few or of another type: queries read these files whatever they ask for"
+            )
         roots = roots_of(table, snapshot.files)
         listed, roots = store_list(store, index_dir, locations, roots, before)
     except BaseException:
@@ -199,6 +205,15 @@ def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
     # The next refresh reads locations that were read incompletely or changed during the build.
     both = both.chosen(appended.states != FileState.UNPROVEN)
     return concat(reused.locations.chosen(~grew), read.chosen(~added), both)
+
+
+def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
+    """The number of files about which the build proved nothing, other than empty files."""
+    filled = {file.path for file in files if file.length}
+    unproven = (locations.states == FileState.UNPROVEN).tolist()
+    return len(
+        {path for path, is_one in zip(locations.paths, unproven, strict=True) if is_one} & filled
+    )
 
 
 def _packed(places: Counts) -> Counts:

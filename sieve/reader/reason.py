@@ -48,10 +48,11 @@ class Reason(StrEnum):
     NEW_FILE = "new-file"
     """the file was added after the build. Do: REFRESH SIEVE INDEX"""
     CHANGED_FILE = "changed-file"
-    """length or time of the file differ from the build, or the file is unproven: it has no
-    rows, was not read in full, or has a [damaged record](#csv-and-json); a [Hudi](hudi.md)
-    slice has new log files, or no version knew it as it was at an earlier instant. Do: REFRESH
-    SIEVE INDEX"""
+    """length or time of the file differ from the build; or a [Hudi](hudi.md) slice has new log
+    files, or no version knew it as it was at an earlier instant. Do: REFRESH SIEVE INDEX"""
+    UNPROVEN_FILE = "unproven-file"
+    """the build proved nothing about the file: it has no rows, was not read in full, or has a
+    [damaged record](#csv-and-json). Do: repair the file, then REFRESH SIEVE INDEX"""
     UNSETTLED_FILE = "unsettled-file"
     """the file was racy at the build: too young, or with a time in the future. Do: REFRESH
     SIEVE INDEX, once its time is past"""

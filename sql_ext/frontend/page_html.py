@@ -21,7 +21,9 @@ from sieve.workload.spelling import create_statement
 from sql_ext.statements.describe import index_bytes
 
 _TABLE: Final = "table table-bordered table-sm table-striped sortable"
-_OF_FILES: Final = ("new-file", "unsettled-file", "changed-file", "whole-file")
+_OF_FILES: Final = (
+    "new-file", "unsettled-file", "changed-file", "unproven-file", "whole-file"
+)  # fmt: skip
 """The reasons why a used index cannot rule out single files."""
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 

@@ -40,7 +40,7 @@ _KINDS = {
 _WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"}
 """By format, the kind of files that are always read whole."""
 
-_SHOWN = {"new": "new", "racy": "new", "changed": "changed"}
+_SHOWN = {"new": "new", "racy": "new", "changed": "changed", "unproven": "unproven"}
 """File statuses as DESCRIBE shows them; every other status counts as indexed."""
 
 
@@ -316,7 +316,7 @@ def stale(counts: Counter[str]) -> str:
 
 
 def against_now(table: CatalogTable, index: Usable) -> Counter[str]:
-    """Counts files by status: indexed, new, changed, gone."""
+    """Counts files by status: indexed, new, changed, unproven if there are any, gone."""
     known = read_locations(index.store, index.directory, index.manifest)
     files = table.files()
     counts = Counter({"indexed": 0, "new": 0, "changed": 0})

@@ -95,8 +95,12 @@ def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> 
             assert reasons(lab, "SELECT * FROM t WHERE a = 7") == "reader-changed: 1"
             found = lab.check("SELECT * FROM t WHERE a = 7", exactly=1).rows
             assert len(found) == {"json": 1, "csv": 0}[kind]
-            lab.sql("REFRESH SIEVE INDEX ON t")
+            (row,) = lab.spark.sql("REFRESH SIEVE INDEX ON t").collect()
             lab.check("SELECT * FROM t WHERE a = 7", exactly=1)
+            if kind == "csv":
+                assert row.advice.startswith("1 of 1 files have a damaged record")
+                assert reasons(lab, "SELECT * FROM t WHERE a = 7") == "unproven-file: 1"
+                assert lab.facts("a_sieve")["files unproven"] == "1"
 
 
 def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:

@@ -88,7 +88,10 @@ def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) 
     for path, length, time in listed:
         key, state = sieve.ask.FileDictionary.hash(path_of(path)), sieve.formats.State(length, time)
         assert dictionary.knows(key) == (path in paths)
-        assert dictionary.isRacy(key, state) == ((path, -2, time) in known)
+        marks = {-1: "unproven-file", -2: "unsettled-file"}
+        whys = [reason for mark, reason in marks.items() if (path, mark, time) in known]
+        why = dictionary.whyUnread(key, state)
+        assert [why.get().toString()] == whys[:1] if why.isDefined() else not whys
         found = dictionary.find(key, state)
         assert found.isDefined() == ((path, length, time) in known)
         if found.isDefined():

@@ -8,7 +8,7 @@ import java.security.SecureRandom
 import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.sieve.base.{Hash, LruMap, SipHash, Unpack}
+import org.apache.spark.sql.sieve.base.{Hash, LruMap, Reason, SipHash, Unpack}
 import org.apache.spark.sql.sieve.formats.State
 
 /** A file that an index knows: its number, and the number of its ranges. */
@@ -44,9 +44,10 @@ final class FileDictionary private (
     if (at < 0) None else Some(IndexedFile(numbers(at), if (ranges.length == 1) ranges(0) else ranges(numbers(at))))
   }
 
-  /** Whether a file was too young to be indexed when it was listed and has not changed since then. */
-  def isRacy(path: Hash, state: State): Boolean =
-    find(path, State(FileDictionary.racy, state.modified)).nonEmpty
+  /** Why the build did not index a file that has not changed since then; None for another file. */
+  def whyUnread(path: Hash, state: State): Option[Reason.Value] = FileDictionary.unread.collectFirst {
+    case (length, reason) if find(path, State(length, state.modified)).nonEmpty => reason
+  }
 }
 
 /**
@@ -54,8 +55,8 @@ final class FileDictionary private (
  * on memory.
  */
 object FileDictionary {
-  /** The length that marks a file too young to be indexed. */
-  private val racy: Long = -2
+  /** The lengths that mark a file without proof, as `FileState` in `sieve/metadata/file_list.py`. */
+  private val unread = Map(-1L -> Reason.UnprovenFile, -2L -> Reason.UnsettledFile)
   private val (pathKey, stateKey) = {
     val random = new SecureRandom
     (Hash(random.nextLong, random.nextLong), Hash(random.nextLong, random.nextLong))

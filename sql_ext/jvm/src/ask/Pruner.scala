@@ -192,7 +192,7 @@ object Pruner extends OnceLogging {
           else if (shown.nonEmpty || written.nonEmpty)
             Right(shown.getOrElse(Verdict.whole(length, skips = false)))
           else if (!known.knows(path)) Left(Reason.NewFile)
-          else Left(if (now.shown.exists(known.isRacy(path, _))) Reason.UnsettledFile else Reason.ChangedFile)
+          else Left(now.shown.flatMap(known.whyUnread(path, _)).getOrElse(Reason.ChangedFile))
       }
 
     private def verdict(file: IndexedFile, length: Long): Verdict =

@@ -18,11 +18,11 @@ object Reason extends Reasons {
 
   /**
    * Reasons that `spark.sieve.require` accepts: no request was sent, a file is new since the last
-   * REFRESH, the scan cannot read parts of files, the first rows in an order may lie anywhere, or a
-   * join has many keys.
+   * REFRESH or unproven, the scan cannot read parts of files, the first rows in an order may lie
+   * anywhere, or a join has many keys.
    */
   val expected: Set[Reason] = Set(
-    NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, WholeFile, KeysTooMany)
+    NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, UnprovenFile, WholeFile, KeysTooMany)
 
   /** The counts by reason in an answer of the front end; fails for an unknown reason. */
   def counts(answer: JsonNode): Map[Reason, Long] = Option(answer).toSeq
