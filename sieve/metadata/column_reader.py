@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from sieve.metadata.spark_lines import alike
 from sieve.metadata.text_formats import TEXT_FORMATS
+from sieve.metadata.unread_settings import is_unread
 
 Parts = Mapping[str, str]
 """The parts of a fingerprint: names and values."""
@@ -35,7 +36,10 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By file format: prefixes of settings that only readers of this format look up."""
 
-_OF_TEXT: Final = ("mapreduce.input.", "io.", "spark.sql.execution.datasources.hadooplinerecord")
+_OF_TEXT: Final = (
+    *("mapreduce.input.", "io.", "spark.sql.execution.datasources.hadooplinerecord"),
+    "spark.sql.files.supportsecondoffsetformat",
+)
 """Settings that only readers of text look up; Parquet and ORC files name their own codecs."""
 
 _BASE: Final[Mapping[str, str]] = {
@@ -76,19 +80,21 @@ _OF_SCHEMAS: Final = frozenset(
     {
         *("mergeschema", "spark.sql.parquet.mergeschema", "spark.sql.orc.mergeschema"),
         "spark.sql.parquet.respectsummaryfiles",
+        "spark.sql.parquet.reader.respectunknowntypeannotation.enabled",
+        *("spark.sql.parquet.binaryasstring", "spark.sql.parquet.infertimestampntz.enabled"),
     }
 )
 """Settings and options that matter only if Spark infers a schema from files; a table has one."""
 
 _OF_FOUND_TYPES: Final = frozenset(
-    {
-        *("spark.sql.parquet.binaryasstring", "spark.sql.parquet.int96astimestamp"),
-        "spark.sql.parquet.infertimestampntz.enabled",
-        "spark.sql.legacy.parquet.nanosaslong",
-    }
+    {"spark.sql.parquet.int96astimestamp", "spark.sql.legacy.parquet.nanosaslong"}
 )
-"""Settings that decide which type Spark's Parquet reader gives a column of a file if it finds no
-column of that name in the schema. In plain tables this happens only if columns are found by ids."""
+"""Settings that decide which type the Parquet reader of Spark 3.5 gives a column of a file if it
+finds no column of that name in the schema. In plain tables this happens only if columns are found
+by ids."""
+
+_CONVERTS: Final = "spark.sql.parquet.int96timestampconversion"
+"""If this is set, Spark's Parquet reader uses the session's time zone."""
 
 _KEYS: Final = ("hadoop.security.key.",)
 """Settings and options that decrypt columns; without the key, a column has other values."""
@@ -179,7 +185,9 @@ def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
 
 
 def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[str, str]]:
-    by_zone = place.kind == "instant" or place.default
+    zones = _zones(parts, format_name, place)
+    # Hudi merges files, and Spark can read ORC with classes of Hive.
+    native = format_name != "hudi" and ".hive." not in parts["format"]
     for name, value in parts.items():
         scope, _, key = name.partition(".")
         if name == "schema":
@@ -187,25 +195,39 @@ def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[
         elif name == "partitions":
             yield name, _without_remarks(value)
         elif scope in {"conf", "hadoop", "option"}:
-            if _decides(key.lower(), format_name, place, is_option=scope == "option"):
+            own = key.lower().removeprefix("spark.hadoop.")
+            is_option = scope == "option"
+            unread = native and not is_option and is_unread(_BASE[format_name], own)
+            if not unread and _decides(own, format_name, place, is_option=is_option):
                 yield name, value
         elif scope == "zone":
-            # ORC's reader uses the JVM's time zone to convert a file's instants to other types.
-            if by_zone or (key == "jvm" and format_name == "orc"):
+            if key in zones:
                 yield name, value
         elif name != "structs" or place.default:
             yield name, value
 
 
+def _zones(parts: Parts, format_name: str, place: _Place) -> frozenset[str]:
+    """Whose time zones decide a column's values: the ``session``'s or the ``jvm``'s."""
+    if place.default or (format_name == "hudi" and place.kind == "instant"):
+        return frozenset({"session", "jvm"})
+    if format_name == "orc":
+        # The reader converts a file's instants to other types, such as text.
+        return frozenset({"jvm"})
+    if place.kind != "instant":
+        return frozenset()
+    converts = any(name.lower().endswith(_CONVERTS) for name in parts)
+    return frozenset({"session", "jvm"} if converts else {"jvm"})
+
+
 def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> bool:
     """Whether a setting or an option, in lower case, decides a column's values."""
-    key = key.removeprefix("spark.hadoop.")
     base = _BASE[format_name]
     if key.startswith(_foreign(base)) or (format_name != "hudi" and key.startswith(_OF_TEXT)):
         return False
     if key in _OF_SCHEMAS:
         # Hudi may infer a schema from files, too.
-        decides = format_name == "hudi"
+        decides = format_name == "hudi" and place.kind in _OF_KINDS.get(key, {place.kind})
     elif key in _OF_KINDS:
         by_name = format_name == "parquet" and not place.field_id
         decides = place.kind in _OF_KINDS[key] and not (by_name and key in _OF_FOUND_TYPES)

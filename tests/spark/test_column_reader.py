@@ -191,6 +191,27 @@ def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
+def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab) -> None:
+    """Parquet and ORC files store instants; the session's zone matters only for constants."""
+    for kind in ("parquet", "orc"):
+        with lab.database("zones"):
+            lab.sql(
+                f"CREATE TABLE t USING {kind} AS SELECT timestamp_seconds(id * 3600) ts, "
+                f"CAST(timestamp_seconds(id * 3600) AS TIMESTAMP_NTZ) n "
+                f"FROM range(0, 40, 1, {FILES})"
+            )
+            lab.sql("CREATE SIEVE INDEX ON t (ts, n)")
+            for zone, hour in (("Asia/Tokyo", 14), ("America/New_York", 0), ("UTC", 5)):
+                with lab.setting("spark.sql.session.timeZone", zone):
+                    for where, shown_hour in (
+                        (f"ts = TIMESTAMP '1970-01-01 {hour:02}:00:00'", hour),
+                        ("n = TIMESTAMP_NTZ '1970-01-01 05:00:00'", hour),
+                        (f"date_trunc('HOUR', ts) = TIMESTAMP '1970-01-01 {hour:02}:00:00'", hour),
+                    ):
+                        found = lab.check(f"SELECT hour(ts) FROM t WHERE {where}", exactly=1)
+                        assert found.rows == {f"({shown_hour},)": 1}
+
+
 def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None:
     """SHOW and DESCRIBE under another setting, which matters for one of two columns."""
     with lab.database("told"):
@@ -201,11 +222,12 @@ def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None
         lab.sql("CREATE SIEVE INDEX ON t (id, ts)")
         ready = ("ready", "ready", "unchanged")
         assert shown(lab, "id_sieve") == shown(lab, "ts_sieve") == ready
-        with lab.setting("spark.sql.session.timeZone", "Asia/Tokyo"):
+        rebase = "spark.sql.parquet.datetimeRebaseModeInRead"
+        with lab.setting(rebase, "LEGACY"):
             assert shown(lab, "id_sieve") == ready
             told, state, reader = shown(lab, "ts_sieve")
             assert (told, state) == (reader, "reader changed")
-            assert reader.startswith("reader changed: zone.session = Asia/Tokyo, at the build ")
+            assert reader.startswith(f"reader changed: conf.{rebase} = LEGACY, at the build ")
             assert reader.endswith(
                 "; set it back, or REFRESH SIEVE INDEX ts_sieve ON told.t in such a session"
             )

@@ -132,13 +132,35 @@ def test_how_schemas_are_inferred_decides_nothing(key: str) -> None:
 
 def test_the_type_in_a_file_decides_where_columns_are_found_by_ids() -> None:
     """Spark's Parquet reader looks by name for the type that the table gives a column."""
-    key = "conf.spark.sql.parquet.binaryAsString"
-    by_id = field("b", "string", **{"parquet.field.id": "1"})
+    key = "conf.spark.sql.legacy.parquet.nanosAsLong"
+    by_id = field("a", "long", **{"parquet.field.id": "1"})
     for format_name, column, expected in (
-        ("parquet", B, ()), ("parquet", by_id, (key,)), ("delta", B, (key,)), ("hudi", B, (key,)),
+        ("parquet", A, ()), ("parquet", by_id, (key,)), ("delta", A, (key,)), ("hudi", A, (key,)),
     ):  # fmt: skip
         then = parts(format_name, column)
-        assert changed_parts(("b",), then, then | {key: "true"}) == expected
+        assert changed_parts(("a",), then, then | {key: "true"}) == expected
+
+
+def test_a_session_time_zone_decides_where_a_reader_asks_for_it() -> None:
+    """Parquet's reader uses it only to convert INT96; ORC's reader uses that of the JVM."""
+    instant, name = field("a", "timestamp"), "zone.session"
+    converts = {"conf.spark.sql.parquet.int96TimestampConversion": "true"}
+    for format_name, more, expected in (
+        ("parquet", {}, ()), ("parquet", converts, (name,)), ("orc", {}, ()), ("delta", {}, ()),
+        ("delta", converts, (name,)), ("hudi", {}, (name,)),
+    ):  # fmt: skip
+        then = parts(format_name, instant, zone__session="UTC", zone__jvm="UTC") | more
+        assert changed_parts(("a",), then, then | {name: "Asia/Tokyo"}) == expected
+        assert changed_parts(("a",), then, then | {"zone.jvm": "Asia/Tokyo"}) == ("zone.jvm",)
+
+
+@pytest.mark.parametrize("key", ["hadoop.orc.stripe.size", "conf.spark.hadoop.orc.use.zerocopy"])
+def test_settings_without_an_effect_decide_nothing(key: str) -> None:
+    """Writers and buffers have settings, too; the ORC reader of Hive is not known."""
+    then = parts("orc", A)
+    assert changed_parts(("a",), then, then | {key: "1"}) == ()
+    hive = then | {"format": "orc org.apache.spark.sql.hive.orc.OrcFileFormat"}
+    assert changed_parts(("a",), hive, hive | {key: "1"}) == (key,)
 
 
 def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
