@@ -35,6 +35,25 @@ def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
         assert (scan["files_total"], scan["files_read"]) == (total // 2, 1)
 
 
+def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
+    """Spark gives no scan an OR of both, so all files are read; the reason is not `no-predicate`."""
+    with lab.database("mixed"):
+        lab.sql(
+            "CREATE TABLE t USING parquet PARTITIONED BY (y) AS "
+            "SELECT id, id % 3 v, id DIV 20 y FROM range(0, 40, 1, 4)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        for where, reason in (
+            ("id = 4 OR y = 1", "unsupported-predicate: 4"),
+            ("(id = 4 OR y = 1) AND v = 1", "unsupported-predicate: 4"),
+            ("v = 4 OR y = 1", "no-predicate: 4"),
+        ):
+            lab.check(f"SELECT * FROM t WHERE {where}", exactly=4)
+            assert lab.explain(f"SELECT * FROM t WHERE {where}")[0]["reasons"] == reason
+        apart = "SELECT * FROM t WHERE id = 4 UNION SELECT * FROM t WHERE y = 1"
+        lab.check(apart, exactly=3)
+
+
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
     """SHOW of a database finds how stale each index is on the driver alone."""
     with lab.database("glance"):

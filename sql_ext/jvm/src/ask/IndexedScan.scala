@@ -14,6 +14,8 @@ trait IndexedScan {
   def entry: Entry
   /** The session that runs the query; another session may have made the relation. */
   def executing: Compat.Session
+  /** Whether a filter of the query compares an indexed column only together with a partition column. */
+  def mixesPartitions: Boolean
   /** The prefetched request, which is returned only once, because a later listing may show a later state. */
   def takePrefetched(): Option[Prefetch]
 }

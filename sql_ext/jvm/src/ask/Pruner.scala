@@ -85,7 +85,8 @@ object Pruner extends OnceLogging {
       warnOnce(s"$table is read in full: $reason: $detail")
       Pruned.nothing(listed, reason, detail)
     }
-    if (first.isEmpty && filters.forall(TableFormat.addsFilter)) Pruned.nothing(listed, Reason.NoPredicate)
+    def withoutPredicate = if (index.mixesPartitions) Reason.UnsupportedPredicate else Reason.NoPredicate
+    if (first.isEmpty && filters.forall(TableFormat.addsFilter)) Pruned.nothing(listed, withoutPredicate)
     // The other side of a join is empty, so no row of any file satisfies the filter.
     else if (filters.contains(Literal.FalseLiteral))
       Pruned(Nil, RangeCounts(Pruned.files(listed), 0), Nil, Map.empty, listed, Pruned.bytes(listed))
@@ -118,7 +119,10 @@ object Pruner extends OnceLogging {
           case answered => answered
         }
       }
-      val (reasons, detail) = (Reason.counts(reply.get("reasons")), reply.path("detail").asText)
+      val (reasons, detail) = (Reason.counts(reply.get("reasons")).map {
+        case (Reason.NoPredicate, files) => withoutPredicate -> files
+        case other => other
+      }, reply.path("detail").asText)
       // The error of a broken index is reported even if another index served the scan.
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })

@@ -23,7 +23,8 @@ import org.apache.spark.sql.types.StructType
  */
 class SieveFileIndex(
     val scan: LogicalRelation, val relation: HadoopFsRelation, val table: CatalogTable,
-    val entry: Entry, val executing: Compat.Session, val showsSplits: Boolean) extends RangeListing with IndexedScan {
+    val entry: Entry, val executing: Compat.Session, val showsSplits: Boolean,
+    val mixesPartitions: Boolean = false) extends RangeListing with IndexedScan {
   override val delegate: FileIndex = relation.location
   private def context = executing.sparkContext
   private lazy val skipped = SQLMetrics.createMetric(context, "number of files skipped")

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.sieve.plan
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.planning.ScanOperation
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, GlobalLimit, LogicalPlan, Offset, ReturnAnswer}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SparkStrategy}
@@ -70,7 +71,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       // A format may replace its relation.
       entry(scan).flatMap(found => prepared(scan, plan).collect {
         case whole @ ScanOperation(_, _, filters, own: LogicalRelation) =>
-          val indexed = wrap(own, found)
+          val indexed = wrap(own, found, filters)
           FileSourceStrategy(whole.transform { case l: LogicalRelation if l eq own => indexed })
             .map(CountedScan.in(_, session))
             .map(CountedScan.withFilters(_, filters.filter(RunTimeFilters.ofResults(_, indexed))))
@@ -99,9 +100,15 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => None
   }
 
-  private def wrap(scan: LogicalRelation, entry: Entry): LogicalRelation = {
+  private def wrap(scan: LogicalRelation, entry: Entry, filters: Seq[Expression]): LogicalRelation = {
     val fs = scan.relation.asInstanceOf[HadoopFsRelation]
-    val index = new SieveFileIndex(scan, fs, scan.catalogTable.get, entry, executing, SieveStrategy.showsSplits.get)
+    // Spark gives a scan the filters of partition columns, and those of other columns, but none of both.
+    def isPartition(a: Attribute) = fs.partitionSchema.fieldNames.contains(a.name)
+    val stored = TableFormat.of(fs).stored(fs)
+    val mixes = filters.exists(f => f.references.exists(isPartition) && f.exists(part =>
+      RunTimeFilters.column(part, scan.output).exists(path => entry.columns.contains(stored(path)))))
+    val index = new SieveFileIndex(
+      scan, fs, scan.catalogTable.get, entry, executing, SieveStrategy.showsSplits.get, mixes)
     scan.copy(relation = fs.copy(location = index)(fs.sparkSession))
   }
 }
