@@ -33,9 +33,9 @@ class Reason(StrEnum):
     cannot show that enough rows lie at that end. Do: nothing"""
     READER_CHANGED = "reader-changed"
     """the session reads the column in another way than the build: another type, default or Spark
-    version (3.5 and 4.1 read integers and strings of Parquet alike), or a setting, option or time
-    zone that affects the reader of such a column; in CSV and JSON, and where Hudi merges, another
-    schema, too. Do: SHOW names the difference and what to type"""
+    version (3.5, 4.0 and 4.1 read Parquet and ORC alike, but for times), or a setting, option or
+    time zone that affects the reader of such a column; in CSV and JSON, and where Hudi merges,
+    another schema, too. Do: SHOW names the difference and what to type"""
     INDEX_GONE = "index-gone"
     """the index's files do not exist. Do: DROP SIEVE INDEX, then CREATE"""
     INDEX_CORRUPT = "index-corrupt"

@@ -28,7 +28,10 @@ from pyspark.errors import PySparkException
 
 FOLDER = Path(__file__).parent / "readers"
 VALUES = FOLDER / "values.json"
-TYPES = ("smallint", "int", "bigint", "string")
+TYPES = (
+    *("tinyint", "smallint", "int", "bigint", "boolean", "float", "double"),
+    *("decimal(5,2)", "decimal(12,2)", "decimal(38,10)", "string", "binary", "date"),
+)
 """The types as which each column of a file is read."""
 
 Values = dict[str, dict[str, str]]

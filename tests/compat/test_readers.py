@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from spark_session import Lab
 
-from sieve.metadata.spark_lines import alike
-from tests.compat.make_readers import VALUES, Golden, Reader, digests, files, line_of
+from sieve.metadata.spark_lines import KINDS, LINES, alike
+from tests.compat.make_readers import TYPES, VALUES, Golden, Reader, digests, files, line_of
 
 GOLDEN: Golden = json.loads(VALUES.read_text())
 BATCHES = [
@@ -17,33 +17,66 @@ BATCHES = [
     for kind in ("parquet", "orc")
     for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader")
 ]
-LINES = ("3.5", "4.1")
-KINDS = {
-    "smallint": "short",
-    "int": "integer",
-    "bigint": "long",
-}
+OF_TYPES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 """The kind of a column by its type, if the kind is not the type's name."""
+WRITTEN = {
+    "byte": "int8",
+    "short": "int16",
+    "integer": "int32",
+    "long": "int64",
+    "boolean": "bool",
+    "float": "float32",
+    "double": "float64",
+    "decimal": "decimal5",
+    "string": "text",
+    "binary": "raw",
+    "date": "date",
+}
+"""By kind: the column of the files that writers give this kind."""
+SHARED = [(files, kind) for files, kinds in KINDS.items() for kind in sorted(kinds)]
+
+
+def _type(how: str) -> str:
+    """The type in a manner of reading, such as `decimal(5,2), rows, nested`."""
+    return how[: how.rindex("batches" if "batches" in how else "rows") - 2]
+
+
+def _kind(how: str) -> str:
+    name = _type(how).partition("(")[0]
+    return OF_TYPES.get(name, name)
 
 
 def _shared(line: str, file: str, how: str) -> str:
     """The release lines of Spark whose index on such a column serves the given release line."""
-    kind = how.partition(",")[0]
-    return alike(line, Path(file).suffix[1:], KINDS.get(kind, kind))
+    return alike(line, Path(file).suffix[1:], _kind(how))
+
+
+def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
+    """Reads each column of a file as each type, in batches and in rows, also within a struct."""
+    line = line_of(lab.spark)
+    with lab.settings(dict.fromkeys(BATCHES, "true")):
+        found = digests(Reader(lab.spark, path).values(types))
+    known = {
+        how: own
+        for how, columns in GOLDEN.get(path.name, {}).items()
+        if _type(how) in types
+        and (own := {name: lines[line] for name, lines in columns.items() if line in lines})
+    }
+    assert found == known
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
 def test_this_line_reads_what_is_known(lab: Lab, path: Path) -> None:
-    """Reads each column of each file as each type, in batches and in rows, also within a struct."""
-    line = line_of(lab.spark)
-    with lab.settings(dict.fromkeys(BATCHES, "true")):
-        found = digests(Reader(lab.spark, path).values())
-    known = {
-        how: own
-        for how, columns in GOLDEN.get(path.name, {}).items()
-        if (own := {name: lines[line] for name, lines in columns.items() if line in lines})
-    }
-    assert found == known
+    """Reads each file as one type; the files together are read as all types."""
+    number = files().index(path)
+    _check(lab, path, TYPES[number % len(TYPES) :][:1])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+def test_this_line_reads_all_types_as_is_known(lab: Lab, path: Path) -> None:
+    """Reads each file as each type."""
+    _check(lab, path, TYPES)
 
 
 def test_lines_that_share_an_index_read_the_same_values() -> None:
@@ -57,14 +90,42 @@ def test_lines_that_share_an_index_read_the_same_values() -> None:
                 assert all(len(values) == 1 for values in seen.values()), (file, how, name, lines)
 
 
-def test_lines_that_share_an_index_are_known() -> None:
-    """Only a release line whose values are in the list may share an index."""
-    known = {
-        line
-        for hows in GOLDEN.values()
-        for own in hows.values()
-        for c in own.values()
-        for line in c
-    }
-    assert set(LINES) <= known
+@pytest.mark.parametrize(("kind_of_files", "kind"), SHARED)
+def test_a_shared_kind_has_evidence(kind_of_files: str, kind: str) -> None:
+    """Each line reads the column that each line and PyArrow wrote, in batches and in rows."""
+    column = WRITTEN[kind]
+    for writer in ("arrow", *(f"spark-{line}" for line in LINES)):
+        for manner in ("batches", "rows"):
+            read = [
+                columns[column].keys()
+                for file, hows in GOLDEN.items()
+                if file.startswith(writer) and file.endswith(f".{kind_of_files}")
+                for how, columns in hows.items()
+                if _kind(how) == kind and how.endswith(manner) and column in columns
+            ]
+            assert any(lines >= set(LINES) for lines in read), (writer, manner)
+
+
+@pytest.mark.parametrize("kind_of_files", KINDS)
+def test_all_pairs_of_a_file_and_a_type_are_compared(kind_of_files: str) -> None:
+    """For each file there are values of each line, in as many manners."""
+    for path in files():
+        if path.suffix == f".{kind_of_files}":
+            for line in LINES:
+                own = GOLDEN[path.name].items()
+                types = {_type(how) for how, of in own if any(line in c for c in of.values())}
+                assert types == set(TYPES), (path.name, line)
+
+
+def test_other_lines_share_no_index() -> None:
+    """A line that is not in the table has values of its own."""
     assert all(alike(line, "parquet", "integer") == line for line in ("3.4", "4.4", "5.0"))
+
+
+def test_readers_of_batches_and_of_rows_agree_in_orc() -> None:
+    """So the settings of ORC that choose between them decide no value."""
+    for file, hows in GOLDEN.items():
+        if file.endswith(".orc"):
+            for how, columns in hows.items():
+                other = how.replace("batches", "rows") if "batches" in how else None
+                assert other is None or hows[other] == columns, (file, how)

@@ -9,15 +9,16 @@ from command import sieve
 
 HOME_35 = Path(__file__).parents[2] / "build" / "spark-3.5"
 ON_35 = {"SPARK_HOME": str(HOME_35 / "pyspark"), "PYTHONPATH": str(HOME_35)}
-SHARED = {"i": "5", "s": "'text 5'"}
+SHARED = {"i": "5", "s": "'text 5'", "c": "5.00", "d": "DATE '1970-01-06'"}
 """By column whose values both release lines read alike: a value that is in one of four files."""
 
 
 def _build(table: str, kind: str) -> str:
     return (
-        f"CREATE TABLE {table} USING {kind} AS SELECT CAST(id AS INT) i, 'text ' || id s "
+        f"CREATE TABLE {table} USING {kind} AS SELECT CAST(id AS INT) i, 'text ' || id s, "
+        "CAST(id AS DECIMAL(9,2)) c, date_from_unix_date(CAST(id AS INT)) d "
         "FROM range(0, 40, 1, 4);\n"
-        f"CREATE SIEVE INDEX ON {table} (i, s);\n"
+        f"CREATE SIEVE INDEX ON {table} (i, s, c, d);\n"
     )
 
 
@@ -32,10 +33,11 @@ def _read(table: str) -> str:
 @pytest.mark.soak
 def test_each_line_uses_the_indexes_of_the_other(tmp_path: Path) -> None:
     """Spark 3.5 makes the metastore, because the later Spark can open its Derby database, too."""
-    made = {"p35": "parquet"}
+    made = {"p35": "parquet", "o35": "orc"}
     (tmp_path / "1.sql").write_text("".join(_build(*table) for table in made.items()))
-    later = {"p41": "parquet"}
-    text = "".join(map(_read, made)) + "REFRESH SIEVE INDEX ON p35;\n"
+    later = {"p41": "parquet", "o41": "orc"}
+    refreshed = "".join(f"REFRESH SIEVE INDEX ON {table};\n" for table in made)
+    text = "".join(map(_read, made)) + refreshed
     (tmp_path / "2.sql").write_text(text + "".join(_build(*table) for table in later.items()))
     (tmp_path / "3.sql").write_text("".join(map(_read, later)))
     sieve(tmp_path, "sql", "-f", "1.sql", **ON_35)
@@ -46,7 +48,7 @@ def test_each_line_uses_the_indexes_of_the_other(tmp_path: Path) -> None:
         lines = printed.splitlines()
         explained = [line.split("\t")[1:] for line in lines if line.startswith("files read:\t")]
         # Each result begins with a line of column names.
-        assert explained == [["files_read", "reasons"], ["1", "NULL"]] * len(SHARED)
-        assert lines.count("5") == len(SHARED)
+        assert explained == [["files_read", "reasons"], ["1", "NULL"]] * len(SHARED) * len(made)
+        assert lines.count("5") == len(SHARED) * len(made)
         assert "reader-changed" not in printed
         assert "rebuilt" not in printed
