@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve.statements
 import java.util.regex.Pattern
 import scala.collection.mutable
 import org.apache.spark.sql.catalyst.analysis.{NamedParameter, NameParameterizedQuery, PosParameter}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, Literal}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -20,12 +20,15 @@ case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Se
   override def output: Seq[Attribute] = Nil
   override lazy val resolved: Boolean = false
 
-  def isBound: Boolean = values.forall(value => value.resolved && value.foldable)
+  /** Spark 4.0 gives `USING 5 AS x` with its name. */
+  private lazy val constants = values.map { case Alias(value, _) => value; case value => value }
+
+  def isBound: Boolean = constants.forall(value => value.resolved && value.foldable)
 
   /** The statement with values in place of markers. */
   def bound: String = {
     val text = new StringBuilder(this.text)
-    for ((marker, value) <- markers.zip(values).reverse)
+    for ((marker, value) <- markers.zip(constants).reverse)
       text.replace(marker.start, marker.end, if (value.eval() == null) "NULL" else value.sql)
     text.toString
   }
