@@ -36,7 +36,7 @@ def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
 
 
 def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
-    """Spark gives no scan an OR of both, so all files are read; the reason is not `no-predicate`."""
+    """Spark gives no scan an OR of both, so all files are read, for this reason."""
     with lab.database("mixed"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (y) AS "
