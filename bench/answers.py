@@ -23,7 +23,7 @@ def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Whether the first column, which ORDER BY sorts, is equal; rows may differ within ties."""
+    """Returns whether the first column, which ORDER BY sorts, is equal in both; ties may differ."""
     return [row[0] for row in one] == [row[0] for row in other]
 
 

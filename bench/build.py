@@ -5,20 +5,20 @@ Parquet files of 100,000 rows. With ``--scattered`` the keys are unique ids in r
 of 50 bytes and files of 7,776 rows, and their index is a map. With ``--strings`` the keys are the
 ids' MD5 sums as text. Each size has its own Spark, which measures:
 
-- seconds of ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the least work
-  of any build, and seconds of CREATE SIEVE INDEX with default options. Each number is the better of
-  two runs: the query runs after a warm-up, the second CREATE after a DROP. The CPU seconds are more
-  reliable on a busy machine;
+- seconds of two statements: ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which
+  is the least work of any build, and CREATE SIEVE INDEX with default options. Each number is the
+  smaller of two runs: the query runs after a warm-up, and the second CREATE follows a DROP. On a
+  busy machine, the CPU seconds are more reliable;
 - the time of the CREATE by step: the Spark jobs of each step, and the driver's time outside of
   jobs;
 - peak resident memory (VmHWM) of the largest process of each role, before the first CREATE and at
-  the end. Executors run inside the driver's JVM, whose peak reflects the limit of its heap (3 GB)
-  more than its need. Each core has a Python worker, and the front end is one process;
+  the end. Executors run inside the driver's JVM, and the peak of this JVM reflects the limit of its
+  heap (3 GB) more than its need. Each core has a Python worker, and the front end is one process;
 - the output of DESCRIBE: the bytes of the index, and the files that a query reads;
-- with ``--scattered`` or ``--strings``, microseconds of CPU a key for three things: the whole
+- with ``--scattered`` or ``--strings``, microseconds of CPU per key for three things: the whole
   CREATE; a CREATE of intervals alone within 1 %; and the tasks that make the map, run in this
-  process. The difference between the first two is the cost of the map, which reads the column again
-  and whose pairs Spark shuffles.
+  process. The difference between the first two is the cost of the map: the build reads the column
+  again, and Spark shuffles the pairs.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ TOLD = (
 )
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
-# With the budget `auto`, a build that tries a map after its first attempt tries intervals alone
-# twice.
+# With the budget `auto`, a build whose first attempt is followed by a map also tries intervals
+# alone a second time.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
 # A row takes up to 8 or 50 bytes, and more bytes while the row is being written.
@@ -141,7 +141,7 @@ class _Table:
 
     @property
     def scattered(self) -> bool:
-        """Whether the keys are unique and in random order."""
+        """Returns whether the keys are unique and in random order."""
         return self.keys != "ascending"
 
     @property
@@ -205,7 +205,7 @@ def _write(table: _Table) -> None:
     else:
         keys = spark.range(0, table.rows, 1, table.files)
         keys = keys.selectExpr(_KEY.format(rows=table.rows))
-    # Overwrite mode replaces the files of an interrupted write, which must not count as the table.
+    # Overwrite mode replaces the files of an interrupted write, which are not part of the table.
     keys.write.mode("overwrite").parquet((table.folder / "data").as_uri())
     spark.stop()
 

@@ -1,7 +1,8 @@
 """Makes a version of an index on disk with the library alone, without Spark or a table.
 
-Location i, a file or a range of a file, has all keys of its own part of the domain, as in a table
-written in time order. Each file also has a few short intervals at random positions, like late rows.
+Location i is a file or a range of a file, and has all keys of its own part of the domain, as in a
+table written in time order. Each file also has a few short intervals at random positions, as late
+rows would cause.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ SPAN = 1 << 40
 EACH = 20
 """Intervals of a file."""
 RANGE_BYTES = 128 << 20
-# A build task keeps about this many intervals of the half million that it gets.
+# A build task receives half a million intervals, and keeps about this many.
 _INTERVALS_A_FILE = 250_000
-# The cost per byte is so low that every gap pays back.
+# The cost per byte is so low that removing any gap is worth its bytes.
 _PRICE = 1e-9
 TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 
@@ -126,7 +127,7 @@ def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
 
 
 def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
-    """The segments of each run file, in the order of the parts of the domain."""
+    """The segments of each run file, ordered by part of the domain."""
     rng = np.random.default_rng(n_files)
     n_locations = n_files * ranges
     own = SPAN // n_locations
@@ -160,7 +161,7 @@ def _run_file(segments: list[Segment]) -> bytes:
 
 
 def built_list(n: int, ranges: int = 1) -> Locations:
-    """A list of files below `TABLE`, where each range of a file has `EACH` rows."""
+    """A list of files below `TABLE`; each range of a file has `EACH` rows."""
     # The names are in the order of a listing: the files of a folder are adjacent.
     names = sorted(f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)

@@ -1,14 +1,16 @@
 """Compares a Spark cluster with a single process: ``make bench-cluster``.
 
 A Thrift server runs in four ways: with two threads of its own process as executors (``local[2]``);
-with two executors in separate processes (``local-cluster[2,1,2048]``); and with such executors and
-table and index on HDFS, then on S3, of servers on this machine. Each way has the same table of
-1,000,000 rows in 100 files. The queries use JDBC's protocol, as a BI tool does.
+with two executors in separate processes (``local-cluster[2,1,2048]``); with separate executors, and
+table and index on HDFS; and with separate executors, and table and index on S3. The servers of HDFS
+and S3 run on this machine. Each way has the same table of 1,000,000 rows in 100 files. The queries
+use JDBC's protocol, as a BI tool does.
 
-The output has seconds of CREATE SIEVE INDEX; files read and the median milliseconds of a query for
-one key without the index and with it; the seconds from the end of an INSERT until a background
-refresh has indexed its rows (``spark.sieve.refresh.auto``); and the seconds of a CREATE during
-which an executor is killed. Each answer is compared with the generated rows.
+The output has these figures: the seconds of CREATE SIEVE INDEX; files read and the median
+milliseconds of a query for one key, without the index and with the index; the seconds from the end
+of an INSERT until a background refresh has indexed its rows (``spark.sieve.refresh.auto``); and the
+seconds of a CREATE during which an executor is killed. Each answer is compared with the generated
+rows.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ PORT = 19091
 ROWS, FILES, NEW, RUNS = 1_000_000, 100, 5_000, 7
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 _THREADS, _PROCESSES = "local[2]", "local-cluster[2,1,2048]"
-# `r` is scattered, since 7,919 and the prime modulus have no common divisor.
+# The values of `r` are scattered, because 7,919 and the prime modulus have no common divisor.
 _QUERY = "SELECT id, r FROM t WHERE r = {key}"
 _ROWS = "SELECT id, id * 7919 % 1000003 AS r FROM range({first}, {end}, 1, {files})"
 _STEP = 104_729
@@ -53,9 +55,10 @@ class Way:
 
     Attributes:
         name: name in the printed table.
-        master: master URL of the Spark.
-        location: location of the database; empty means the warehouse on the local disk.
-        settings: settings of the Spark.
+        master: master URL of Spark.
+        location: location of the database; if empty, the database is in the warehouse on the local
+        disk.
+        settings: settings of Spark.
     """
 
     name: str
@@ -66,7 +69,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one way; see the text of this file.
+    """The measurements of one way, which the module's docstring explains.
 
     `killed` is None where no executor can be killed.
     """
@@ -171,7 +174,7 @@ def _measure(way: Way) -> Measured:
 
 
 def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
-    """Files read and median milliseconds of the query for a key, after a warm-up query."""
+    """The files read and the median milliseconds of the query for a key, after a warm-up query."""
     cursor.execute(f"SET spark.sieve.enabled = {str(enabled).lower()}")
     times = []
     for number in range(RUNS + 1):

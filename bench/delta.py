@@ -1,16 +1,16 @@
 """Delta tables: files read, bytes read and time with Delta's own ways to skip and with Sieve.
 
-The table is TPC-H's lineitem of the demo: 400 files in order of arrival with 2 % late rows,
-converted to Delta with its statistics. The demo's queries run on this table with Delta alone and
-with Sieve. The queries also run on two copies that are rewritten to as many files: one Z-ordered by
-the queried columns, one with liquid clustering by these columns. All ways must return the same
-rows. The output shows the files read and the number of files that hold a match. Below the table,
-the output lists the queries that are slower with Sieve than with Delta alone, by more than the
-times of Delta alone differ.
+The table is TPC-H's lineitem of the demo, converted to Delta with statistics: 400 files in order of
+arrival, with 2 % late rows. The demo's queries run on this table with Delta alone and with Sieve.
+The queries also run on two rewritten copies with as many files: one copy is Z-ordered by the
+queried columns, and one copy uses liquid clustering by these columns. Every way must return the
+same rows. The output shows the files read and the number of files that hold a match. Below the
+table, the output lists the queries that are slower with Sieve than with Delta alone by more than
+the spread of Delta's own times.
 
-Commits by order key then run on the table, each with and without the index in turn; the table is
-restored in between. REFRESH follows each commit on the indexed table. Times are medians. At the
-end, a query reads the version before the commits.
+Then commits by order key run on the table, alternately with and without the index; the table is
+restored after each commit. On the indexed table, REFRESH follows each commit. Times are medians. At
+the end, a query reads the table's version before the commits.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Measured:
         return statistics.median(self.seconds)
 
     def is_slower(self, other: Measured) -> bool:
-        """Whether this query takes longer than `other`, by more than the runs of `other` differ."""
+        """Returns whether this query is slower than `other` by more than `other`'s runs differ."""
         return self.median - other.median > max(other.seconds) - min(other.seconds)
 
     @property
@@ -156,7 +156,7 @@ class Bench:
         return shown
 
     def travel(self) -> Table:
-        """Queries the first version of the table, whose files the newest index does not contain."""
+        """Queries the table's first version, whose files are not in the newest index."""
         shown = Table(box=box.SIMPLE, title=f"{BY_ORDER} VERSION AS OF 0")
         for column in ("", "Delta alone\nfiles", "\nMB", "\nms", "Sieve\nfiles", "\nMB", "\nms"):
             shown.add_column(column, justify="right" if column else "left")
@@ -192,11 +192,12 @@ class Bench:
         return measured
 
     def _commit(self, statement: str) -> Sequence[str]:
-        """Runs a statement without and with the index in turn, and undoes the change each time."""
+        """Runs a statement without and with the index in turn, and undoes every change."""
         seconds: dict[str, list[float]] = {"off": [], "on": [], "refresh": []}
         version = self._newest()["version"]
         for number in range(self.rounds):
-            # The way that runs first finds less in Delta's caches, so the order alternates.
+            # The first run finds less in Delta's caches than the second run, so the order
+            # alternates.
             for way in ("off", "on") if number % 2 == 0 else ("on", "off"):
                 self.spark.conf.set(SWITCH, str(way == "on").lower())
                 seconds[way].append(self._timed(statement))
@@ -204,7 +205,7 @@ class Bench:
                 if way == "on":
                     seconds["refresh"].append(self._timed(f"REFRESH SIEVE INDEX ON {BY_ORDER}"))
                 self.spark.sql(f"RESTORE TABLE {BY_ORDER} TO VERSION AS OF {version}").collect()
-                # The refresh indexes the restored files, from which the next run starts.
+                # The refresh indexes the restored files, which are the start of the next run.
                 self.spark.sql(f"REFRESH SIEVE INDEX ON {BY_ORDER}").collect()
         self.spark.conf.set(SWITCH, "true")
         removed = metrics.get("numRemovedFiles", metrics.get("numTargetFilesRemoved"))

@@ -1,8 +1,8 @@
 """Demo: TPC-H's lineitem with and without Sieve, ``make demo``.
 
 Generates the data (once per scale), indexes the tables, and runs queries with the index off and on.
-Prints the files read and the time of each query in one table, and for large files the ranges read
-and the tasks, too.
+Prints the files read and the time of each query in one table; for large files, also the ranges read
+and the tasks.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Demo:
 def _measure(spark: SparkSession, query: Query, by_footers: int) -> report.Measured:
     """Runs a query with the index off and on.
 
-    The first run of each is a warm-up that checks the rows.
+    On each side, the first run is a warm-up that checks the rows.
     """
     _switch(spark, on=False)
     holding = (
@@ -191,7 +191,7 @@ def main() -> None:
     scale = parser.parse_args().scale
     if scale < 1:
         parser.error("--scale is a whole number of 1 or more")
-    # Without a terminal the width is unknown; the table needs 100 columns.
+    # Without a terminal, the width is unknown, and the table needs 100 columns.
     width = None if sys.stdout.isatty() else 120
     console = Console(width=width, highlight=False)
     demo = Demo(console, scale)

@@ -1,7 +1,7 @@
 """TPC-H orders as Hudi tables: updates, a compaction, snapshot and time-travel queries.
 
-Two tables, copy-on-write and merge-on-read, have the same orders in slices by order of arrival; 2 %
-of the orders arrive late. After each change of the tables the same queries run, without the index
+Two tables, copy-on-write and merge-on-read, have the same orders in slices, in order of arrival; 2
+% of the orders arrive late. After each change of the tables, the same queries run without the index
 and with it, on the current snapshot and as of the first commit. The rows must be equal.
 """
 
@@ -102,7 +102,7 @@ class Demo:
         )
 
     def _ask(self, table: Table, when: str, name: str) -> None:
-        """Runs every query, on the current snapshot and as of the first commit, one line each."""
+        """Runs every query on the current snapshot and as of the first commit; prints results."""
         first = instants(self.spark, name)[0]
         key = self.spark.sql("SELECT max(o_orderkey) FROM raw").collect()[0][0] // 64 * 32 + 1
         for words, then in (("now", ""), ("first commit", f"TIMESTAMP AS OF '{first}'")):
@@ -122,8 +122,7 @@ class Demo:
 
     def _slices(self, query: str, *, on: bool) -> tuple[Counter[str], int]:
         self.spark.conf.set(SWITCH, str(on).lower())
-        # Hudi's own skipping by statistics is off, because the demo does not compare with Hudi's
-        # skipping.
+        # Hudi's own skipping by statistics is off, because the demo does not compare Sieve with it.
         with settings(self.spark, hoodie__enable__data__skipping="false"):
             frame = self.spark.sql(query)
             rows = Counter(map(repr, frame.collect()))

@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--ranges", type=int, nargs="+", default=[1, 8])
     args = parser.parse_args()
     jar = shim_jar(find_spark(os.environ))
-    # The heap must hold the whole text; the dictionary is a fraction of the text.
+    # The heap must hold the whole text, which is several times larger than the dictionary.
     os.environ["PYSPARK_SUBMIT_ARGS"] = (
         f"--driver-class-path {jar} --driver-memory 2g pyspark-shell"
     )

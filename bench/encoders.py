@@ -1,9 +1,9 @@
 """Encoders of strings: distinct codes, files read per key, and time, on one core without Spark.
 
-Files have neighbouring values, except one row in a hundred, which is in a random file. An index of
-shape `auto` is built within a budget for three kinds of codes: the eight bytes after the shared
-prefix; the codes of the encoder that a build would choose from a sample (the budget pays for its
-split points); and the ranks of the values, which are all distinct.
+Files have neighbouring values; one row in a hundred is in a random file instead. An index of shape
+`auto` is built within a budget for three kinds of codes: the eight bytes after the shared prefix;
+the codes of the encoder that a build would choose from a sample (its split points count toward the
+budget); and the ranks of the values, which are all distinct.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Measured:
         encoder: name of the encoder.
         points: number of the encoder's split points.
         bytes: bytes of the split points.
-        apart: share of distinct values whose code no other value has.
+        apart: share of distinct values whose code is unique.
         files: mean files read for a key that occurs.
         nanoseconds: time to encode one value.
     """
@@ -108,7 +108,7 @@ def measure(name: str, args: argparse.Namespace) -> list[Measured]:
 
 
 def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
-    """Mean files read for the keys of some rows; the result must include each row's own file."""
+    """Mean files read for the keys of some rows; the result must include the file of each row."""
     query_model = sample(column)
     index = shaped(column, query_model, cut(column, query_model, budget), "auto", budget)
     keys: Codes = column.codes[asked]

@@ -1,8 +1,8 @@
 """Accuracy of ESTIMATE SIEVE INDEX against the built index: ``python -m bench estimate``.
 
 The columns are those of the rivals benchmark, as Parquet tables that Spark reads. The benchmark
-compares estimated and measured bytes, files read for a present key, an absent key and a short
-range, and the seconds of the estimate and of the build.
+compares estimated with measured bytes and files read (for a present key, an absent key and a short
+range), and the seconds of the estimate with the seconds of the build.
 """
 
 from __future__ import annotations

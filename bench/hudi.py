@@ -3,7 +3,7 @@
 A copy-on-write and a merge-on-read table have ``--rows`` rows in ``--slices`` slices; one row in
 ten has been updated. The record key ``k`` is a random string. Column ``c`` ascends with the slices,
 except for 2 % of the rows, which are in random slices. The queries are a point and a short range on
-``c``, a point on ``k``, and the point on ``c`` as of the first commit.
+``c``, a point on ``k``, and the same point on ``c`` as of the first commit.
 
 Each table has three copies: a plain copy, which Sieve also indexes; a copy with Hudi's column
 statistics; and a copy with its record-level index and a secondary index on ``c``. All copies must
@@ -58,7 +58,7 @@ _ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to skip: its copy of the table, and the queries that this way supports."""
+    """One way to skip slices: its copy of the table, and the queries that the way supports."""
 
     label: str
     copy: str
@@ -144,7 +144,7 @@ class Bench:
     def measure(self) -> dict[tuple[str, str], Measured]:
         """Runs every query by every way that supports the query.
 
-        Returns the measurements by names.
+        Returns the measurements by the names of query and way.
         """
         measured: dict[tuple[str, str], Measured] = {}
         for query in _ALL:

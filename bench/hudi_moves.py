@@ -1,14 +1,15 @@
 """Updates of the indexed column: slices with a match and slices read, as updates accumulate.
 
 A copy-on-write and a merge-on-read table have ``--rows`` rows in ``--slices`` slices. The indexed
-column ``c`` ascends with the slices. Updates move ``c`` of some rows by half the table, to values
-that other rows are leaving. The updates move one row in fifty of all slices, then nine rows in ten
-of the first quarter of the slices, then nine in ten of the other slices. The queries use keys of
-that quarter: values that rows leave, values that rows move to, values of rows that stay, and short
-ranges. The table shows means over the same number of queries of each kind.
+column ``c`` ascends with the slices. Updates move the ``c`` of some rows by half the table, to
+values that other rows leave at the same time. The first update moves one row in fifty of all
+slices; the next moves nine rows in ten of the first quarter of the slices; the last moves nine rows
+in ten of the other slices. The queries use keys of the first quarter of the slices: values that
+rows leave, values that rows move to, values of rows that stay, and short ranges. The table shows
+the mean over the queries of each kind, which are equally many.
 
-All queries must return the same rows without the index. The column *Held* shows the lower bound of
-slices read: the slices in which a row matches.
+All queries must return the same rows as without the index. The column *Held* shows the lower bound
+of slices read: the slices in which a row matches.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Bench:
         )
 
     def _show(self, words: str, work: Callable[[], object]) -> None:
-        """Prints a line: the change, and the slices that queries read after the change."""
+        """Prints one line with a change and the slices that queries read after the change."""
         started = time.perf_counter()
         work()
         took = time.perf_counter() - started
@@ -95,7 +96,7 @@ class Bench:
         )
 
     def _questions(self) -> dict[str, list[str]]:
-        """Conditions by kind, for rows of the first quarter, spread over its slices."""
+        """Conditions by kind, for rows in all slices of the first quarter."""
         rows = [(k * 2 + 1) * self.rows // (8 * QUESTIONS) // 50 * 50 for k in range(QUESTIONS)]
         return {
             "left": [f"c = {row + 3}" for row in rows],
@@ -105,7 +106,7 @@ class Bench:
         }
 
     def _ask(self, condition: str) -> tuple[int, int]:
-        """Number of slices that hold a match, and number of slices read."""
+        """Returns the number of slices that hold a match, and the number of slices read."""
         query = f"SELECT id, c, split(_hoodie_file_name, '_')[0] AS slice FROM {self.name} WHERE "
         found = {}
         for on in ("false", "true"):

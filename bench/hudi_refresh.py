@@ -1,10 +1,11 @@
 """REFRESH of a Hudi merge-on-read table after commits of several sizes and kinds.
 
 The table has ``--rows`` rows in ``--parts`` partitions, one slice in each, and an index on one
-column. A REFRESH follows each commit. The commits are an update of rows in one partition, then in
-all; the same updates by MERGE, which logs only the assigned columns, so that REFRESH reads whole
-slices; then a compaction. The output shows the slices that a commit wrote to, the rows it changed,
-the rows that REFRESH read, the seconds of REFRESH, and their share of the seconds of CREATE.
+column. A REFRESH follows each commit. The commits are an update of rows in one partition, then an
+update in all partitions; the same updates by MERGE, which logs only the assigned columns, so that
+REFRESH reads whole slices; then a compaction. The output shows for each commit: the slices that the
+commit wrote to, the rows that it changed, the rows that REFRESH read, the seconds of REFRESH, and
+their share of the seconds of CREATE.
 
 After each commit, a query for a changed key must return the same rows with and without the index.
 """

@@ -56,7 +56,7 @@ def passing_session(folder: Path) -> Iterator[SparkSession]:
 
 @contextmanager
 def settings(spark: SparkSession, **values: str) -> Iterator[None]:
-    """Sets settings of the session within the block; two underscores stand for a dot."""
+    """Changes settings within the block; in a name, two underscores stand for a dot."""
     keys = {key.replace("__", "."): value for key, value in values.items()}
     before = {key: spark.conf.get(key, None) for key in keys}
     for key, value in keys.items():
@@ -86,7 +86,8 @@ def compact(spark: SparkSession, table: str) -> None:
     with settings(spark, hoodie__compact__inline__max__delta__commits="1"):
         spark.sql(f"CALL run_compaction(op => 'schedule', table => '{table}')").collect()
     spark.sql(f"CALL run_compaction(op => 'run', table => '{table}')").collect()
-    # Hudi's services invalidate no session, so the session would read the old slices.
+    # Hudi's services do not invalidate a session's cached slices, so the session would read the old
+    # slices.
     spark.sql(f"REFRESH TABLE {table}")
 
 

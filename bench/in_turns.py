@@ -46,9 +46,9 @@ def in_turns(
         spark: the session.
         text: text of the query.
         modes: settings of the session by name of the mode.
-        runs: number of runs of each mode after a first run that compiles the query; 0 counts the
-            first run.
-        same: function that tells whether two answers are the same.
+        runs: number of runs of each mode after a first run that compiles the query; with 0, the
+            first run counts.
+        same: function that returns whether two answers are the same.
     """
     files: dict[str, int] = {}
     tasks: dict[str, TaskTotals] = {}

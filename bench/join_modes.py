@@ -9,8 +9,8 @@ MODES = {
     "constants": {"spark.sieve.join.pruning": "off", "spark.sieve.strict": "true"},
     "Sieve": {"spark.sieve.strict": "true"},
 }
-# Without adaptive execution nothing coalesces the default 200 shuffle partitions, and a cartesian
-# product of two such sides has 40,000 tasks.
+# Without adaptive execution, Spark does not merge the default 200 shuffle partitions, and a
+# cartesian product of two sides with 200 partitions each has 40,000 tasks.
 _STATIC = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "8"}
 SETTINGS = {
     "AQE, broadcasts": {},

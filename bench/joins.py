@@ -1,11 +1,11 @@
 """Joins whose keys select the files to read: ``make bench-joins``.
 
-``star`` (the default) is a schema made for such joins. ``tpch`` and ``tpcds`` are the 22 and 99
-queries of these benchmarks. Each query runs in three modes that take turns: Spark alone
-(``spark.sieve.enabled = false``), an index that only constants use (``spark.sieve.join.pruning =
-off``; ``--without-constants`` omits this mode), and Sieve. Bytes are those of tasks, because
-metrics of the plan lose stages that adaptive execution drops. Parquet's vectored reads are off,
-since they bypass the counters of a local file system.
+``star`` (the default) is a schema that was designed for these joins. ``tpch`` and ``tpcds`` are the
+22 queries of TPC-H and the 99 queries of TPC-DS. Each query runs in three modes that take turns:
+Spark alone (``spark.sieve.enabled = false``), an index that only constants use
+(``spark.sieve.join.pruning = off``; ``--without-constants`` omits this mode), and Sieve. The
+numbers of bytes come from tasks, because the plan's metrics lose the stages that adaptive execution
+drops. Parquet's vectored reads are off, because the byte counters of a local file system miss them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench.tpc_report import head, line, shares, summary
 
 
 def main() -> None:
-    """Measures every query; the exit code tells whether all rows are equal."""
+    """Measures every query; the exit code is 0 if all rows are equal."""
     parser = argparse.ArgumentParser(prog="python -m bench joins", description=__doc__)
     parser.add_argument("suite", nargs="?", choices=["star", "tpch", "tpcds"], default="star")
     parser.add_argument("--runs", type=int, default=5, help="of each query in each mode")

@@ -43,7 +43,7 @@ class KeyedScans:
         self._counted: dict[tuple[str, str], int] = {}
 
     def of(self, frame: DataFrame) -> Iterator[KeyedScan]:
-        """The scans of an executed query that used values; scans without values are omitted."""
+        """The scans of an executed query that used values of the query; other scans are omitted."""
         filters = self._spark._jvm.org.apache.spark.sql.sieve.plan.RunTimeFilters  # noqa: SLF001
         for scan in scans_of(frame):
             if scan.getClass().getSimpleName() != "SieveScan":

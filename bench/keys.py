@@ -1,8 +1,9 @@
-"""Time from join keys to the file list of a scan: ``python -m bench keys``.
+"""Time from a join's keys to the file list of a scan: ``python -m bench keys``.
 
-The table has 10,000 real files of scattered keys, and the joins have sides with other keys. The
-output has two times of a warm driver: making a filter from unsorted values; and the call of the
-front end, from the filter to the files: request, transfer, look-up and answer.
+The table has 10,000 real files of scattered keys, and the joins differ in the keys of their small
+side. The output has two times of a warm driver: the time to make a filter from unsorted values; and
+the time of the front-end call that turns the filter into files (request, transfer, look-up and
+answer).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def main() -> None:
         _write(FOLDER / "t" / f"{number}.parquet", rng.integers(0, DOMAIN, EACH))
     for n in KEYS:
         _write(FOLDER / f"keys{n}" / "0.parquet", rng.integers(0, DOMAIN, n))
-    # With these settings each scan asks the front end and waits for its answer.
+    # With these settings, each scan sends a request to the front end and waits for the answer.
     settings = {"spark.sieve.strict": "true", "spark.sieve.prune.timeout": "60s"}
     spark = start_session(FOLDER / "spark", settings)
     for name in ("t", *(f"keys{n}" for n in KEYS)):
@@ -75,7 +76,7 @@ def _median_and_least(times: Sequence[float]) -> tuple[str, str]:
 
 
 def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds in which the driver makes a filter from the values of a broadcast."""
+    """Milliseconds that the driver needs to make a filter from the values of a broadcast."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     rows = spark.range(1)._jdf  # noqa: SLF001 - no public API
     key = rows.queryExecution().analyzed().output().head()
@@ -92,7 +93,7 @@ def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
 
 
 def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds of the front-end call in each of these joins, without the first join."""
+    """Milliseconds of the front-end call in each of these joins, except the first join."""
     times = []
     for _ in range(rounds + 1):
         before = _status(spark)

@@ -1,11 +1,11 @@
 """TPC-H's lineitem in several layouts with late rows, as files arrive in practice.
 
 ``lineitem_by_date`` is split into files by the day on which a row arrives. A row arrives on its
-ship date, except that 2 % of the rows arrive 1 to 730 days later. Lateness x has the tail P(x > d)
-= 1/d, cut at 730 days: half of the late rows arrive within 2 days, nine in ten within 10 days, and
-one in a hundred takes longer than three months. ``lineitem_by_order`` is split by order key, except
-that 2 % of the orders are in a random later file. ``lineitem_large`` has the rows of
-``lineitem_by_order`` in the same order, in four large files.
+ship date, except that 2 % of the rows arrive 1 to 730 days later. The chance that a row is more
+than d days late is 1/d, up to 730 days: half of the late rows arrive within 2 days, nine in ten
+within 10 days, and one in a hundred after more than three months. ``lineitem_by_order`` is split by
+order key, except that 2 % of the orders are in a random later file. ``lineitem_large`` has the rows
+of ``lineitem_by_order`` in the same order, in four large files.
 
 A hash of a row's key decides whether the row is late, so every run at a scale makes the same files.
 """
@@ -95,7 +95,7 @@ def join_files(folder: Path, say: Say) -> Path:
 
 
 def order_key(number: int) -> int:
-    """Key of the n-th order: of every 32 keys TPC-H uses the first 8 (specification, 4.2.3)."""
+    """The key of the n-th order; TPC-H uses the first 8 of every 32 keys (specification, 4.2.3)."""
     return (number >> 3 << 5) | (number & 7)
 
 
@@ -156,7 +156,7 @@ def _file_by_order(rows: pa.RecordBatch, scale: int) -> Numbers:
 def _write(
     raw: Path, folder: Path, file_of: Callable[[pa.RecordBatch], Numbers], order: str, say: Say
 ) -> None:
-    """Distributes rows over `FILES` files in bounded memory; sorts a row group by one column."""
+    """Writes rows to `FILES` files in bounded memory; sorts each row group by one column."""
     total, seen = pq.ParquetFile(raw).metadata.num_rows, 0
     held: list[list[pa.RecordBatch]] = [[] for _ in range(FILES)]
     counts = np.zeros(FILES, np.int64)

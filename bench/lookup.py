@@ -1,8 +1,8 @@
 """Latency of index look-ups by a scan, from 1,000 to 1,000,000 files: ``make bench-lookup``.
 
-A look-up queries the index for one predicate. A request is all of the front end's work for a scan:
-JSON, predicate, look-up, bitmap. In a cold look-up, only the manifest is cached; files come from
-the machine's page cache. In a warm look-up, everything that the query needs is cached. The
+A look-up queries the index for one predicate. A request is the front end's complete work for a
+scan: JSON, predicate, look-up, bitmap. In a cold look-up, only the manifest is cached; the files
+are in the machine's page cache. In a warm look-up, everything that the query needs is cached. The
 benchmark uses no Spark.
 """
 
@@ -42,7 +42,7 @@ COLD_ROUNDS = 5
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
-# The driver sends a longer list of join keys as this many ranges.
+# If a list of join keys is longer, the driver sends this many ranges instead.
 RANGED = 1_000
 RANGES = f"{RANGED:,} ranges"
 KINDS = (POINT, RANGE, LIST, RANGES)
@@ -50,7 +50,7 @@ KINDS = (POINT, RANGE, LIST, RANGES)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The times of one kind of query in ms, as p50 and p99 where there are two numbers.
+    """The times of one kind of query in ms; two numbers are p50 and p99.
 
     `cpu` is the CPU time of the look-up's own thread, which excludes other load.
     """
@@ -85,7 +85,7 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     found: list[Measured] = []
-    # The front end freezes its objects, too.
+    # The front end also freezes its objects.
     gc.freeze()
     for n in args.locations:
         with tempfile.TemporaryDirectory() as folder:
@@ -174,7 +174,7 @@ def _required(index: OpenVersion, predicate: dict[str, Any]) -> KeyRanges:
 
 
 def service_of(version: BuiltVersion) -> Callable[[str], str]:
-    """A function that does all of the front end's work for one warm request, from text to text."""
+    """Returns a function that does all of the front end's work for one warm request."""
     service = PruneService(Roots(None), Pruner(lambda _: CountingStore(), 1 << 26))
 
     def serve(text: str) -> str:

@@ -1,14 +1,14 @@
 """CREATE SIEVE INDEX on a table of many tiny files: ``python -m bench many-files``.
 
-Executors run in separate processes (``local-cluster[2,1,2048]``), so the driver's memory excludes
-them. Each size has its own Spark, and ascending keys in Parquet files of ``--rows`` rows. With
-``--partitions`` the files lie in that many partitions of the metastore. The output begins with
-Spark's own costs: milliseconds of the first plan of a scan, which lists the table, and of later
-plans. Two statements follow, ``SELECT input_file_name(), min(id), max(id) ... GROUP BY 1`` and
-CREATE: their seconds, CPU seconds of all processes, and CPU milliseconds a file. The rest of the
-output is the live heap of the driver after a collection, once the driver has listed the table and
-again after CREATE; peak resident memory of the front end; and the times of plans that consult the
-index. The same numbers for files with a hundred times the rows show the cost of more keys.
+Executors run in separate processes (``local-cluster[2,1,2048]``), so the driver's memory does not
+include them. Each size has its own Spark, and ascending keys in Parquet files of ``--rows`` rows.
+With ``--partitions``, the files are in that many partitions of the metastore. The output begins
+with Spark's own costs: milliseconds of the first plan of a scan, which lists the table, and of
+later plans. Two statements follow, ``SELECT input_file_name(), min(id), max(id) ... GROUP BY 1``
+and CREATE: their seconds, CPU seconds of all processes, and CPU milliseconds a file. The rest of
+the output is the live heap of the driver after garbage collection, once the driver has listed the
+table and again after CREATE; the peak resident memory of the front end; and the times of plans that
+use the index. The same numbers for files with a hundred times the rows show the cost of more keys.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def _spread(folder: Path, partitions: int) -> None:
-    """Moves files into the folders of partitions in turn; without partitions the files stay."""
+    """Moves files into the folders of partitions in turn; does nothing without partitions."""
     for number in range(partitions):
         (folder / f"p={number}").mkdir()
     if partitions:
@@ -110,8 +110,8 @@ def _spread(folder: Path, partitions: int) -> None:
 def _measure(files: int, rows: int, *, partitioned: bool) -> None:
     with PeakMemory() as memory:
         settings = {"spark.master": MASTER, "spark.pyspark.python": sys.executable}
-        # Spark caches up to 250 MB of listings of unused tables, which would hide the smaller
-        # effects measured here.
+        # Spark caches up to 250 MB of listings of unused tables, and this cache would hide the
+        # smaller effects that the benchmark measures.
         settings["spark.sql.hive.filesourcePartitionFileCacheSize"] = "1"
         spark = start_session(FOLDER / "spark", settings)
         path = (FOLDER / "data").as_uri()

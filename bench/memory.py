@@ -19,8 +19,8 @@ _EVERY: Final = 0.2
 class PeakMemory:
     """Peak resident memory (VmHWM) of the descendants of this process, by role.
 
-    The kernel tracks the peak of each process, so only processes that end need polling. Growth
-    between the last poll and a process's end is missed.
+    The kernel records the peak of each process, so polling is needed only for processes that end.
+    The growth between the last poll and the end of a process is missed.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class PeakMemory:
 
 
 def cpu_seconds() -> float:
-    """CPU time of all descendants of this process, ended ones included.
+    """CPU time of all descendants of this process, including ended processes.
 
     Unlike wall-clock time, CPU time hardly depends on other load of the machine.
     """
@@ -71,8 +71,8 @@ def cpu_seconds() -> float:
             fields = (pid / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        # These fields are user and system time of the process and of the children that it has
-        # waited for.
+        # These fields are user and system time: of the process itself, and of ended children whose
+        # exit status it has read.
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
@@ -87,7 +87,7 @@ def timed(run: Callable[[], object]) -> tuple[float, float]:
 def read_bytes() -> int:
     """Bytes that the living descendants of this process have read from any source.
 
-    Spark's own counters miss Iceberg's reads and vectored reads of a local disk.
+    Spark's own counters miss Iceberg's reads and vectored reads from a local disk.
     """
     total = 0
     for pid in _descendants(os.getpid()):

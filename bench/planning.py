@@ -1,9 +1,9 @@
 """Overhead of Sieve in the planning of a scan: ``make bench-planning``.
 
 Planning covers everything from the query's text to the list of files that its tasks will read,
-including listing and index look-up. No data file is read. The table's files have four rows each, or
-with ``--ranges`` four rows in each row group. The listing is cached, as in any session after its
-first query.
+including the listing of the table and the index look-up. No data file is read. The table's files
+have four rows each, or with ``--ranges`` four rows in each row group. The listing is cached, as in
+any session after its first query.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ class Side:
 def _measure(run: Run) -> dict[str, list[float]]:
     """Milliseconds of each kind of query.
 
-    The kinds alternate, so all kinds see the same machine load.
+    The kinds alternate, so that the load of the machine is the same for all kinds.
     """
     plain, sieve = Side("plain"), Side("sieve")
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for k, key in enumerate(_keys(run)):
-        # The order rotates, so no kind always follows the same other kind. Both JVMs plan the same
-        # number of queries.
+        # The order rotates, so that a kind does not always follow the same other kind. Both JVMs
+        # plan the same number of queries.
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
             side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
             for again in range(repeats):
@@ -134,10 +134,10 @@ def _keys(run: Run) -> list[int]:
 
 
 def _cold(run: Run) -> tuple[float, float]:
-    """Times the first indexed scan of a driver, which starts the front end, and the next scan."""
+    """Times a driver's first scan with an index, which starts the front end, and the next scan."""
     side = Side("cold")
-    # Some queries first warm up the metastore, the listings and Spark itself, whose costs are not
-    # Sieve's.
+    # Before that, some queries warm up the metastore, the listings and Spark itself, whose costs
+    # are not Sieve's.
     for key in range(5):
         side.plan(UNINDEXED, key)
         side.plan(DISABLED, key)
@@ -165,8 +165,8 @@ def make_files(folder: Path, files: int, rows: int, group: int) -> None:
 
 def _serve(name: str) -> None:
     folder = FOLDER / ("plain" if name == "plain" else "sieve")
-    # A scan that could not be pruned must fail here rather than look fast. Files are cut at every
-    # row group, even a small row group.
+    # A scan that was not pruned must fail here, because it would look fast. Files are cut at every
+    # row group, even if the row group is small.
     own = {"spark.sieve.strict": "true", "spark.sieve.range.bytes": "1"}
     spark = start_session(folder, {} if name == "plain" else own, indexed=name != "plain")
     if name != "cold":

@@ -71,7 +71,7 @@ def between(column: str, low: Any, high: Any) -> Condition:
 
 
 def demo_queries(scale: int) -> tuple[Query, ...]:
-    """Point and range queries with fixed keys and dates, which were not selected by result."""
+    """Point and range queries with fixed keys and dates, chosen without regard to the result."""
     day, late_day = date(1995, 3, 15), date(1996, 11, 5)
     orders = ORDERS_PER_SCALE * scale
     spread = [order_key(orders * k // 11) for k in range(1, 11)]
@@ -116,7 +116,7 @@ class Footers:
         self._files = [_bounds(path) for path in sorted(folder.glob("*.parquet"))]
 
     def left_by(self, query: Query) -> int:
-        """Number of files whose minimum and maximum do not exclude the query."""
+        """Number of files that the minimum and maximum of their columns do not exclude."""
         return sum(
             all(
                 any(

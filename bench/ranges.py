@@ -4,8 +4,8 @@ The table is that of `bench.large_files`. Each query runs in modes that take tur
 index of whole files (``granularity = 'file'``), and an index of ranges (``budget = 'auto'``, the
 default). The lower bound is a fourth mode: Spark alone on files that contain only the row groups
 with a match. With ``--bloom``, Spark has also rewritten the table with Parquet's Bloom filters on
-the unique keys. Before the timing of a query, the fast modes run until the JVM has compiled their
-code. Rows scanned and tasks are numbers of the scan.
+the unique keys. Before a query is timed, the fast modes run until the JVM has compiled their code.
+Rows scanned and tasks are numbers of the scan.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _TASKS = ("Spark", "ranges")
 class Measured:
     """Row groups with a match.
 
-    For each mode: the median milliseconds, and the rows and tasks of the scan.
+    For each mode, this class has the median milliseconds, and the rows and tasks of the scan.
     """
 
     groups: int
@@ -131,7 +131,7 @@ def _create(
 def _bloom(spark: SparkSession, large: Large) -> str:
     """Lets Spark rewrite the table with Bloom filters on the unique keys."""
     started = time.perf_counter()
-    # Each file is one task, so that the files and their row groups stay the same.
+    # Each file becomes one task, so that files and row groups stay the same.
     with with_settings(spark, {SWITCH: "false", "spark.sql.files.maxPartitionBytes": "1g"}):
         writer = spark.table("plain").write.option("compression", "zstd")
         for column in ("id", "sorted_id"):
@@ -185,7 +185,7 @@ def _measure(
     for turn in range(runs + 1):
         for mode in modes:
             seconds = run(mode)
-            if turn:  # The first run in a mode compiles the mode's code.
+            if turn:  # In each mode, the first run compiles the mode's code.
                 times[mode].append(seconds * 1000)
     assert len(answers) == 1, f"the modes give different rows: {query.where}: {answers}"
     medians = {mode: statistics.median(some) for mode, some in times.items()}

@@ -1,4 +1,4 @@
-"""REFRESH after a few files have changed, against a full build; commits per second.
+"""REFRESH after a few files have changed, compared with a full build; commits per second.
 
 The table has 1,000 Parquet files of 20,000 rows (``--rows``) with one column of ascending 64-bit
 keys, 1 % of them at random positions. For each count of changed files, the benchmark replaces that
@@ -7,12 +7,12 @@ the wait until the newest file is stable, which is also shown alone.
 
 Commits per second are measured with 1, 4 and 8 writers. Each writer is a process that publishes
 versions of one index on a local file system as fast as it can. A commit includes all its steps:
-plan, render, create-if-absent, and after a conflict another plan on top of the other writer's
-versions.
+plan, render and create-if-absent; after a conflict, the commit plans again on top of the other
+writer's version.
 
 With ``--locations`` there is no Spark. The benchmark then measures the file list of a version with
-that many locations after each count of changed files: bytes and time to write it whole, and as a
-delta merged onto the previous list.
+that many locations, after each count of changed files: the bytes and time to write the whole list,
+and to write a delta that readers merge onto the previous list.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _versions() -> Table:
 
 
 def _publish(writers: int) -> int:
-    """Number of versions that concurrent writers publish in `_PUBLISHING_S` seconds."""
+    """Number of versions that concurrent writers publish within `_PUBLISHING_S` seconds."""
     with tempfile.TemporaryDirectory() as folder:
         first = make_version(Path(folder), 1000).manifest
         end = time.time() + 1 + _PUBLISHING_S
@@ -190,12 +190,11 @@ def _publish(writers: int) -> int:
 def _write(
     directory: str, first: Manifest, number: int, end: float, told: SimpleQueue[int]
 ) -> None:
-    """Reports the number of versions that this process publishes; all processes start together."""
+    """Reports how many versions this process publishes; all processes start together."""
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:
-        # The options differ from the current options each time, since otherwise there is nothing to
-        # publish.
+        # Each round uses different options, because without a change there is nothing to publish.
         change = SetOptions(IndexOptions("sieve", error=1 + (made * 8 + number) % 1000))
 
         def plan(newest: Manifest | None, change: SetOptions = change) -> Manifest:

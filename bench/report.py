@@ -25,9 +25,9 @@ _NARROW = 100
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The figures of a query: rows that match, files read by each method, median seconds.
+    """The figures of a query: rows that match, files that each method reads, and median seconds.
 
-    Tasks, ranges and bytes are a pair each: without the index, and with the index.
+    Tasks, ranges and bytes are pairs: the value without the index, and the value with the index.
     """
 
     query: Query

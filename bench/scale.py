@@ -1,9 +1,9 @@
 """Costs from 1,000 to 1,000,000 files, without Spark: ``make bench-scale``.
 
 Each size runs in a separate process, which measures its memory. The first request of a front end
-opens the index. Later requests are for random keys, under the default bound of the cache. A REFRESH
-is measured without its Spark job: reading the list of files, and writing the list after 100 files
-changed. ``docs/benchmarks.md`` has the figures.
+opens the index. Later requests are for random keys; the cache has its default size. A REFRESH is
+measured without its Spark job: the benchmark reads the list of files, and writes the list again
+after 100 files have changed. ``docs/benchmarks.md`` has the figures.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MS = 1e3
 class Measured:
     """The measurements of one size.
 
-    Times are ms of CPU, which does not depend on other load, or of the clock.
+    Times are ms of CPU, which other load does not affect, or ms of wall-clock time.
 
     `held` is the number of bytes in the cache after the first request. `grown` is the number of
     bytes by which the process grew during that request.
@@ -143,7 +143,7 @@ def _measure(n: int, ranges: int, rounds: int) -> Measured:
 
 
 def _refresh(version: BuiltVersion) -> tuple[float, float, int]:
-    """Reads the list of files, and writes the list after `CHANGED` files got other times."""
+    """Reads the list of files, and writes the list after `CHANGED` files have new times."""
     store, directory = LocalStore(), f"file:{version.root}/{version.manifest.index}"
     store.mkdirs(f"{directory}/intents")
 
@@ -159,7 +159,7 @@ def _refresh(version: BuiltVersion) -> tuple[float, float, int]:
 
 
 def _timed(run: Callable[[], _T]) -> tuple[float, float, _T]:
-    """Milliseconds of this process's CPU and of the clock, and the result."""
+    """Returns milliseconds of this process's CPU time and of wall-clock time, and the result."""
     cpu, clock = time.process_time(), time.perf_counter()
     result = run()
     return (time.process_time() - cpu) * _MS, (time.perf_counter() - clock) * _MS, result

@@ -1,10 +1,11 @@
 """A star schema for joins whose keys select the files to read: ``make bench-joins``.
 
-The table of sales lies in 200 files in order of arrival: the day rises, 2 % of the rows arrive up
-to thirty days late, and customers are random. The dimensions are days and customers. Each query
-runs in three modes that take turns: Spark alone (``spark.sieve.enabled = false``), an index that
-only constants use (``spark.sieve.join.pruning = off``), and Sieve. Files are those of the sales
-table. The lower bound is the number of files that hold a join partner, by ``_metadata.file_path``.
+The table of sales has 200 files in order of arrival: the day rises, 2 % of the rows arrive up to
+thirty days late, and customers are random. The dimensions are days and customers. Each query runs
+in three modes that take turns: Spark alone (``spark.sieve.enabled = false``), an index that only
+constants use (``spark.sieve.join.pruning = off``), and Sieve. The numbers of files are those of the
+sales table. The lower bound is the number of files that hold a row with a join partner, as
+``_metadata.file_path`` shows.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query: files that hold a join partner.
+    """The measurements of a query: the number of files with a row that has a join partner.
 
-    For each mode: the number of files read, and the median milliseconds.
+    For each mode, this class has the number of files read, and the median milliseconds.
     """
 
     least: int
@@ -63,7 +64,7 @@ def measure(console: Console, rows: int, runs: int) -> None:
         runs: number of runs of each query in each mode.
     """
     shutil.rmtree(FOLDER, ignore_errors=True)
-    # The long time-out keeps strict mode from failing on a busy machine, where queries are slow.
+    # Queries are slow on a busy machine, and the long time-out prevents a failure in strict mode.
     spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
     try:
         with console.status("writing the tables"):

@@ -1,7 +1,8 @@
-"""``make bench-start``: the time of a driver with Sieve beyond Spark's time until its first answer.
+"""``make bench-start``: the extra time until the first answer of a driver with Sieve.
 
-Commands take turns, each in its own process and folder. The differences within each round count, so
-that a busy machine slows both commands alike. CPU time covers the whole tree of processes.
+Commands take turns, each in its own process and folder. Only the differences within each round
+count, because a busy machine slows both commands alike. CPU time covers the whole tree of
+processes.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Taken:
 
 
 def main() -> None:
-    """Runs the pairs of commands in turns, and prints how much longer one takes than the other."""
+    """Runs the pairs of commands in turns, and prints the difference between their times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", help="the command sieve of another checkout, to compare with")
@@ -75,7 +76,7 @@ def main() -> None:
 def adopt_orphans() -> None:
     """Makes this process the parent of grandchildren that outlive their parents.
 
-    A front end ends after its driver, so without this its CPU time would be lost.
+    A front end ends after its driver, so its CPU time would otherwise be lost.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

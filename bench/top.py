@@ -1,9 +1,9 @@
 """Top-k queries, MIN and MAX: ``make bench-topk``.
 
-The table lies in 1,000 files in order of arrival: its number rises, 2 % of the rows have a time up
-to thirty minutes earlier than their neighbours, and amounts and keys are random. Each query runs
-with Spark alone (``spark.sieve.enabled = false``) and with Sieve, in turns. The lower bound is the
-number of files that hold one of the resulting rows or a tie, by ``_metadata.file_path``.
+The table has 1,000 files in order of arrival: its number rises; 2 % of the rows have a time up to
+thirty minutes earlier than their neighbours; amounts and keys are random. Each query runs with
+Spark alone (``spark.sieve.enabled = false``) and with Sieve, in turns. The lower bound is the
+number of files that hold one of the resulting rows or a tie, as ``_metadata.file_path`` shows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MODES = {"Spark alone": {SWITCH: "false"}, "Sieve": {"spark.sieve.strict": "true
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, and the predicate that its rows and their ties satisfy."""
+    """A query, and the predicate that selects its rows and their ties."""
 
     text: str
     rows: str
@@ -66,9 +66,9 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query: files that hold a resulting row.
+    """The measurements of a query: the number of files that hold a resulting row.
 
-    For each mode: the number of files read, and the median milliseconds.
+    For each mode, this class has the number of files read, and the median milliseconds.
     """
 
     least: int
@@ -84,7 +84,7 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     shutil.rmtree(FOLDER, ignore_errors=True)
-    # The long time-out keeps strict mode from failing on a busy machine, where queries are slow.
+    # Queries are slow on a busy machine, and the long time-out prevents a failure in strict mode.
     spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
     try:
         with console.status("writing the table"):

@@ -1,4 +1,4 @@
-"""TPC-DS and TPC-H in three modes: Spark alone, an index for constants, an index also for joins.
+"""TPC-DS and TPC-H in three modes: Spark alone, an index for constants, an index for joins too.
 
 Fact tables are those of `bench.tpc_data`, with an index on each key and date that the queries use.
 """
@@ -37,9 +37,9 @@ class Measured:
     Attributes:
         number: number of the query in its suite.
         turns: figures of the query; None if the query failed.
-        scans: scans that got values at run time, which are searched in one setting only.
-        unkeyed: scans of indexed tables that got no keys, each with the reasons of EXPLAIN SIEVE;
-            these are searched in one setting only.
+        scans: scans that got values at run time; the benchmark looks for them in one setting only.
+        unkeyed: scans of indexed tables that got no keys, each with the reasons in EXPLAIN SIEVE;
+            the benchmark looks for them in one setting only.
         fault: rows that differ between modes, or an error; empty if there is no fault.
     """
 
@@ -74,8 +74,8 @@ class Suite:
             status.update("starting Spark")
             self._folder = FOLDER / f"session-{suite}-{scale:g}"
             shutil.rmtree(self._folder, ignore_errors=True)
-            # The long time-out keeps strict mode from failing on a busy machine, where queries are
-            # slow.
+            # Queries are slow on a busy machine, and the long time-out prevents a failure in strict
+            # mode.
             own = {"spark.sieve.prune.timeout": "10s", "spark.driver.memory": "6g"}
             self.spark = start_session(self._folder, COUNTED_READS | own)
             self._indexed: dict[str, list[str]] = {}
@@ -98,12 +98,12 @@ class Suite:
                 self._release()
 
     def _release(self) -> None:
-        """Releases broadcasts, which live as long as their data frames."""
+        """Releases broadcasts, which otherwise live as long as their data frames."""
         gc.collect()
         self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
     def _add(self, folder: Path, named: Collection[str]) -> None:
-        """Adds a table with an index on each of its keys and dates that `named` has."""
+        """Adds a table, with an index on each of its keys and dates that is in `named`."""
         spark, name = self.spark, folder.name
         spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{folder}'")
         columns = [c for c in spark.table(name).columns if _KEY.fullmatch(c) and c in named]
@@ -123,7 +123,7 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Whether modes also differ without a LIMIT, which may select any of the rows that tie."""
+        """Returns whether modes also differ without a LIMIT, which may select any of the ties."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 
@@ -145,7 +145,7 @@ class Suite:
 def _reason(error: PySparkException | Py4JJavaError) -> str:
     """The first line of an error.
 
-    If Python has no class for the error, also those of its causes.
+    If Python has no class for the error, the result also has the first lines of its causes.
     """
     if isinstance(error, PySparkException):
         return str(error).strip().splitlines()[0][:200]

@@ -1,8 +1,9 @@
 """TPC-DS and TPC-H as Parquet files, with rows of DuckDB's generators.
 
-A fact table lies in 200 files in order of arrival: by day, where 2 % of the rows arrive up to 30
-days late. Rows without a day arrive at a random time. Every other table is one file. The generator
-extensions come from PyPI, because `INSTALL tpcds` needs a DuckDB host.
+A fact table has 200 files in order of arrival: the rows are in order of day, and 2 % of the rows
+arrive up to 30 days late. Rows without a day arrive at a random time. Every other table is one
+file. The generator extensions come from PyPI, because `INSTALL tpcds` needs access to a DuckDB
+server.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import duckdb
 
 FILES = 200
 
-# The fact tables of each suite, with an expression for the day of a row as an integer.
+# The fact tables of each suite, with an expression that returns the day of a row as an integer.
 ARRIVALS: Mapping[str, Mapping[str, str]] = {
     "tpcds": {
         "store_sales": "ss_sold_date_sk",
@@ -39,7 +40,7 @@ Say = Callable[[str], None]
 
 
 def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
-    """Generates a suite's tables, a folder of files each, and returns their folder.
+    """Generates a suite's tables, each in its own folder, and returns the common folder.
 
     Reuses earlier files.
 

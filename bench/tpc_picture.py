@@ -1,4 +1,4 @@
-"""The picture of TPC-DS or TPC-H: each query's bytes and time with Sieve, as a share."""
+"""The picture of TPC-DS or TPC-H: the bytes and time of each query with Sieve, as a share."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Shares:
 
     Attributes:
         number: number of the query.
-        bytes: bytes that the tasks read, divided by the bytes with an index that constants alone
-            use.
+        bytes: bytes that the tasks read, divided by the bytes with an index that serves only
+            constants.
         time: time divided by the time of Spark alone.
     """
 

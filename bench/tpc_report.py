@@ -23,7 +23,7 @@ _SIEVE, _SPARK = "Sieve", "Spark alone"
 
 
 def head(console: Console, setting: str, modes: Sequence[str]) -> None:
-    """Prints the titles of the columns; each mode has one column of each kind."""
+    """Prints the titles of the columns: of each kind of figure, one column per mode."""
     console.print(f"\n[bold]{setting}[/bold]: {', '.join(modes)}")
     kinds = "   ".join(f"{kind:<{_WIDTH * len(modes)}}" for kind in ("files", "MB", "ms"))
     console.print(
@@ -81,7 +81,7 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
-    """Prints why queries read all bytes without keys, in the setting that searched for reasons."""
+    """Prints why queries without keys read all bytes, in the setting that collects reasons."""
     for one, turns in done:
         if _share(turns) >= FEWER and (one.scans or one.unkeyed):
             useless = [f"{s.table} (keys that occur in every file)" for s in one.scans]
@@ -112,7 +112,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints only scans that skip, because keys that occur in every file skip no file."""
+    """Prints only scans that skip files, because keys that occur in every file skip no file."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)
@@ -124,7 +124,7 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    """The share of the bytes that are read without keys."""
+    """The bytes read, as a share of the bytes that are read without keys."""
     *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 

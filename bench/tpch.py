@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def generate(folder: Path, table: str, scale: float) -> Path:
-    """A raw table of a scale as one Parquet file; an earlier run's file is reused.
+    """Returns a raw table of a scale as one Parquet file; reuses the file of an earlier run.
 
     Args:
         folder: folder for tables of this scale only.

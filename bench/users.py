@@ -1,21 +1,23 @@
 """Throughput and latency of many users of one Thrift server: ``make bench-users``.
 
-The benchmark starts a real metastore and a real Thrift server as a user would. 32 sessions query
-single keys of a table of 1,000 files, for 40 seconds in each run. The three runs are without the
-index, with the index, and with the index while four more sessions create, refresh and drop indexes
-of the same table. In the first rounds each session queries once in four seconds, as people do, and
-the four writers start a cycle every 20 seconds. In the later rounds each session queries as fast as
-it gets answers. Before the later rounds, the third run takes four times as long without
-measurement, because a fresh JVM spends most of its time compiling its own code.
+The benchmark starts a real metastore and a real Thrift server as a user would. In each run, 32
+sessions query single keys of a table of 1,000 files for 40 seconds. The first run has no index, and
+the second run has the index; in the third run, four more sessions create, refresh and drop indexes
+of the same table. In the first rounds, each session sends a query every four seconds, as people do,
+and each of the four writers starts a cycle every 20 seconds. In the later rounds, each session
+sends the next query as soon as it has the answer. Before the later rounds, the third run lasts four
+times as long and is not measured, because a fresh JVM spends most of its time on compiling its own
+code.
 
-The output has queries per second, milliseconds of a query, and the latency of the last 256
-front-end calls, as ``sieve_status()`` reports it (the maximum since the server's start). At full
-speed the sessions need far more than two cores, so those times are of an overloaded server.
+The output has queries per second, the milliseconds of a query, and the latency of the last 256
+front-end calls, as reported by ``sieve_status()`` (with the maximum since the server's start). At
+full speed, the sessions need far more than two cores, so the later rounds measure an overloaded
+server.
 
-The server's executors are threads of its own process, so each task takes a core from planning. With
-``--apart`` the executors are a process of Spark's standalone cluster with the lowest priority. This
-process gets the CPU time that server, metastore and clients leave, and stands for separate
-machines.
+The server's executors are threads of its own process, so each task uses a core that planning needs.
+With ``--apart``, the executors run in a process of Spark's standalone cluster with the lowest
+priority. The executors' process gets only the CPU time that server, metastore and clients leave; it
+stands for separate machines.
 """
 
 from __future__ import annotations
@@ -96,8 +98,8 @@ def _cluster() -> Iterator[str]:
             started.callback(servers.stop, server)
             group = Path(f"/proc/{server.pid}/autogroup")
             if priority and group.exists():
-                # If Linux schedules by session (autogroup), a process's priority counts only within
-                # its session. The executors belong to the worker's session.
+                # If Linux schedules by session (autogroup), the priority of a process has an effect
+                # only within its session. The executors belong to the worker's session.
                 group.write_text(str(priority))
         yield url
 
@@ -108,9 +110,9 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # Only the socket is closed, because Hive's answer to CloseSession may never come. The first
-        # session to register functions can fail on a class that Spark does not ship, and later
-        # sessions wait.
+        # Only the socket is closed, because Hive may never answer CloseSession. The first session
+        # that registers functions can fail on a class that is missing in Spark, and later sessions
+        # then wait.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 
@@ -165,7 +167,7 @@ def _status() -> dict[str, int]:
 
 
 def _run(seconds: float, *, enabled: bool, writers: int, pauses: bool) -> list[float]:
-    """Milliseconds of each query; without pauses a session starts the next query at once."""
+    """Milliseconds of each query; without pauses, a session starts the next query at once."""
     end = time.monotonic() + seconds
     ask, change = (_PAUSE_S, _WRITERS_PAUSE_S) if pauses else (0.0, 0.0)
     with ThreadPoolExecutor(READERS + writers) as pool:

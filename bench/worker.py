@@ -1,9 +1,9 @@
 """CPU time of a Spark Python worker between two tasks, with and without `arrow_jobs`.
 
 Spark drops the import caches before each task, and collects garbage after each task. The benchmark
-does both in a process with the imports of a build's worker, from the archives that a worker uses.
-No job runs. The benchmark measures CPU time, not wall-clock time, so that other load of the machine
-does not count.
+does both in a process that has the imports of a build's worker, loaded from the archives that a
+worker uses. No job runs. The benchmark measures CPU time instead of wall-clock time, so that other
+load on the machine does not count.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _between_tasks() -> float:
     started = time.process_time()
     for _ in range(TIMES):
         importlib.invalidate_caches()
-        # Importing a missing module makes every archive list its files.
+        # If a missing module is imported, Python lists the files of every archive.
         importlib.util.find_spec(f"absent_{Path(__file__).stem}")
         gc.collect()
     return (time.process_time() - started) / TIMES * 1000

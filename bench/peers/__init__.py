@@ -1,1 +1,1 @@
-"""Compares ways to skip data on the same rows with the same queries in one run."""
+"""Compares ways to skip data, on the same rows and with the same queries, in one run."""

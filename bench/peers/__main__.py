@@ -4,13 +4,14 @@ All systems have the same rows and queries. On Spark 4.1, the systems are Spark 
 Parquet files, Parquet's Bloom filters, Delta, Iceberg and Sieve, which take turns in one session.
 On Spark 3.5, the systems are Spark alone, Hudi's indexes, and Sieve on Hudi. All systems must
 return the same rows. A system that can use the table's files uses the original files; the other
-systems get a copy that is rewritten to the same number of files.
+systems get a rewritten copy with the same number of files.
 
-For each query, the output has the files of its scans, the bytes that all processes read, the tasks,
-and the median milliseconds of seven runs (three if a run takes longer than 10 s). For each table,
-the output has the seconds until the first query can run, the bytes of rewritten rows, and the bytes
-beside the rows. For the log, the output also has the cost of appending 1 % of its rows and of
-updating 1 % of its rows. The report begins with the queries on which Sieve is worst.
+For each query, the output has four figures: the files of its scans, the bytes that all processes
+read, the tasks, and the median milliseconds of seven runs (three runs if a run takes longer than 10
+s). For each table, the output has the seconds until the first query can run, the bytes of rewritten
+rows, and the bytes that are stored in addition to the rows. For the log, the output also has the
+cost of appending 1 % of its rows and of updating 1 % of its rows. The report begins with the
+queries on which Sieve is worst.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def main() -> None:
 
 
 def _in_process(args: argparse.Namespace, side: str) -> Report:
-    """The report of one Spark line, whose session runs in a separate process."""
+    """The report on one line of Spark, whose session runs in a separate process."""
     command = [sys.executable, "-m", "bench.peers", "--side", side, "--scale", str(args.scale)]
     command += ["--rows", str(args.rows), "--folder", str(args.folder), "--tables", *args.tables]
     environ = dict(os.environ)
@@ -145,7 +146,7 @@ def _writes(
         ),
     }
     written: list[Written] = []
-    # Systems that share a table would each append to the shared table.
+    # If systems share a table, each system would append to the shared table.
     tables: set[str] = set()
     for system in reversed(asked):
         name = system.of("log")

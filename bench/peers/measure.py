@@ -32,7 +32,7 @@ class QueryCost:
     Attributes:
         table, query, system: names of the table, the query and the system.
         files: number of files that the query's scans read.
-        bytes: bytes that all processes read for the query, planning included: the median of its
+        bytes: bytes that all processes read for the query, including planning; the median of its
             runs.
         tasks: number of tasks of the query's jobs.
         ms: median milliseconds.
@@ -51,7 +51,7 @@ class QueryCost:
 
 @dataclass(frozen=True, slots=True)
 class TableCost:
-    """The cost of a system's table: seconds to make, bytes rewritten, bytes beside the rows."""
+    """The cost of a system's table: seconds to make it, bytes rewritten, bytes beside the rows."""
 
     table: str
     system: str
@@ -80,10 +80,11 @@ class Written:
 
 
 def make(spark: SparkSession, system: System, table: Dataset, root: Path) -> TableCost:
-    """Makes a system's table in a separate folder below `root`."""
+    """Makes a system's table in its own folder below `root`."""
     before = _sizes(root)
     started = time.perf_counter()
-    # Hudi encodes special characters of a folder's name once more, so the name has none.
+    # Hudi encodes special characters of a folder's name a second time, so the name has no special
+    # characters.
     own = re.sub(r"\W+", "_", f"{system.name} {table.name}")
     system.make(spark, table, root / "tables" / own)
     took = time.perf_counter() - started
@@ -110,7 +111,7 @@ def ask(
         query: the query.
         table: the table.
         asked: the systems.
-        versions: for each system, the SQL text after the table's name; None for no text.
+        versions: for each system, the SQL text that follows the table's name; None for no text.
 
     Raises:
         SystemExit: the rows of two systems differ.
@@ -142,7 +143,7 @@ def ask(
     found = []
     for name, each in times.items():
         files, tasks = counted[name]
-        # A process's count of bytes is lost when it ends, and a new process's count includes its
+        # When a process ends, its count of bytes is lost; the count of a new process includes its
         # start.
         size = int(statistics.median(read[name]))
         ms, spread = statistics.median(each) * 1000, max(each) / min(each)
@@ -164,8 +165,8 @@ def write(
         system: the system.
         table: name of the table.
         root: folder of everything that is written.
-        texts: for each kind of write the statement, and a query that counts the resulting rows and
-            returns 0 if they are invisible; `{t}` is the table.
+        texts: for each kind of write, the statement and a query; the query counts the resulting
+            rows, and returns 0 if they are invisible; `{t}` is the table.
     """
     written = []
     for kind, (statement, check) in texts.items():

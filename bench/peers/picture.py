@@ -1,4 +1,4 @@
-"""The picture of `bench.peers`: bytes that queries read, as a share of a read without skipping."""
+"""The picture of `bench.peers`: bytes that queries read, as a share of all bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
 def draw(reports: Mapping[str, Report]) -> Figure:
     """Draws a panel per Spark line: a row per query, a column per system, a share per cell.
 
-    Queries that some system cannot answer, such as time travel, are omitted.
+    Queries that one of the systems cannot answer, such as time travel, are omitted.
     """
     systems = [list(dict.fromkeys(e.system for e in r.asked)) for r in reports.values()]
     asked = [

@@ -58,7 +58,7 @@ def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
 
 
 def _rows(table: Dataset) -> str:
-    """The columns by their names, since Hudi tables have more columns."""
+    """The columns by their names, because Hudi tables have additional columns."""
     return f"SELECT {', '.join(pq.read_schema(table.files[0]).names)} FROM {{t}}"
 
 
@@ -160,6 +160,6 @@ def _adversarial(table: Dataset) -> Sequence[Query]:
 
 
 def _beside(hot: Sequence[int]) -> str:
-    """Both ends of a range of 100 keys that begins at a key other than the hot key."""
+    """Both ends of a range of 100 keys; the range does not begin at the hot key."""
     (own, *_) = (key for key in hot if hot.count(key) == 1)
     return f"{own} AND {own + 100}"

@@ -17,7 +17,7 @@ PLAIN, NO_INDEX = "Spark alone", "Hudi, no index"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of one Spark line: of queries, of tables, of writes."""
+    """The figures of one line of Spark: for queries, for tables and for writes."""
 
     line: str
     asked: list[QueryCost]
@@ -25,7 +25,7 @@ class Report:
     written: list[Written]
 
     def by_query(self) -> Iterator[tuple[tuple[str, str], Mapping[str, QueryCost]]]:
-        """The figures of each query: by its table and name, then by system."""
+        """The figures of each query, first by table and query name, then by system."""
         found: dict[tuple[str, str], dict[str, QueryCost]] = {}
         for each in self.asked:
             found.setdefault((each.table, each.query), {})[each.system] = each
@@ -34,7 +34,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """A query on which another system reads less or takes less time than Sieve."""
+    """A query for which another system reads less than Sieve, or takes less time."""
 
     line: str
     table: str
@@ -49,12 +49,12 @@ class Beaten:
 
 
 def is_sieve(system: str) -> bool:
-    """Whether a system name denotes Sieve."""
+    """Returns whether a system's name stands for Sieve."""
     return system.startswith("Sieve")
 
 
 def baseline(systems: Collection[str]) -> str:
-    """The system that skips nothing; on Spark 3.5, the Hudi table without skipping.
+    """The system that skips nothing; on Spark 3.5, this system is the Hudi table without skipping.
 
     Args:
         systems: names of the systems of one Spark line.

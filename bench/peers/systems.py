@@ -1,8 +1,8 @@
-"""The systems on Spark 4.1: Sieve and its peers, each with the set-up that its own pages advise.
+"""The systems on Spark 4.1: Sieve and its peers, each set up as its own documentation recommends.
 
 A system uses the table's original files if it can. Other systems get a copy that is rewritten to
-the same number of files. The copy is sorted or clustered by the queried columns, or keeps the order
-of the original if the system only adds something to the files.
+the same number of files. The copy is sorted or clustered by the queried columns; if the system only
+adds something to the files, the copy keeps the order of the original.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ class System:
     Attributes:
         name: name in the printed tables.
         table: the system's SQL name of a table, with `{}` for the table's name.
-        make: makes the system's table; no other system writes to the folder of its files.
-        as_they_are: whether the system uses the original files, which all systems can still read.
+        make: makes the system's table; no other system writes to the folder of the table's files.
+        as_they_are: true if the system uses the original files and leaves them readable for all
+        systems.
         settings: settings of the session while the system's queries run.
         refresh: the statement after a write, with `{}` for the table's name; empty for no
             statement.
-        version: SQL text after a table's name that selects the table's current rows after later
-            changes. None if the rows can be neither changed nor read as of an earlier time.
+        version: SQL text after a table's name that selects the table's present rows even after
+            later changes. None if the rows cannot be changed, and cannot be read as of an earlier
+            time.
     """
 
     name: str
@@ -140,7 +142,7 @@ def _save(rows: DataFrame, name: str, folder: Path, options: Mapping[str, str]) 
 
 
 def file_a_task(table: Dataset) -> Mapping[str, str]:
-    """Settings with which a copy has as many files as the original, in the same order."""
+    """Settings that give a copy as many files as the original, in the same order."""
     most = str(max(file.stat().st_size for file in table.files) + 1)
     return {
         "spark.sql.files.maxPartitionBytes": most,

@@ -1,8 +1,8 @@
 """Files and bytes read by Sieve's shapes and by rivals of equal size: ``make bench-rivals``.
 
 Sizes are in percent of the column's bytes. All structures use the key codes that a build would
-choose. Files and their bytes are the mean over six kinds of query with equal weight. Every
-structure is first checked to return all files that hold a matching key.
+choose. Files and their bytes are the mean over six kinds of query with equal weight. First, the
+benchmark checks that every structure returns all files with a matching key.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        # A column has its budgets, and two structures without a budget.
+        # A column has its budgets, and two structures that have no budget.
         steps = len(args.budgets) + 2
         bar = progress.add_task("", total=steps * len(args.columns))
         for name in args.columns:

@@ -43,7 +43,7 @@ AUTOMATIC = "budget auto"
 
 
 class Mapped:
-    """Maps from the hash of a key to its files, and intervals for range queries."""
+    """Maps from the hash of a key to the key's files, and intervals for range queries."""
 
     name = "map"
 
@@ -53,7 +53,7 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """For a point, the result is the intersection of the map's and the intervals' files."""
+        """For a point, the result is the files that both the map and the intervals return."""
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])
@@ -112,7 +112,7 @@ class Builder:
         return made
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
-        """The result of one reading, and whether a second reading with more cuts may save more."""
+        """The result of the first pass, and true if a second pass with more cuts may save more."""
         of, payback = self._of, asked.payback(options)
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))
@@ -135,7 +135,7 @@ class Builder:
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """Chooses like a build: a map if it may pay and probes then read fewer bytes."""
+        """Chooses as a build does: a map if a map can pay, and if probes then read fewer bytes."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(self._profile, told, len(self._pairs()[0]), int(budget)):
@@ -220,7 +220,7 @@ def cut(
 def shaped(
     column: Column, query_model: QueryModel, intervals: Intervals, shape: str, budget: float
 ) -> Lists:
-    """A structure of one shape, without a map, within a budget if any size of it fits.
+    """A structure of one shape without a map, within the budget if any size of the structure fits.
 
     Args:
         column: the column.

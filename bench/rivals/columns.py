@@ -68,9 +68,9 @@ class Column:
             yield distinct, rows.astype(np.int64)
 
 
-# Minimum budgets, in percent of the column's bytes, at which `auto` must read at most 1.10 times
-# the lower bound. The columns are those whose files have few long runs of keys, few keys, late rows
-# or skew.
+# Minimum budgets in percent of the column's bytes; at these budgets, `auto` must read at most 1.10
+# times the lower bound. These columns have files with few long runs of keys, with few keys, with
+# late rows or with skew.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,
@@ -120,7 +120,7 @@ def _walk(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _leaps(rng: Rng, rows: int, files: int) -> Codes:
-    """A random walk with such large steps that most keys between two steps do not occur."""
+    """A random walk whose steps are so large that most keys between two steps do not occur."""
     return np.cumsum(rng.integers(-1000, 1001, rows)).astype(np.int64)
 
 
@@ -129,7 +129,7 @@ def _uniform(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _sawtooth(rng: Rng, rows: int, files: int) -> Codes:
-    """Every file counts from zero, and skips the keys of the other files."""
+    """Every file starts from zero, and skips the keys of the other files."""
     within = np.arange(rows, dtype=np.int64) % (rows // files)
     return within * files + _in_order(rows, files)
 
@@ -181,7 +181,7 @@ MADE: Final[Mapping[str, Callable[[Rng, int, int], Codes | pa.Array]]] = {
     "one hot key": _hot,
     "e-mail addresses": _mails,
 }
-# For each column its type, and its bytes per value if the type has a fixed width.
+# The type of each column, and the bytes per value if the type has a fixed width.
 LINEITEM: Final = {
     "l_orderkey": ("bigint", 8),
     "l_shipdate": ("date", 4),
@@ -222,7 +222,7 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
 
 
 def _of_strings(name: str, values: pa.Array, files: int, rng: Rng) -> Column:
-    """A string column with the encoder that a build would choose from a sample of its size."""
+    """A string column with the encoder that a build would choose from a sample of the same size."""
     rows = len(values)
     width = pc.mean(pc.binary_length(values)).as_py()
     seen = np.sort(rng.choice(rows, min(WANTED, rows), replace=False))

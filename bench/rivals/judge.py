@@ -1,4 +1,4 @@
-"""Measures the files of a column that structures read, and checks that no match is missed."""
+"""Measures how many files of a column the structures read, and checks that no match is missed."""
 
 from __future__ import annotations
 

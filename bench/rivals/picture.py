@@ -96,7 +96,7 @@ def _panel(ax: Axes, name: str, measured: Sequence[Measured], least: float) -> N
 
 
 def _in_words(ax: Axes, measured: Sequence[Measured]) -> None:
-    """Text in a panel: files read by min/max, and by the build's own choice."""
+    """The text in a panel: the files read by min/max, and by the choice of a build."""
     plain = next((m for m in measured if m.structure == "min/max"), None)
     auto = next((m for m in measured if m.structure == "auto" and m.budget == _TOLD), None)
     if plain and auto:

@@ -13,8 +13,8 @@ from bench.rivals.columns import GOALS
 from bench.rivals.judge import Measured
 from bench.rivals.queries import KINDS
 
-# Tolerances for the files that `auto` reads: relative to the best structure of no more bytes, and
-# relative to the lower bound.
+# Tolerances for the files that `auto` reads: relative to the best structure with at most as many
+# bytes, and relative to the lower bound.
 _SLACK = 1.02
 _NEAR = 1.10
 
@@ -51,7 +51,7 @@ def table(
 
 
 def summary(console: Console, measured: Sequence[Measured], least: Mapping[str, float]) -> None:
-    """Prints the goals that `auto` missed: each over all kinds of query, and counts per kind."""
+    """Prints the goals that `auto` missed, each over all kinds of query, with counts per kind."""
     autos = [m for m in measured if m.structure == "auto"]
     missed = [text for auto in autos for text in _missed(auto, measured, least[auto.column])]
     missed += [text for m in measured if m.structure == AUTOMATIC for text in _dear(m, autos)]
@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """Number of files by which one structure exceeds the limit set by the other structure."""
+    """Number of files by which one structure exceeds the limit that the other structure sets."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 
@@ -95,7 +95,7 @@ def _missed(auto: Measured, measured: Sequence[Measured], least: float) -> Itera
 
 
 def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
-    """Columns in which the budget `auto` reads more files than the budget of 1 %."""
+    """Columns for which the budget `auto` reads more files than the budget of 1 %."""
     for one in autos:
         if one.column == chosen.column and one.budget == 1 and chosen.mean > one.mean * _SLACK:
             yield f"{one.column}: {AUTOMATIC} reads {chosen.mean:.2f}, 1 % reads {one.mean:.2f}"
@@ -104,7 +104,7 @@ def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
-    """The structure that reads the fewest files within the bytes that `auto` takes or may take."""
+    """The structure that reads the fewest files within the bytes that `auto` uses or may use."""
     budget = auto.budget or 0.0
     others = (
         m

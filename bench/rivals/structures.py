@@ -1,4 +1,4 @@
-"""Rival structures: each has a size, and returns the files that may hold a key of an interval."""
+"""Rival structures: each has a size, and returns the files that may hold a key of a range."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Lists:
         self._reach = high
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Checks the last interval that begins before a query ends.
+        """Checks the last interval that begins before the end of a query.
 
-        No other can reach the query.
+        No other interval can reach the query.
         """
         found = np.zeros((len(low), self._files), np.bool_)
         for file in range(self._files):
@@ -77,7 +77,7 @@ def truth(column: Column) -> Lists:
 
 
 def k_intervals(column: Column, k: int) -> Lists:
-    """HIndex's first layer: at most k intervals per file, cut at the longest gaps.
+    """HIndex's first layer: at most k intervals per file, separated by the longest gaps.
 
     K = 1 is min/max.
     """
@@ -94,7 +94,7 @@ def k_intervals(column: Column, k: int) -> Lists:
 
 
 def seed_sieve(column: Column, error: int) -> Lists:
-    """Equal-width blocks under lines of bounded error."""
+    """Blocks of equal width below lines of bounded error."""
     order = np.lexsort((column.file, column.codes))
     chunk = (column.codes[order], column.file[order], np.ones(len(order), np.int64))
     payloads = [encode_segment(segment) for segment in cut_segments([chunk], error=error)]
