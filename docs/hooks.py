@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages that lie above docs/, and a check that no page loads anything remote."""
+"""Hooks of MkDocs: they add pages above docs/, and check that no page loads anything remote."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOME = Path(__file__).resolve().parents[1]
 ABOVE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 SCRIPTS = ("mermaid.min.js", "iframe-worker.js")
 
-# What makes a browser load something: attributes of tags, and addresses in style sheets.
+# The causes of a load by the browser: attributes of tags, and addresses in style sheets.
 _LOADED = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\s(?:src|data)=[\"']?(?:https?:)?//"
     r"|<link\b(?=[^>]*rel=[\"']?(?:stylesheet|preload|preconnect|icon|modulepreload))"
@@ -33,7 +33,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links between docs/ and the pages above it, as they are in the site."""
+    """Changes links between docs/ and the pages above it to the links of the site."""
     if page.file.src_uri in ABOVE:
         markdown = re.sub(r"\]\(docs/", "](", markdown)
         markdown = re.sub(r"\]\(README\.md[^)]*\)", "](index.md)", markdown)
@@ -50,7 +50,7 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
 
 
 def on_post_build(config: Any, **_: Any) -> None:
-    """Raises PluginError if a style sheet would."""
+    """Raises PluginError if a style sheet would load something from another host."""
     for sheet in Path(config.site_dir).rglob("*.css"):
         if found := _LOADED.search(sheet.read_text(encoding="utf-8")):
             raise PluginError(f"{sheet.name} loads from another host: {found[0]}")

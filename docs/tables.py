@@ -1,7 +1,7 @@
-"""Writes the tables of docs/sql.md that records define: columns of answers, reasons, settings.
+"""Writes the tables in docs/sql.md that code defines: columns of answers, reasons, settings.
 
-``python docs/tables.py`` replaces what stands between ``<!--name-->`` and ``<!--end-->``. A unit
-test compares the page with what this module would write.
+``python docs/tables.py`` replaces the text between ``<!--name-->`` and ``<!--end-->``. A unit test
+compares the page with the output of this module.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LINKS: Final = {
 
 
 def written(page: str) -> str:
-    """The page with its blocks as the records define them."""
+    """The page with blocks as the code's definitions require."""
     return _BLOCK.sub(lambda block: f"{block[1]}{_content(block[2])}\n{block[3]}", page)
 
 
@@ -61,7 +61,7 @@ def _content(name: str) -> str:
 def columns(of: str) -> str:
     """The columns of a statement's or function's answer, with types other than STRING.
 
-    A statement may have others with EXTENDED: then its record is followed by that word.
+    A statement can have other columns with EXTENDED; then its name is followed by that word.
     """
     record, _, extended = of.partition(" ")
     which = "extended_columns" if extended else "result_columns"
@@ -71,14 +71,14 @@ def columns(of: str) -> str:
 
 
 def reasons() -> str:
-    """The table of reasons, from the texts below the members of the enumeration."""
+    """The table of reasons, made from the texts below the members of the enumeration."""
     texts = _member_texts()
     rows = [f"| `{reason}` | {texts[reason.name]} |" for reason in Reason]
     return "\n".join(["| reason | meaning | what to do |", "|---|---|---|", *rows])
 
 
 def _member_texts() -> Mapping[str, str]:
-    """The two cells of each reason."""
+    """The two table cells of each reason."""
     (body,) = ast.parse(inspect.getsource(Reason)).body
     assert isinstance(body, ast.ClassDef)
     found = {}
