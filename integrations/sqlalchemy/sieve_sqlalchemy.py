@@ -1,10 +1,10 @@
 """A SQLAlchemy dialect, ``hive+sieve://host:10000/database``, for Spark's Thrift server.
 
-PyHive's dialect expects the answers of Hive, and Spark's differ. Spark's answer to SHOW TABLES
-begins with the database, which PyHive takes for the table's name. Spark lists views apart from
-tables, and reports a missing table by SQLSTATE. This dialect reads Spark's answers and reports
-Sieve's indexes. The backend name stays ``hive``, since tools such as Superset choose their
-treatment of a database by this name.
+PyHive's dialect expects Hive's answers, and Spark's answers differ. Spark's answer to SHOW TABLES
+begins with the database, and PyHive mistakes the database for the table's name. Spark lists views
+separately from tables, and reports a missing table by SQLSTATE. This dialect reads Spark's answers
+and reports Sieve's indexes. The backend name stays ``hive``, because tools such as Superset treat a
+database according to this name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NO_FUNCTION = "42883"
 
 
 class SieveDialect(HiveDialect):  # type: ignore[misc]
-    """PyHive's dialect with the catalog of Spark and the indexes of Sieve."""
+    """PyHive's dialect, changed to read Spark's catalog and to report Sieve's indexes."""
 
     driver = "sieve"
     supports_statement_cache = False
@@ -60,7 +60,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
         return [{"name": row[0], "column_names": [row[1]], "unique": False} for row in rows]
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        """Sends a text without parameters unchanged, so that it may contain ``%``."""
+        """Sends a text without parameters unchanged, so that the text can contain ``%``."""
         raw = not parameters and context is not None and context.compiled is None
         try:
             cursor.execute(statement, None if raw else parameters)
@@ -71,8 +71,8 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     def _names(self, connection: Any, kind: str, schema: str | None) -> list[str]:
         place = "" if schema is None else f" IN {_quoted(schema)}"
         rows = _rows(connection, f"SHOW {kind}{place}")
-        # The columns are database, name and temporary. Temporary views, which only this session
-        # has, are left out.
+        # The columns are database, name and temporary. Temporary views are omitted, because only
+        # this session has them.
         return [row[1] for row in rows if not row[2]]
 
     def _get_table_columns(self, connection: Any, table_name: str, schema: str | None) -> list[Any]:

@@ -1,7 +1,7 @@
-"""Superset's treatment of ``spark+sieve://host:10000/database``: Spark's SQL, Sieve's indexes.
+"""Superset's support for ``spark+sieve://host:10000/database``: Spark's SQL, Sieve's indexes.
 
-Superset's own treatment of ``hive`` databases does not fit Spark: it shows the first index of a
-table as its partitions, reads the names of views from the wrong column, and truncates times with
+Superset's own support for ``hive`` databases does not fit Spark: Superset shows the first index of
+a table as its partitions, reads the names of views from the wrong column, and truncates times with
 functions that return strings.
 """
 
@@ -13,7 +13,7 @@ from superset.db_engine_specs.spark import SparkEngineSpec
 
 
 class SieveEngineSpec(SparkEngineSpec):  # type: ignore[misc]
-    """Superset's treatment of Spark, in which indexes do not count as partitions."""
+    """Superset's support for Spark, where indexes are not reported as partitions."""
 
     engine = "spark"
     engine_name = "Apache Spark SQL with Sieve"
@@ -23,7 +23,7 @@ class SieveEngineSpec(SparkEngineSpec):  # type: ignore[misc]
 
     @classmethod
     def get_view_names(cls, database: Any, inspector: Any, schema: str | None) -> set[str]:  # noqa: ARG003
-        """The permanent views of a database, as the dialect lists them."""
+        """The permanent views of a database, in the dialect's list."""
         return set(inspector.get_view_names(schema))
 
     @classmethod
