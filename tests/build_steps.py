@@ -42,7 +42,7 @@ class Built:
     ends: list[Ends]
 
     def keep(self, wanted):
-        """The files that may hold a value in the key ranges, as an in-memory version answers."""
+        """The files that may hold a value in the key ranges, as in an in-memory version."""
         found = self.locations_in(wanted.intervals)
         if self.maps and wanted.hashes is not None:
             found &= np.logical_or.reduce([one.locations_of(wanted.hashes) for one in self.maps])
@@ -76,13 +76,13 @@ def build(
         encoder: the encoder for the arrays' type.
         shape: one of `SHAPES`.
         budget: maximum number of bytes.
-        hashes: hashes of each file's values, if codes are not exact and the shape is `map`.
-        batch: rows per batch, and number of values at which a task cuts its buffer.
+        hashes: hashes of each file's values, needed if codes are not exact and the shape is `map`.
+        batch: rows per batch; also the number of values at which a task cuts its buffer.
         tasks_a_file: number of tasks that share the batches of each file.
         borders: key codes that split the domain into stretches.
         bits: number of bits of a map's fingerprints.
-        payback: cost per byte below the budget, as for the budget `auto`; None uses the whole
-            budget.
+        payback: the gain that a byte below the budget must bring, as for the budget `auto`; None
+            uses the whole budget.
         sizes: bytes of each file; None means equal files.
     """
     encoded = [encoder.encode(values) for values in files]
@@ -122,7 +122,7 @@ def build(
 
 
 def _stop(query_model, n_files, budget, payback):
-    """A stop criterion for files of a hundred bytes; no probe counts as near the minimum."""
+    """A stop criterion for files of a hundred bytes, in which no probe is near the minimum."""
     points = np.stack([query_model.codes, query_model.codes], axis=1)
     price = Payback(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))
@@ -178,14 +178,14 @@ def _until(pieces, planner, n_files, borders, stop):
 
 
 def _maps(keys, encoder, n_files, bits):
-    """Maps of all values' hashes, one for each half of the range of hashes."""
+    """Maps of all values' hashes; each half of the range of hashes has one map."""
     pairs = list(hash_map_tasks.pack_hashes(encoder, None, 2, None)(iter(keys)))
     made = hash_map_tasks.write_maps(n_files, bits)(iter(pairs))
     return [decode_map(row["payload"]) for batch in made for row in batch.to_pylist()]
 
 
 def _hashed(files, hashes):
-    """The hashes of each file's values, or NULL."""
+    """The hash of each value of each file, or NULL."""
     pairs = zip(files, hashes, strict=True)
     return [
         pa.array(np.asarray(given, np.uint64).view(np.int64), mask=np.asarray(values.is_null()))
@@ -194,7 +194,7 @@ def _hashed(files, hashes):
 
 
 def _batches(files, size):
-    """Batches of values, or of hashes of values, with their files."""
+    """Batches of values (or of hashes of values), each with its files."""
     for number, values in enumerate(files):
         columns = [values, pa.array(np.full(len(values), number, np.int32))]
         whole = pa.RecordBatch.from_arrays(columns, names=["key", "location"])

@@ -55,7 +55,7 @@ def write_run(
     locations: int,
     run_id: RunId = RUN,
 ) -> RunRef:
-    """Writes a run over `locations` locations, with these segments in each of its files."""
+    """Writes a run over `locations` locations; each of its files has these segments."""
     written = []
     (folder / "runs" / run_id).mkdir(parents=True)
     for number, rows in enumerate(files):
@@ -80,7 +80,7 @@ def run_file_bytes(rows: Sequence[Row]) -> bytes:
 
 
 def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) -> Manifest:
-    """Writes a version of these runs over these locations, which lie below `ROOT`."""
+    """Writes a version with these runs and locations; the locations are below `ROOT`."""
     data = render_locations(locations, (ROOT,))
     path = folder / "locations" / f"{'cd' * 16}.parquet"
     path.parent.mkdir(parents=True)

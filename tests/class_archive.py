@@ -1,7 +1,7 @@
 """Writes a class archive for test drivers (JEP 350, Dynamic CDS): ``python class_archive.py FILE``.
 
-A JVM that maps the archive starts in half the CPU time, and a test run starts dozens. A JVM with
-other jars on its class path ignores the archive.
+With the archive, a JVM starts in half the CPU time, and a test run starts dozens of JVMs. A JVM
+with other jars on its class path ignores the archive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spark_session import start_session
 
 
 def main(archive: str) -> None:
-    """Runs what drivers typically do, and archives the classes that were loaded."""
+    """Does typical work of a driver, and archives the loaded classes."""
     os.environ["SPARK_SUBMIT_OPTS"] = (
         f"{JVM_OPTIONS} -XX:ArchiveClassesAtExit={archive} -Xlog:disable"
     )

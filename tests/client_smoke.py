@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def tour(table: str) -> list[str]:
-    """The statements, for a new table of eight files; the index exists after the first six."""
+    """The statements for a new table of eight files; the first six statements create the index."""
     rows = "SELECT /*+ REPARTITION_BY_RANGE(8, a) */ id AS a FROM range(1000) AS r(id)"
     return [
         f"CREATE TABLE {table} USING parquet AS {rows}",
@@ -19,7 +19,7 @@ def tour(table: str) -> list[str]:
 
 
 def check(lines: list[list[str]]) -> None:
-    """Checks a client's output for these statements: cells as text, headings included."""
+    """Checks that a client's output has the cells of these statements as text, with headings."""
     rows = [line for line in lines if line[0] in {"a_sieve", "found", "1", "default"}]
     created, kept, found, explained, shown, dropped, explained_after = rows
     assert created[:3] == ["a_sieve", "1", "8"]

@@ -16,29 +16,30 @@ sys.path.insert(0, str(Path(__file__).parent))
 from spark_session import THRIFT_PORT, Lab, start_session
 from xdist.scheduler import LoadFileScheduling
 
-# Every JVM of a test run lives for seconds or minutes: drivers, executors, metastores, beeline. The
-# second compiler and a parallel collector would cost more at first than they save later (a third of
-# the run's CPU time). With one compiler, the JVM reserves a fifth of the usual code cache. Spark's
-# generated code fills that cache, and code is then discarded and compiled again (another sixth).
-# Class data soon exceeds the 21 MB at which a JVM first collects everything.
-# Hadoop starts a `chmod` for each file and folder that it makes, which VFORK does fastest.
+# Every JVM of a test run lives for seconds or minutes: drivers, executors, metastores, beeline. At
+# first, the second compiler and a parallel collector would cost more than they save later (a third
+# of the run's CPU time). With one compiler, the JVM's code cache has a fifth of the usual size.
+# Spark's generated code fills this cache; code is then discarded and compiled again (another sixth
+# of the CPU time). Class data soon exceeds 21 MB, at which a JVM starts its first full collection.
+# Hadoop starts a `chmod` for each file and folder that it makes; with VFORK this start is fastest.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
     "-XX:MetaspaceSize=256m -Djdk.lang.Process.launchMechanism=VFORK"
 )
 os.environ.setdefault("JDK_JAVA_OPTIONS", JVM_OPTIONS)
-# By default, a heap starts with a 64th of the machine's memory, a third of it for new objects. New
-# objects would then be collected every second, and objects that live a little longer would be
-# copied each time.
+# By default, a heap starts with a 64th of the machine's memory, and a third of the heap is for new
+# objects. New objects would then be collected every second, and objects that live slightly longer
+# would be copied each time.
 _HEAP = "-Xms896m -Xmn512m"
-# Uses the class archive that `make test` has made, if any: it halves the start of a driver. A JVM
-# ignores an archive of another jar.
+# Uses the class archive that `make test` has made, if it exists: the archive halves the time to
+# start a driver. A JVM ignores the archive of another jar.
 _ARCHIVE = Path(__file__).parent.parent / "build" / "spark-4.1.jsa"
 _ARCHIVED = f"-XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable" if _ARCHIVE.exists() else ""
 os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{JVM_OPTIONS} {_HEAP} {_ARCHIVED}")
 
 
-# No deadline: the time of one example depends more on the machine than on the code.
+# There is no deadline, because the time of one example depends more on the machine than on the
+# code.
 settings.register_profile("sieve", deadline=None, print_blob=True)
 settings.load_profile("sieve")
 
@@ -79,7 +80,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The Spark session of the test run."""
     with socket.create_server(("localhost", 0)) as free:
         port = str(free.getsockname()[1])
-    # Hive keeps the settings of its first use of the metastore, so the port is set before the
+    # Hive keeps the settings of its first use of the metastore, so the port must be set before the
     # server starts.
     spark = start_session(tmp_path_factory.mktemp("spark"), **{THRIFT_PORT: port})
     yield Lab(spark)

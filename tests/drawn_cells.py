@@ -1,4 +1,4 @@
-"""Random segments of entries over grids, as payloads of intervals and runs contain them."""
+"""Random segments of entries over grids, in the form that payloads of intervals and runs have."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CODES = st.one_of(
 
 @st.composite
 def segments_of_cells(draw: st.DrawFn, most: int = 4) -> list[Cells]:
-    """One or more disjoint segments in ascending order, some of them without a gap between."""
+    """One or more disjoint segments in ascending order; some neighbours have no gap."""
     borders = sorted(draw(st.lists(_CODES, min_size=1, max_size=2 * most, unique=True)))
     if len(borders) % 2:
         borders.append(borders.pop())
@@ -39,7 +39,7 @@ def _cells(draw: st.DrawFn, first: int, last: int) -> Cells:
     shift = [draw(st.integers(least, 63))]
     start = [0]
     if span > 1 and draw(st.booleans()):
-        # As in a payload, the width of a piece has few significant bits.
+        # As in a payload, the width of a piece has only few significant bits.
         start.append(1 << draw(st.integers(0, span.bit_length() - 1)))
         shift.append(draw(st.integers(least, 63)))
     grid = Grid.of(first, last, np.array(start, np.uint64), np.array(shift, np.uint8))

@@ -1,8 +1,8 @@
-"""Data frames without Spark that replace PySpark's: rows in partitions, computed at once.
+"""Data frames without Spark, which replace PySpark's: rows in partitions, computed at once.
 
-The steps of a build run in these frames as on executors: on Arrow batches of few rows, one
-partition at a time. The frames only have what `sieve` uses. `use` installs the functions of
-columns.
+The steps of a build run in these frames as on executors: on Arrow batches of few rows, and in one
+partition after the other. The frames have only the methods that `sieve` uses. `use` installs the
+functions that make columns.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Col:
-    """A column: its value in a row, and its name.
+    """A column: the function that computes its value in a row, and its name.
 
     Attributes:
-        source: the column that determines the type of a column without its own type.
+        source: the column whose type is used if this column has no type of its own.
         fold: the function by which an aggregate combines the values of all rows.
     """
 
@@ -83,15 +83,15 @@ class Col:
         return Col(lambda row: self.of(row) / by)
 
     def isin(self, values: Sequence[Any]) -> Col:
-        """Whether the value is one of the given values."""
+        """Returns whether the value is one of the given values."""
         return Col(lambda row: self.of(row) in values)
 
     def isNotNull(self) -> Col:  # noqa: N802 - PySpark's name
-        """Whether the value is not NULL."""
+        """Returns whether the value is not NULL."""
         return Col(lambda row: self.of(row) is not None)
 
     def otherwise(self, value: Col) -> Col:
-        """The value if the condition of `when` does not hold."""
+        """The value for rows in which the condition of `when` does not hold."""
 
         def of(row: Values) -> Any:
             found = self.of(row)
@@ -119,7 +119,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _hashed(value: Any) -> int:
-    """Spark's hash of text and bytes; a number gets an arbitrary hash, which is never used."""
+    """Spark's hash of text and bytes; a number gets an arbitrary hash, because no test uses it."""
     if value is None:
         return 42
     return int(hash_bytes([_bytes(value)]).view(np.int64)[0])
@@ -167,7 +167,7 @@ class Cluster:
 
     Attributes:
         calls: names of the calls that have an effect, in order.
-        sent: the values that were broadcast and not destroyed.
+        sent: the values that have been broadcast and not yet destroyed.
     """
 
     master: str = "local[2]"
@@ -208,7 +208,7 @@ class Frame:
         return replace(self, parts=[list(part) for part in parts])
 
     def collect(self) -> list[Row]:
-        """All rows, for the driver."""
+        """All rows, returned to the driver."""
         self.cluster.calls.append("collect")
         return [Row(**row) for row in self.rows]
 
@@ -232,7 +232,7 @@ class Frame:
         return found.field(inner).type if inner else found
 
     def withColumn(self, name: str, column: Col) -> Frame:  # noqa: N802 - PySpark's name
-        """Adds a column, or replaces the column of that name."""
+        """Adds a column, or replaces the column with the same name."""
         return self.select(*(column.alias(n) if n == name else n for n in self.columns))
 
     def drop(self, name: str) -> Frame:
@@ -271,7 +271,7 @@ class Frame:
         return self._of([self.rows])
 
     def repartition(self, n: int, name: str = "") -> Frame:
-        """Moves rows to the partition of a value's hash; without a name, to one partition."""
+        """Moves each row to the partition of a value's hash; without a name, to one partition."""
         self.cluster.calls.append(f"repartition {n}")
         if not name:
             assert n == 1
@@ -280,7 +280,7 @@ class Frame:
         return self._of([row for row in self.rows if place(row[name]) == k] for k in range(n))
 
     def repartitionByRange(self, n: int, name: str) -> Frame:  # noqa: N802 - PySpark's name
-        """Moves rows of one value to one partition; the partitions are in order."""
+        """Moves rows with equal values to the same partition; the partitions are in order."""
         self.cluster.calls.append(f"repartitionByRange {n}")
         values = np.unique([row[name] for row in self.rows])
         borders = values[np.arange(1, n) * len(values) // n]
@@ -311,7 +311,7 @@ class Frame:
         return Groups(self, names, groups)
 
     def agg(self, *columns: Col) -> Frame:
-        """Aggregates all rows to one row, also if there are no rows."""
+        """Combines all rows into one row, even if there are no rows."""
         return Groups(self, (), {(): self.rows}).agg(*columns)
 
     def mapInArrow(  # noqa: N802 - PySpark's name
@@ -387,7 +387,7 @@ class _Writer:
                     table,
                     folder / f"part-{number}.parquet",
                     compression=self.options["compression"],
-                    # Spark's statistics would be truncated to one byte.
+                    # Spark would truncate these statistics to one byte.
                     write_statistics=self.options["parquet.statistics.truncate.length"] != 1,
                 )
 

@@ -1,4 +1,4 @@
-"""Scans without Spark: a query for one key of a `fake_spark` table, pruned as by the shim.
+"""Scans without Spark: a query for one key of a `fake_spark` table, pruned as the shim does.
 
 The front end's part is real: the request, the look-up, the answer, and its dictionary of files.
 """
@@ -28,7 +28,7 @@ class Scan:
         rows: for each file, the number of rows with the key.
         files: number of files read.
         total: number of files.
-        ranges: number of ranges of all files that the answer knows.
+        ranges: number of ranges of all files in the answer.
         used: ``name@version`` of the used indexes.
         reasons: the reasons why other indexes were not used.
     """
@@ -42,7 +42,7 @@ class Scan:
 
 
 def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) -> Scan:
-    """Queries a key of a table as a driver with empty caches; raises on a lost row."""
+    """Queries a key of a table like a driver with empty caches; raises if a row is lost."""
     info = warehouse.info(name)
     service = PruneService(
         Roots(Session(warehouse)), Pruner(lambda _: store or LocalStore(), 1 << 26)
@@ -60,7 +60,7 @@ def scan(warehouse: Warehouse, name: str, key: int, store: Store | None = None) 
         )
     ) if info["registrations"] else {"reasons": {"no-index": 1}}  # fmt: skip
     listed = warehouse.files(name)
-    # For each file that the answer knows, its ranges, and the skipped ranges.
+    # For each file in the answer: its ranges, and its skipped ranges.
     ranges = 0
     skipped: dict[tuple[str, int, int], list[bool]] = {}
     cuts: dict[tuple[str, int, int], list[int]] = {}

@@ -1,9 +1,9 @@
 """Statements without Spark: fakes over a table of text files and a one-file metastore.
 
-Everything about an index is real: grammar, statements, stores, index files, and pruning. Fakes only
-replace Spark: the catalog's entry point, the reading of a column and the writing of a run. A
-statement then takes milliseconds, so tests can inject a fault at each of its calls, and kill
-processes by the hundred. Locations are files, or ranges of three keys of each file.
+Everything about an index is real: grammar, statements, stores, index files, and pruning. Fakes
+replace only Spark: the catalog's entry point, the reading of a column and the writing of a run. A
+statement therefore takes milliseconds, so tests can inject a fault at each call of a statement, and
+can kill hundreds of processes. A location is a file, or a range of three keys of a file.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Warehouse:
         return told
 
     def alter(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        """Changes a table's properties atomically, as the metastore does for one property."""
+        """Changes a table's properties in one step, as the metastore does for one property."""
         path = self.folder / f"{name}.properties"
         with (self.folder / f"{name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -110,7 +110,7 @@ class Warehouse:
             path.with_suffix(".new").replace(path)
 
     def files(self, name: str) -> list[tuple[str, int, int]]:
-        """URI, length and time in ms of each file of a table."""
+        """The URI, length and time in ms of each file of a table."""
         told = []
         for path in sorted((self.folder / name).iterdir()):
             status = path.stat()
@@ -172,13 +172,13 @@ def keys_by_range(uri: str, cuts: Sequence[int]) -> list[list[int]]:
 
 
 class Access:
-    """The shim's access to a table; a refusal of the metastore raises Spark's error."""
+    """The shim's access to a table; if the metastore refuses, the access raises Spark's error."""
 
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         self._warehouse, self._name, self._seam = warehouse, name, seam
 
     def kind(self) -> str:
-        return "".join("files")  # a new string each time, as in py4j
+        return "".join("files")  # The string is new each time, as in py4j.
 
     def info(self) -> str:
         return json.dumps(self._warehouse.info(self._name))
@@ -210,12 +210,12 @@ class Access:
 
 
 class MetastoreFault(PySparkException):
-    """The metastore answers with an error, or does not answer."""
+    """The metastore answers with an error, or not at all."""
 
 
 @contextmanager
 def calling(seam: Seam, what: str, of: str) -> Iterator[None]:
-    """Reports a call of a store or a metastore to the seam, before and after the call."""
+    """Reports a call of a store or a metastore to the seam, both before and after the call."""
     seam(f"before {what} {of}")
     yield
     seam(f"after {what} {of}")
@@ -292,10 +292,10 @@ class PlainStatement(StatementContext):
         return self.table(name)
 
     def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
-        """Does nothing: the user may query every column."""
+        """Does nothing, because the user is allowed to query every column."""
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
-        """Does nothing: the executors are this process."""
+        """Does nothing, because this process does the work of executors."""
 
 
 class Session:
@@ -303,7 +303,7 @@ class Session:
 
     Args:
         warehouse: the warehouse.
-        seam: called for every call of store and metastore by statements.
+        seam: function that is called at every call of the store or metastore by statements.
     """
 
     def __init__(self, warehouse: Warehouse, seam: Seam = no_fault) -> None:
@@ -385,7 +385,7 @@ def build_run(
     """`sieve.indexing.build_run.build_run` without Spark: one run file of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
     rows = np.array([len(keys) for keys in frame], np.int64)
-    # A file without rows proves nothing.
+    # A file without rows does not prove anything.
     rows[(tiling.of_files(rows) == 0)[tiling.owners]] = -1
     none = np.zeros_like(rows)
     if not pairs:
@@ -413,10 +413,10 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 
 @contextmanager
 def without_spark(mode: str = "files") -> Iterator[None]:
-    """Replaces Spark in builds within the block, and does not sync files.
+    """Replaces Spark in builds within the block, and does not sync files to the disk.
 
-    In the mode ``ranges``, every file of more than `KEYS_A_RANGE` keys is cut. The writes of a
-    killed process survive, synced or not; `test_power_cut` observes the syncs.
+    In the mode ``ranges``, every file with more than `KEYS_A_RANGE` keys is cut. The writes of a
+    killed process survive even without a sync; `test_power_cut` observes the syncs.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)

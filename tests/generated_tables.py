@@ -22,7 +22,7 @@ ZONES = (
 ).split()
 FORMATS = ("parquet", "parquet", "parquet", "orc", "orc", "csv", "json")
 _MICROS_PER_DAY = 86_400_000_000
-# Instants at which clocks were set back or a day was skipped, in the zones above.
+# Instants at which clocks were set back or a day was skipped, in the time zones above.
 _TURNS = tuple(
     int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp()) * 1_000_000
     for text in (
@@ -42,13 +42,13 @@ class Kind:
 
     @property
     def family(self) -> str:
-        """The type's name without its parameters."""
+        """The name of the type, without its parameters."""
         return self.sql.partition("(")[0].lower()
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedColumn:
-    """A column, or a leaf of a struct: its SQL name, and values that occur in it."""
+    """A column, or a leaf of a struct: its SQL name, and some of its values."""
 
     sql: str
     kind: Kind

@@ -1,4 +1,4 @@
-"""A Spark session with Sieve, and the check of every query test: same rows, fewer files."""
+"""A Spark session with Sieve, and the check that all query tests use: same rows, fewer files."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ COMPILED = {
 FRUGAL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
-    # Spark's shells show nothing below warnings, but by default they format each message first.
+    # Spark's shells show only warnings and errors, but by default they first format every message.
     "spark.log.level": "WARN",
-    # The explain mode sets the format of each plan in the UI.
+    # The explain mode determines the format of each plan in the UI.
     "spark.sql.ui.explainMode": "simple",
-    # For each broadcast, Spark clears a buffer of one block (4 MB), and for each sort or
-    # aggregation one of a page (32 MB). Tests have a few kB of data, so smaller buffers save a
-    # tenth of a query's CPU time.
+    # For each broadcast, Spark clears a buffer of one block (4 MB); for each sort or aggregation,
+    # Spark clears a buffer of one page (32 MB). Tests have only a few kB of data, so smaller
+    # buffers save a tenth of a query's CPU time.
     "spark.broadcast.blockSize": "128k",
     "spark.buffer.pageSize": "1m",
-    # No test needs the times of the listeners.
+    # No test uses the times of listeners.
     "spark.scheduler.listenerbus.metrics.maxListenerClassesTimed": "0",
 }
 """Settings of every driver of the tests, since it has few rows and two cores."""
@@ -81,7 +81,7 @@ class Lab:
         return [tuple(row) for row in self.spark.sql(text).collect()]
 
     def run(self, text: str) -> Answer:
-        """The rows and the number of files read, from Spark's own scan metrics after the query."""
+        """The rows and the number of files read, which come from Spark's own scan metrics."""
         frame = self.spark.sql(text)
         rows = Counter(repr(tuple(row)) for row in frame.collect())
         return Answer(rows, files_read(frame))
@@ -94,13 +94,13 @@ class Lab:
         exactly: int | None = None,
         known: dict[str, Answer] | None = None,
     ) -> Answer:
-        """Asserts that a query gives the same rows with and without the index, under `strict`.
+        """Asserts that a query returns the same rows with and without the index, under `strict`.
 
         Args:
-            text: a query whose rows do not depend on the order or choice of files.
+            text: a query whose rows do not depend on the order of files or on a choice among them.
             at_most: maximum number of files read with the index on.
             exactly: exact number of files read with the index on.
-            known: answers without the index, for checks of the same files with other indexes.
+            known: answers without the index, for checks of the same files under other indexes.
         """
         known = {} if known is None else known
         if text not in known:
@@ -179,7 +179,7 @@ def files_read(frame: DataFrame) -> int:
 
 
 def scans(plan: Any) -> Iterator[Any]:
-    """The file scans of a physical plan, those of subqueries and adaptive stages included."""
+    """The file scans of a physical plan, including those of subqueries and adaptive stages."""
     kind = plan.getClass().getSimpleName()
     if kind == "AdaptiveSparkPlanExec":
         yield from scans(plan.executedPlan())
@@ -195,7 +195,7 @@ def scans(plan: Any) -> Iterator[Any]:
 
 
 def shown_scans(lab: Lab, query: str) -> list[dict[str, str]]:
-    """The scans of a query that has run, with the text of each scan's node in the SQL tab."""
+    """The scans of an executed query; for each, the text of its node in the SQL tab."""
     lab.sql(query)
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     store = lab.spark._jsparkSession.sharedState().statusStore()
@@ -230,7 +230,8 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
             "spark.ui.showConsoleProgress": "false",
             "spark.driver.memory": "2g",
             "spark.sql.session.timeZone": "UTC",
-            # A busy test machine must not cause a time-out; tests of time-outs set their own.
+            # A busy test machine must not cause a time-out; tests of time-outs have their own
+            # value.
             "spark.sieve.prune.timeout": "30s",
             "spark.sieve.start.timeout": "120s",
         }
@@ -246,7 +247,7 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
 def _age_files(spark: SparkSession, warehouse: Path) -> None:
     """Makes each file that a statement writes two seconds older.
 
-    A build waits until the newest file of a table is a second old; a test need not.
+    A build waits until the newest file of a table is a second old, and a test must not wait.
     """
     run = spark.sql
 

@@ -11,10 +11,10 @@ from pyhive import hive
 
 @contextmanager
 def thrift_session(port: int, **options: Any) -> Iterator[Any]:
-    """A PyHive connection to this machine, closed by closing its socket.
+    """A PyHive connection to this machine; at the end, only its socket is closed.
 
-    Hive's answer to CloseSession may never come. The first session to register functions can fail
-    on a class that Spark does not ship, and all later sessions wait for it.
+    Hive may never answer CloseSession. The first session that registers functions can fail on a
+    class that is missing in Spark, and all later sessions wait for it.
     """
     connection = hive.connect("localhost", port, **options)
     try:

@@ -31,18 +31,18 @@ class Site:
 
     @property
     def metastore_option(self) -> list[str]:
-        """The option with which a Spark uses the metastore server."""
+        """The option that connects Spark with the metastore server."""
         uri = f"thrift://localhost:{self.metastore_port}"
         return ["--conf", f"spark.hadoop.hive.metastore.uris={uri}"]
 
     def sieve(self, *args: str) -> str:
-        """Runs ``sieve`` in the folder to its end and returns its standard output."""
+        """Runs ``sieve`` in the folder until it ends, and returns its standard output."""
         return sieve(self.folder, *args)
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Starts and stops the servers with the commands that a user would type."""
+    """Starts and stops the servers with the commands that a user would use."""
     site = Site(tmp_path_factory.mktemp("site"), *free_ports(4))
     settings = {
         "spark.ui.port": site.ui_port,

@@ -1,7 +1,7 @@
-"""Uses a running Superset as users do: by a browser, and by its API.
+"""Uses a running Superset as users do: in a browser, and over its API.
 
-The Python of Superset's environment, which has Selenium, runs this script. The script prints its
-findings as JSON.
+The Python of Superset's environment, which contains Selenium, runs this script. The script prints
+its findings as JSON.
 
     superset_browser.py http://localhost:8088 spark+sieve://localhost:10000/db orders.sql pictures
 """
@@ -28,7 +28,7 @@ WAIT_S = 60
 
 
 class Api:
-    """A client of Superset's REST API, logged in as one user."""
+    """A client of Superset's REST API, logged in as a user."""
 
     def __init__(self, base: str) -> None:
         self._base, self._session = f"{base}/api/v1", requests.Session()
@@ -80,7 +80,7 @@ class Browser:
         self.wait(lambda: "/login" not in self._driver.current_url)
 
     def wait(self, done: Any) -> Any:
-        """The first true result of a function, which is called until then."""
+        """The first true result of a function, which is called again until its result is true."""
         ignored = (Exception,)  # elements appear and disappear while a page is drawn
         waiting = WebDriverWait(self._driver, WAIT_S, 0.2, ignored_exceptions=ignored)
         return waiting.until(lambda _: done())
@@ -90,7 +90,7 @@ class Browser:
         self._driver.get(self._base + path)
 
     def find(self, selector: str, text: str = "") -> WebElement:
-        """The first visible element whose text contains `text`, once it appears."""
+        """The first visible element whose text contains `text`; waits until it appears."""
 
         def found() -> WebElement | None:
             elements = self._driver.find_elements(By.CSS_SELECTOR, selector)
@@ -101,7 +101,7 @@ class Browser:
         return element
 
     def press(self, name: str, within: str = "") -> None:
-        """Clicks a button by its name, once the button is enabled."""
+        """Clicks a button with this name as soon as the button is enabled."""
 
         def clicked() -> bool:
             for button in self._driver.find_elements(By.CSS_SELECTOR, f"{within} button"):
@@ -113,7 +113,7 @@ class Browser:
         self.wait(clicked)
 
     def picture(self, name: str) -> None:
-        """Saves a picture of the browser, with the pointer away from the page's hints."""
+        """Saves a picture of the browser; the pointer is moved so that the page shows no hints."""
         webdriver.ActionChains(self._driver).move_by_offset(0, 0).perform()
         time.sleep(1)  # wait until hints and bars fade
         self._driver.save_screenshot(str(self._pictures / f"{name}.png"))
@@ -124,7 +124,7 @@ class Browser:
 
 
 def main(base: str, uri: str, statements: str, pictures: str) -> dict[str, Any]:
-    """Returns the rows of statements, texts in SQL Lab, the chart's query and the query's scan."""
+    """Returns the rows of statements, texts in SQL Lab, the chart's query and that query's scan."""
     api, schema = Api(base), uri.rpartition("/")[2]
     database = api.post("database/", {"database_name": DATABASE, "sqlalchemy_uri": uri})["id"]
     sent: list[str] = json.loads(statements)
@@ -170,7 +170,7 @@ def in_sql_lab(browser: Browser, database: int, schema: str, sql: str) -> list[s
 
 
 def make_chart(browser: Browser, api: Api, dataset: int) -> None:
-    """Makes a bar chart of a week, takes a picture and saves the chart."""
+    """Makes a bar chart of one week, takes a picture of the chart and saves the chart."""
     form = {
         "datasource": f"{dataset}__table",
         "viz_type": "echarts_timeseries_bar",

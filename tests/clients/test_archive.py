@@ -1,4 +1,4 @@
-"""`sieve archive` as a user types it: later starts of Spark map the class archive."""
+"""`sieve archive` as a user types it: later starts of Spark use the class archive."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from command import sieve
 
-# Test drivers map an equal archive; this test writes one of its own in 20 s of CPU time.
+# Test drivers use an equal archive; this test writes its own archive in 20 s of CPU time.
 pytestmark = pytest.mark.tools
 
 
 def test_a_later_start_maps_the_archive(tmp_path: Path) -> None:
-    """A later start takes its classes from the archive, and prints nothing about the archive."""
-    # The test run's own options map an archive; Java cannot write an archive with these options.
+    """A later start loads its classes from the archive, and prints nothing about the archive."""
+    # The test run's own options load an archive, and Java cannot write an archive with these
+    # options.
     cache = {
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "SPARK_SUBMIT_OPTS": "",

@@ -34,7 +34,7 @@ OLD = 1_600_000_000
 
 @pytest.fixture(scope="module")
 def slow(site: Site) -> Iterator[None]:
-    """A table of 80 million CSV rows: one file under many names, so that creation is instant."""
+    """A table of 80 million CSV rows: one file has many names, so the table is created at once."""
     folder = site.folder / "slow"
     folder.mkdir()
     first = folder / "0.csv"
@@ -61,13 +61,13 @@ def jobs(ui_port: int) -> list[str]:
 
 
 def building(ui_port: int) -> bool:
-    """Whether a job of the build runs."""
+    """Returns whether a job of the build runs."""
     return any(job.startswith(f"{CREATE} (") for job in jobs(ui_port))
 
 
 @contextmanager
 def leaves_nothing(site: Site, ui_port: int) -> Iterator[None]:
-    """Asserts that the block's CREATE leaves no folder, no property and no running job."""
+    """Asserts that a CREATE in the block leaves no folder, no property and no running job."""
     root = site.folder / "spark-warehouse" / ".sieve"
     before = set(root.iterdir()) if root.exists() else set()
     yield
@@ -79,12 +79,12 @@ def leaves_nothing(site: Site, ui_port: int) -> Iterator[None]:
 
 @contextmanager
 def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """Starts a shell in a new terminal; gives the process and the file of its output."""
+    """Starts a shell in a new terminal; returns the process and the file with its output."""
     output = site.folder / f"{args[0]}.out"
     program = str(Path(sys.executable).with_name("sieve"))
     with output.open("w") as sink:
         process = subprocess.Popen(
-            # A test run in the background ignores Ctrl-C, and its children inherit this setting.
+            # A test run in the background ignores Ctrl-C, and so do its child processes.
             ["env", "--default-signal=INT", program, *args],
             cwd=site.folder, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True,
             start_new_session=True,
@@ -122,7 +122,7 @@ def cancel_in_a_shell(site: Site, ui_port: int, *args: str) -> str:
 @pytest.mark.long
 @pytest.mark.usefixtures("slow")
 def test_spark_sql(site: Site) -> None:
-    """Ctrl-C in spark-sql ends a CREATE at once; the shell goes on."""
+    """Ctrl-C in spark-sql ends a CREATE at once, and the shell stays usable."""
     settings = {"spark.ui.enabled": "true", "spark.ui.port": str(site.other_port)}
     conf = [word for k, v in settings.items() for word in ("--conf", f"{k}={v}")]
     said = cancel_in_a_shell(site, site.other_port, "sql", *site.metastore_option, *conf)
@@ -132,7 +132,7 @@ def test_spark_sql(site: Site) -> None:
 
 @pytest.mark.usefixtures("slow")
 def test_beeline(site: Site) -> None:
-    """Ctrl-C in beeline ends a CREATE at once; the shell goes on."""
+    """Ctrl-C in beeline ends a CREATE at once, and the shell stays usable."""
     said = cancel_in_a_shell(site, site.ui_port, "beeline", "--outputformat=tsv2")
     assert "cancelled" in said.lower()
     assert "still\there\t7" in said
@@ -140,7 +140,7 @@ def test_beeline(site: Site) -> None:
 
 @pytest.mark.usefixtures("slow")
 def test_pyhive(site: Site) -> None:
-    """A cursor's `cancel` ends a CREATE at once, and the connection goes on."""
+    """A cursor's `cancel` ends a CREATE at once, and the connection stays usable."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         with leaves_nothing(site, site.ui_port):

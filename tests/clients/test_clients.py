@@ -44,7 +44,8 @@ def test_spark_submit(site: Site, tmp_path: Path) -> None:
 def test_beeline(site: Site) -> None:
     """Beeline creates, uses, explains, shows and drops an index through the Thrift server.
 
-    Beeline also passes procedures, and INDEX without SIEVE, for tools without SIEVE statements.
+    Beeline also accepts procedures, and INDEX without SIEVE, for tools that cannot send SIEVE
+    statements.
     """
     forms = (
         "SELECT 'procedures'",
@@ -77,14 +78,14 @@ def test_pyhive(site: Site) -> None:
         status = refused.value.args[0].status
         assert status.sqlState == "42P01"
         assert "[SIEVE_UNKNOWN_TABLE]" in status.errorMessage
-        # A client that shows the whole answer prints the message first.
+        # A client that shows the whole answer shows the message first.
         shown = str(refused.value)
         assert 0 < shown.index("[SIEVE_UNKNOWN_TABLE]") < shown.index("runningQueryError")
     check(lines)
 
 
 def test_procedures_and_functions_pass_clients(site: Site) -> None:
-    """Clients pass procedures and functions, which tools without SIEVE statements send."""
+    """Clients accept procedures and functions, for tools that cannot send SIEVE statements."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute(tour("by_call")[0])
@@ -96,7 +97,7 @@ def test_procedures_and_functions_pass_clients(site: Site) -> None:
 
 
 def test_settings_of_a_connection_string(site: Site) -> None:
-    """A session that opens checks and sets the ``?key=value`` settings of a JDBC URL."""
+    """When a session opens, its ``?key=value`` settings in the JDBC URL are checked and set."""
     key = "set:hiveconf:spark.sieve.enabled"
     with thrift_session(site.thrift_port, configuration={key: "false"}) as connection:
         cursor = connection.cursor()
@@ -112,7 +113,7 @@ def test_settings_of_a_connection_string(site: Site) -> None:
 
 
 def test_sessions_of_one_server_are_apart(site: Site) -> None:
-    """Two open sessions in different databases each create an index and query their own table."""
+    """Each of two sessions in different databases creates an index and queries its own table."""
     with (
         thrift_session(site.thrift_port) as one,
         thrift_session(site.thrift_port) as two,
@@ -134,7 +135,7 @@ def test_sessions_of_one_server_are_apart(site: Site) -> None:
 
 
 def test_a_foreign_client_reads_the_registration(site: Site) -> None:
-    """Any client of the metastore can read the table property, as documented."""
+    """Any client of the metastore can read the table property as documented."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         for statement in tour("registered")[:2]:

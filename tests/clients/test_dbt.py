@@ -15,7 +15,7 @@ pytestmark = pytest.mark.tools
 
 @pytest.fixture(scope="module")
 def project(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The example project, run once; some names are in capitals, which Sieve folds."""
+    """The example project after one run; some names are in upper case, which Sieve folds."""
     project = Project(tmp_path_factory.mktemp("dbt"), site.thrift_port)
     project.change("events", "['id', 'kind']", "['ID', 'kind']")
     project.change("days", "'name': 'visitors'", "'name': 'Visitors'")
@@ -59,7 +59,10 @@ def test_later_runs_refresh(project: Project) -> None:
 
 
 def test_a_run_follows_the_config(project: Project) -> None:
-    """A run rebuilds an index whose options changed, drops an unlisted one, and keeps a user's."""
+    """A run rebuilds an index with new options and drops an unlisted index.
+
+    A user's index is kept.
+    """
     project.sql("CREATE SIEVE INDEX by_hand ON shop.days (id) OPTIONS (budget = '5%')")
     options = "'options': {'payback': 99}"
     project.change("events", ", 'kind'], 'type': 'sieve'", f"], 'type': 'sieve', {options}")

@@ -1,4 +1,4 @@
-"""Tests the checker of `make test-sqlancer`: the checker must detect a lost row."""
+"""Tests the checker of `make test-sqlancer`, which must detect a lost row."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CREATE TABLE drawn USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, arrived)
 
 @pytest.fixture(scope="module")
 def drawn(site: Site) -> Site:
-    """A site with a table whose late rows lie a few files further on."""
+    """A site with a table whose late rows are a few files after their place."""
     with thrift_session(site.thrift_port) as connection:
         for statement in (TABLE, "CREATE SIEVE INDEX ON drawn (id)"):
             connection.cursor().execute(statement)
@@ -43,7 +43,7 @@ def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
-    """The picture is a PNG of full size; the terminal prints a summary and the picture's path.
+    """The picture is a PNG of full size; the terminal shows a summary and the picture's path.
 
     A client of the Thrift server gets the same picture and summary.
     """
@@ -71,7 +71,10 @@ def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
-    """An unknown index ends with one line and no stack trace; other errors pass through."""
+    """For an unknown index, the command ends with one line and no stack trace.
+
+    Other errors are not hidden.
+    """
     done = _inspect(drawn, *drawn.metastore_option, "drawn", "nope")
     assert done.returncode == 1
     # spark-submit merges a Python program's standard output and error into one stream.

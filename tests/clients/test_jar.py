@@ -55,7 +55,7 @@ def compiled(folder: Path) -> Path:
 def test_spark_submit_of_a_jar(site: Site, tmp_path: Path) -> None:
     """A Scala program creates, uses, explains, shows and drops an index.
 
-    The program has its own planner rules, which replace operators by class as plug-ins do.
+    The program has its own planner rules, which replace operators by their class as plug-ins do.
     """
     output = site.sieve(
         *("submit", *site.metastore_option, "--class", "Tour", str(compiled(tmp_path))),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from conftest import Site
 
 READERS, WRITERS, SECONDS = 32, 4, 5
-# Two users change one index at once, so a statement may find that the other was first.
+# Two users change one index at once, so a statement can find that the other statement was first.
 _CONFLICTS = re.compile(
     r"SIEVE_(INDEX_EXISTS|UNKNOWN_INDEX|INDEX_NOT_USABLE|INDEX_DROPPED|PUBLISH_CONFLICT|"
     r"REFRESH_CONFLICT|INDEX_GONE|FILE_GONE)"
@@ -24,7 +24,7 @@ _CONFLICTS = re.compile(
 
 
 def test_many_sessions_at_once(site: Site) -> None:
-    """No session gets a wrong row, hangs, or fails other than by a conflict of two statements."""
+    """No session gets a wrong row, hangs, or fails, except by a conflict of two statements."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE many")
@@ -47,7 +47,7 @@ def test_many_sessions_at_once(site: Site) -> None:
 def _session(
     site: Site, work: Callable[[Any, int], Counter[str]], number: int, end: float
 ) -> Counter[str]:
-    """Works until the end time, and at least once."""
+    """Repeats its work until the end time, but does it at least once."""
     done: Counter[str] = Counter()
     with thrift_session(site.thrift_port, database="many") as connection:
         cursor = connection.cursor()

@@ -1,4 +1,4 @@
-"""Runs the notebooks in `examples/` from first to last cell, each in a new kernel."""
+"""Runs every cell of the notebooks in `examples/` in order, each notebook in a new kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ notebook = nbformat.read(sys.argv[1], 4)
 NotebookClient(notebook, timeout=240, kernel_name="python3").execute()
 nbformat.write(notebook, "run.ipynb")
 """
-# Outputs with times and UUIDs, among them file names, differ from run to run.
+# Outputs that contain times or UUIDs (also in file names) differ from run to run.
 VARYING = ("seconds", "uuid", "part-0")
 
 
@@ -45,7 +45,7 @@ def results(path: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> None:
-    """No cell fails, and each shows its saved result, except for times and UUIDs."""
+    """No cell fails, and each cell shows its saved result, apart from times and UUIDs."""
     if not TOOLS.exists():
         pytest.fail("run `make test-clients`, which installs what runs notebooks")
     places = os.pathsep.join([str(HOME), str(TOOLS), os.environ.get("PYTHONPATH", "")])
@@ -73,7 +73,7 @@ def test_a_notebook_shows_what_it_was_saved_with(path: Path, tmp_path: Path) -> 
 
 
 def test_pictures_are_saved_in_full() -> None:
-    """A notebook draws an index as the command does, with the summary as text."""
+    """A notebook draws an index as the command does, and shows the summary as text."""
     shown = [cell for path in NOTEBOOKS for cell in results(path).values() if "image/png" in cell]
     for cell in shown:
         png = base64.b64decode(cell["image/png"])

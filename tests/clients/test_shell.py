@@ -1,4 +1,4 @@
-"""`sieve sql` as people see it: aligned rows and named steps on a terminal, tabs elsewhere."""
+"""`sieve sql` as users see it: aligned rows and named steps on a terminal, tabs elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECK SIEVE INDEX ON t;
 
 
 def on_terminal(folder: Path, *args: str) -> str:
-    """What `sieve` prints on a terminal, standard output and error."""
+    """The standard output and error that `sieve` prints on a terminal."""
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(folder)
@@ -36,7 +36,7 @@ def on_terminal(folder: Path, *args: str) -> str:
     while True:
         try:
             some = os.read(terminal, 1 << 16)
-        except OSError:  # The other side is closed.
+        except OSError:  # The other end of the terminal is closed.
             break
         if not some:
             break
@@ -47,7 +47,10 @@ def on_terminal(folder: Path, *args: str) -> str:
 
 
 def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
-    """Wraps a wide last column; prints a wide table as a list; prints something in any case."""
+    """A wide last column is wrapped, and a wide table is printed as a list.
+
+    At any width of the terminal, something is printed.
+    """
     (tmp_path / "s.sql").write_text(STATEMENTS)
     printed = on_terminal(tmp_path, "sql", "-f", "s.sql")
     lines = [line.rpartition("\r")[2].rstrip() for line in printed.split("\n")]
@@ -63,7 +66,7 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     assert "id_sieve  NULL  ok      files: 8 ok" in lines
     assert "\rreading " in printed
     assert " of 8 files" in printed
-    # The advice on s stands under its title. Each value of s is in every file.
+    # The advice on s is printed below its title. Each value of s is in every file.
     advice = next(k for k, line in enumerate(lines) if "this index cannot" in line)
     assert lines[advice + 1].startswith(" " * (lines[advice].index("this index")))
 

@@ -71,7 +71,7 @@ print(json.dumps([indexes, frame.to_dict("list")]))
 
 
 def test_the_page_on_sqlalchemy_is_true(site: Site) -> None:
-    """The page's code runs, and prints the indexes that its comment shows."""
+    """The page's code runs, and prints the indexes that the code's comment shows."""
     page = (HOME / "docs" / "recipes" / "sqlalchemy.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (told,) = re.findall(r"# (\[.*\])", code)
@@ -89,7 +89,7 @@ def test_the_page_on_sqlalchemy_is_true(site: Site) -> None:
 
 
 def run_python(release: str, script: str, *args: str) -> str:
-    """The output of a script that runs with a release of SQLAlchemy."""
+    """The output of a script that runs with one release of SQLAlchemy."""
     python = HOME / "build" / f"sqlalchemy-{release}" / "bin" / "python"
     if not python.exists():
         pytest.fail("run `make test-clients`, which installs SQLAlchemy")
@@ -102,7 +102,7 @@ def run_python(release: str, script: str, *args: str) -> str:
 
 @pytest.mark.parametrize("release", ["1.4", "2"])
 def test_sqlalchemy_and_pandas(site: Site, release: str) -> None:
-    """SQLAlchemy shows tables, views, columns and indexes; queries run in SQLAlchemy and pandas."""
+    """SQLAlchemy shows tables, views, columns and indexes; queries run there and in pandas."""
     database = f"alchemy_{release[0]}"
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()

@@ -40,7 +40,7 @@ def browse(url: str, profile: Path, *options: str) -> str:
 
 
 def test_who_may_not_see_the_ui_does_not_see_the_tab(site: Site) -> None:
-    """Spark's lists of UI users protect the tab as they protect the page of jobs."""
+    """Spark's lists of UI users protect the tab in the same way as the page of jobs."""
     for page in ("jobs", "sieve"):
         address = f"http://localhost:{site.ui_port}/{page}/"
         assert urlopen(address, timeout=30).status == 200

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-# The modules of the golden corpus and the fault tests are used here, too.
+# These tests also use modules of the golden corpus and of the fault tests.
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 

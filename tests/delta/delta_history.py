@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from spark_session import INTERPRETED, Lab
 
 TRACKED = {"delta.enableRowTracking": "true"}
-# Delta only clusters by columns with statistics.
+# Delta clusters only by columns that have statistics.
 CLUSTERED = {"delta.dataSkippingStatsColumns": "amount"}
 WIDENING = {"delta.enableTypeWidening": "true"}
 LAYOUTS = {
@@ -42,12 +42,12 @@ class History:
     """A table with its commands and refreshes.
 
     The model computes the result of each command. After each command the whole table is read
-    without an index. The column `amount` may change its name, its type and its position, and
-    becomes another column after DROP and ADD.
+    without an index. The column `amount` can change its name, type and position; after DROP and
+    ADD, it is another column.
 
     Args:
         lab: the session.
-        layout: the kind of table.
+        layout: the kind of table that the history uses.
         seed: seed of all choices.
     """
 
@@ -67,7 +67,7 @@ class History:
         """Makes the table, runs `steps` commands, and queries every version that still exists.
 
         Returns:
-            For each kind of command, how many of them Delta has not refused.
+            For each kind of command, the number of commands that Delta has accepted.
         """
         name = "delta_" + re.sub("[^a-z0-9]", "_", self.seed)
         with self.lab.database(name), self.lab.settings(SETTINGS):
@@ -148,15 +148,15 @@ class History:
             f"CREATE OR REPLACE TABLE t USING delta {made} AS SELECT * FROM t WHERE id % 9 <> 0"
         )
         if SPARK < (4, 0) and MAPPED.items() <= layout.items():
-            # In Delta 3.3 the columns get other names in the files, and a RESTORE brings back the
-            # old names.
+            # In Delta 3.3, the columns have other names in the files, and a RESTORE changes them
+            # back to the old names.
             self.has_lost_columns = True
             for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
                 self.sql(f"DROP SIEVE INDEX {name} ON t")
             self.sql(f"CREATE SIEVE INDEX ON t (id, {self.amount}, s.a)")
         self.does("replace", [row for row in self.rows if row.id % 9])
 
-    # -- what Delta may refuse: it cannot do all to every table --------------------------------
+    # -- commands that Delta may refuse for some tables -----------------------------------------
 
     def optimize(self) -> None:
         self.service("optimize", "OPTIMIZE t")
@@ -245,7 +245,7 @@ class History:
         self.lab.sql(statement)
 
     def accepts(self, statement: str) -> bool:
-        """Runs a statement that only Delta may refuse, and returns whether it ran."""
+        """Runs a statement that Delta is allowed to refuse; returns whether it ran."""
         before = self.newest()
         try:
             self.sql(statement)
@@ -257,12 +257,12 @@ class History:
         return True
 
     def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
-        """Runs a command that leaves the rows unchanged, or leaves the given rows."""
+        """Runs a command that leaves the table's rows unchanged, or leaves the given rows."""
         if self.accepts(statement):
             self.does(kind, self.rows if rows is None else rows)
 
     def does(self, kind: str, rows: Sequence[Row]) -> None:
-        """Counts a command, which must leave these rows; a REFRESH may follow."""
+        """Counts a command, after which the table must have these rows; a REFRESH can follow."""
         self.done[kind] += 1
         self.leaves(rows)
         if self.chance.random() < 0.5:
@@ -286,10 +286,10 @@ class History:
         self.state = State(name, found)
         self.past[self.newest()] = self.state
 
-    # -- what must hold ------------------------------------------------------------------------
+    # -- conditions that must hold ---------------------------------------------------------------
 
     def queries_have_their_rows(self) -> None:
-        """Queries points and ranges of all columns, now and in some version.
+        """Queries points and ranges of all columns, in the newest version and in a random version.
 
         Also queries a LIMIT, a top-k and a join.
         """
@@ -301,7 +301,7 @@ class History:
         question.ask(self.lab)
 
     def versions_have_their_rows(self) -> None:
-        """Every readable version has the keys of the next version that was read whole."""
+        """Every readable version has the same keys as the next version that was read completely."""
         question = Question()
         keys = tuple(self.chance.sample(range(KEYS), 3))
         for version in range(self.oldest, self.newest() + 1):
@@ -324,7 +324,7 @@ class History:
 
 @contextlib.contextmanager
 def dropped_columns_ignored() -> Iterator[None]:
-    """An index of a dropped column can be neither refreshed nor checked."""
+    """An index on a dropped column cannot be refreshed and cannot be checked."""
     try:
         yield
     except PySparkException as error:

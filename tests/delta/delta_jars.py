@@ -34,7 +34,7 @@ def jars() -> list[Path]:
 
 
 def conf(extensions: Sequence[str] = (EXTENSIONS, DELTA_EXTENSION)) -> dict[str, str]:
-    """Settings of a session with Sieve and Delta; the extensions are in the given order."""
+    """Settings of a session with Sieve and Delta, with the extensions in the given order."""
     paths = [str(path) for path in (shim_jar(find_spark(os.environ)), *jars())]
     return SMALL | {
         "spark.jars": ",".join(paths),

@@ -37,13 +37,13 @@ def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:
 
 
 def select_of(columns: Iterable[str], keys: Stretch, word: str, *, wide: bool) -> str:
-    """A query with one row per key.
+    """A query that returns one row per key.
 
     Args:
-        columns: columns of the table, in order; the column with an unknown name is `amount`.
+        columns: columns of the table in order; a column whose name is not fixed is `amount`.
         keys: keys of the rows.
         word: value of ``s.b`` in all rows.
-        wide: whether every tenth `amount` needs a BIGINT.
+        wide: true if every tenth `amount` needs a BIGINT.
     """
     more = f" + IF(id % 10 = 0, {WIDE}, 0)" if wide else ""
     values = {
@@ -61,9 +61,10 @@ class Merge:
     """The clauses of a MERGE.
 
     Attributes:
-        matched: whether matched rows are deleted if the key is divisible by five, and else updated.
-        inserts: whether rows of the source without a match are inserted.
-        unmatched: the action for unmatched rows below a key: ``DELETE``, ``UPDATE`` or "".
+        matched: true if matched rows whose key is divisible by five are deleted, and other matched
+        rows are updated.
+        inserts: true if rows of the source without a match are inserted.
+        unmatched: the action for unmatched rows below some key: ``DELETE``, ``UPDATE`` or "".
     """
 
     matched: bool
@@ -89,7 +90,7 @@ class Merge:
         return " ".join(listed)
 
     def result(self, rows: Sequence[Row], source: Sequence[Row], low: int, below: int) -> list[Row]:
-        """The rows after a MERGE on equal keys that matches rows from the key ``low`` on."""
+        """The rows after a MERGE that compares keys and matches rows with keys from ``low`` on."""
         by_key = {row.id: row for row in source}
         left: list[Row] = []
         for row in rows:
@@ -124,7 +125,7 @@ class State:
 
 
 class Question:
-    """Queries that run together as one query, each with a number in its rows."""
+    """Queries that run together as one query; each row contains the number of its query."""
 
     def __init__(self) -> None:
         self._branches: list[str] = []
@@ -137,13 +138,13 @@ class Question:
         self._expected.update((number, *row) for row in rows)
 
     def ask(self, lab: Lab) -> None:
-        """Runs the queries, and asserts that all have their rows."""
+        """Runs the queries, and asserts that every query returns its rows."""
         text = " UNION ALL ".join(self._branches)
         found = Counter(lab.sql(text))
         assert found == self._expected, text
 
     def filters(self, source: str, state: State, chance: random.Random, number: int) -> None:
-        """Adds points, lists and ranges on any columns, in a version of the table."""
+        """Adds points, lists and ranges on any columns, for one version of the table."""
         name = state.amount
         key, amount, _, a, _ = chance.choice(state.rows) if state.rows else Row(0, 0, 0, 0, "")
         low, other = (chance.randrange(100) for _ in range(2))
@@ -166,7 +167,7 @@ class Question:
             self.add(f"{_columns(name)} FROM {source} WHERE {condition}", rows)
 
     def other(self, state: State, chance: random.Random) -> None:
-        """Adds a LIMIT, a top-k or a join of the newest version."""
+        """Adds a LIMIT, a top-k query or a join on the newest version."""
         rest = "CAST(NULL AS BIGINT) AS amount, 0 AS part, 0L AS a, '' AS b"
         low, key = chance.randrange(100), chance.randrange(KEYS)
         least = sorted(row.id for row in state.rows if row.id > low)[:5]

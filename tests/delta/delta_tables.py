@@ -12,8 +12,8 @@ SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 """The line of Spark, such as 4, 1."""
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 MAPPED = {"delta.columnMapping.mode": "name"}
-# Delta 3.3 gives the mapped columns of a replaced table other names in its files, which no index
-# knows.
+# In Delta 3.3, a replaced table's mapped columns have other names in the files, and no index knows
+# these names.
 REPLACEABLE = {} if SPARK < (4, 0) else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
@@ -29,7 +29,7 @@ def create(
     more: str = "",
     **properties: dict[str, str],
 ) -> None:
-    """Creates an empty table; ``properties`` are merged, whatever their names."""
+    """Creates an empty table; ``properties`` are merged, and can have any names."""
     merged = dict(NO_STATISTICS)
     for some in properties.values():
         merged |= some
@@ -52,7 +52,7 @@ def given(properties: Mapping[str, str]) -> str:
 
 
 def insert(lab: Lab, select: str, name: str = "t", files: int = 10) -> None:
-    """Inserts ten rows per file of ``range``, by expressions over ``id`` from 0 on."""
+    """Inserts rows, ten per file of ``range``, by expressions over ``id``, which starts at 0."""
     lab.sql(
         f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
         f"FROM range(0, {10 * files})"

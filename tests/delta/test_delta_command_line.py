@@ -28,7 +28,7 @@ QUERY = "SELECT * FROM t WHERE id IN (42, 43)"
 
 
 def test_a_shell_with_jars_of_ones_own(tmp_path: Path) -> None:
-    """`sieve sql --delta` sets the catalog and both extensions."""
+    """`sieve sql --delta` sets the catalog and both extensions, and uses the user's own jars."""
     statements = (
         *MADE,
         "SELECT concat('rows: ', count(*), ' ', sum(id)) FROM t WHERE id IN (42, 43)",
@@ -41,9 +41,9 @@ def test_a_shell_with_jars_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_a_server_with_the_package_of_this_spark(tmp_path: Path) -> None:
-    """The server resolves Delta's package, and sessions create an index and skip files by it.
+    """The server finds and loads Delta's package; sessions create an index and skip files by it.
 
-    Under `STRICT`, Delta plans its own scans, which need the whole package.
+    Under `STRICT`, Delta plans its own scans, which need the complete package.
     """
     (port,) = free_ports(1)
     sieve(tmp_path, "thriftserver", "start", "--port", str(port), "--delta", *SMALL)
@@ -61,7 +61,7 @@ def test_a_server_with_the_package_of_this_spark(tmp_path: Path) -> None:
                     cursor.execute(f"SET spark.sieve.enabled = {on}")
                     cursor.execute(QUERY)
                     assert cursor.fetchall() == [(42,)], (mode, on)
-            # Delta 3.3 has no such mode.
+            # Delta 3.3 does not have the mode `STRICT`.
             cursor.execute(f"EXPLAIN SIEVE {QUERY}")
             assert len(cursor.fetchall()) == (1 if SPARK < (4, 0) else 0)
     finally:

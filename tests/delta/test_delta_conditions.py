@@ -1,4 +1,4 @@
-"""Conditions of MERGE, UPDATE and DELETE on the target alone skip files; EXPLAIN SIEVE agrees."""
+"""Conditions of MERGE, UPDATE and DELETE on the target skip files, as EXPLAIN SIEVE predicts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ COUNTERS = ("files_listed", "files_skipped", "scans_at_run_time")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A statement, and the files that the first scan of its target reads.
+    """A statement, and the numbers of files that the first scan of its target reads.
 
     The target has eight files.
 
     Attributes:
         text: the statement.
-        read: number of files if the source's keys are unknown.
-        keyed: number of files by the keys of a source that Spark broadcasts.
+        read: number of files read if the source's keys are unknown.
+        keyed: number of files read if Spark broadcasts the source and its keys select the files.
     """
 
     text: str
@@ -49,11 +49,12 @@ CASES = {
     "inserts": Case(
         ON + "t.k >= 70 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k + 2000, 'd')", 1, 1
     ),
-    # A row may match twice in any file, which MERGE refuses whether or not a clause takes the row.
+    # MERGE refuses a row that matches twice, even if no clause applies to the row, and such a row
+    # can be in any file.
     "when": Case(
         "MERGE INTO {t} t USING s ON t.k = s.k WHEN MATCHED AND t.k >= 70 THEN DELETE", 8, 2
     ),
-    # All rows of the target are candidates.
+    # Therefore all rows of the target are candidates.
     "by-source": Case(
         ON + "t.k >= 70 WHEN MATCHED THEN UPDATE SET v = 'e' "
         "WHEN NOT MATCHED BY SOURCE AND t.k < 5 THEN UPDATE SET v = 'f'",
@@ -78,7 +79,10 @@ RUNS = [
 
 @pytest.fixture
 def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """The tables `t` with an index, `twin` without, of eight files; a source with keys of two."""
+    """The table `t` with an index, the table `twin` without an index, and a source.
+
+    Both tables have eight files; the source has keys of two of them.
+    """
     kind = getattr(request, "param", "vectors")
     own = VECTORS if kind == "vectors" else {"delta.enableDeletionVectors": "false"}
     with lab.database("conditions"), lab.settings(INTERPRETED):
@@ -104,7 +108,10 @@ def counted(lab: Lab) -> dict[str, int]:
 
 @pytest.mark.parametrize(("tables", "join", "name"), RUNS, indirect=["tables"])
 def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: str) -> None:
-    """The scan skips as many files as EXPLAIN SIEVE says; rows and counts equal the twin's."""
+    """The scan skips as many files as EXPLAIN SIEVE predicts.
+
+    Rows and counts are equal to those of the twin.
+    """
     case, lab = CASES[name], tables
     with lab.settings(SHUFFLED if join == "shuffled" else {}):
         rows = lab.explain(case.text.replace("{t}", "t"))
@@ -115,13 +122,13 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert_same_rows(lab, case.text)
     assert (said["files_total"], said["files_read"]) == (8, case.read)
     if not case.read:
-        # Spark reads no file if it finds that the source has no such key either.
+        # Spark reads no file if the source also has no such key.
         assert run["files_skipped"] == run["files_listed"]
         return
     keys = "at run time" in (said["predicate"] or "")
     assert keys == (run["scans_at_run_time"] > 0)
     read = case.keyed if keys else case.read
-    # The first scan lists all files; later scans list the files that it has found.
+    # The first scan lists all files; later scans list only the files that the first scan has found.
     assert run["files_skipped"] >= 8 - read
     if join == "shuffled" and name in ("on", "with-inserts", "when"):
         assert "join-not-repeatable" in said["reasons"]
@@ -131,7 +138,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
 def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
     tables: Lab, shuffled: bool
 ) -> None:
-    """A condition of WHEN must not hide such a row, whose file it could skip."""
+    """A condition of WHEN must not hide the file of this row, because MERGE must refuse the row."""
     twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k"
     text = f"{on} WHEN MATCHED AND t.k > 70 THEN UPDATE SET v = 'x'"
@@ -143,7 +150,7 @@ def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
 
 
 def test_rows_that_match_twice_are_refused_below_a_condition(tables: Lab) -> None:
-    """MERGE numbers the rows of its target, and these numbers still distinguish the rows."""
+    """MERGE numbers the rows of its target, and these numbers remain distinct below a condition."""
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"
     text = f"{on} WHEN MATCHED THEN UPDATE SET v = 'x'"

@@ -1,4 +1,7 @@
-"""The golden corpus over Delta tables gives the rows of Parquet tables, and reads as many files."""
+"""The golden corpus returns the same rows from Delta tables as from Parquet tables.
+
+It also reads as many files.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
-# The corpus file `statements` shows the table's format, and ranges of its files.
+# The corpus file `statements` shows the table's format and the ranges of its files.
 OTHERS = {"statements"}
 SCRIPTS = [
     pytest.param(path, id=path.stem)
@@ -31,7 +34,7 @@ SETTINGS = {
 }
 
 
-# From 4.2 on, Spark fails for the earliest time, for which it returned the latest day before.
+# From 4.2 on, Spark fails for the earliest time; before, Spark returned the latest day.
 OVERFLOW = re.compile(r"FROM ends WHERE date_trunc\(")
 
 
@@ -41,7 +44,8 @@ class DeltaEngine(SparkEngine):
     def run(self, sql: str) -> Result:
         """Rows as spark-sql prints them."""
         if sql.startswith("ANALYZE TABLE"):
-            # Spark refuses the statement for Delta tables, which have statistics of their own.
+            # Spark refuses the statement for Delta tables, because Delta tables have their own
+            # statistics.
             return Result(())
         if SPARK < (4, 0):
             # Delta 3.3 refuses TRUNCATE, and DELETE returns a count.
@@ -53,7 +57,7 @@ class DeltaEngine(SparkEngine):
 
 
 def without_overflows(engine: SparkEngine, script: Script) -> Script:
-    """The script without the statements on which this Spark fails even without an index."""
+    """The script without the statements that fail on this Spark even without an index."""
     engine.run("SET spark.sieve.enabled=false")
     queries = []
     for query in script.queries:
@@ -69,7 +73,7 @@ def without_overflows(engine: SparkEngine, script: Script) -> Script:
 
 @pytest.mark.parametrize("path", SCRIPTS)
 def test_same_rows_of_delta_tables(lab: Lab, path: Path) -> None:
-    """A statement gives the rows of its ``.out`` file, and reads at most the allowed files."""
+    """A statement returns the rows of its ``.out`` file, and reads at most the allowed files."""
     script = read_script(path)
     with lab.database(f"golden_{script.name}") as database:
         engine = DeltaEngine(lab.spark.newSession())

@@ -1,4 +1,4 @@
-"""Kinds of Delta tables and columns: files are skipped as usual, and rows are Delta's rows."""
+"""Kinds of Delta tables and columns: files are skipped as usual, and rows equal Delta's rows."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test, in which each skip is audited."""
+    """A new database for each test; an audit checks every skipped file."""
     with lab.database("kinds"), lab.settings(AUDITED):
         yield
 
 
 def test_identity_and_generated_columns(lab: Lab) -> None:
-    """Each INSERT changes the metadata of an identity column, but not how files are read."""
+    """Each INSERT changes the metadata of an identity column, but not how Spark reads its files."""
     tables = lab.spark._jvm.io.delta.tables.DeltaTable
     session = lab.spark._jsparkSession
 
@@ -72,7 +72,7 @@ def test_converted_files_keep_their_names(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_conditions_of_commands_pick_files(lab: Lab, vectors: str) -> None:
-    """DELETE and UPDATE only search files that can hold the rows to change."""
+    """DELETE and UPDATE search only files that can hold the rows to change."""
     create(lab, vectors={"delta.enableDeletionVectors": vectors})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -85,7 +85,7 @@ def test_conditions_of_commands_pick_files(lab: Lab, vectors: str) -> None:
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
-    """MERGE only searches files that can hold keys of its source."""
+    """MERGE searches only files that can hold keys of its source."""
     create(lab, vectors={"delta.enableDeletionVectors": vectors})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -107,7 +107,7 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
 
 
 def test_ranges_that_have_no_effect_are_told(lab: Lab) -> None:
-    """Files are read whole, whatever the option `granularity` says."""
+    """Files are read whole with any value of the option `granularity`."""
     create(lab)
     insert(lab, ROWS)
     words = "granularity = 'range' has no effect: files of Delta tables are read whole"
@@ -130,7 +130,7 @@ def test_ranges_that_have_no_effect_are_told(lab: Lab) -> None:
 
 
 def test_optimize_reads_all_files(lab: Lab) -> None:
-    """Compacted files are read whole, so an index on the partition skips none of them."""
+    """Compacted files are read whole, so an index on the partition does not skip any of them."""
     create(lab, more="PARTITIONED BY (v)")
     insert(lab, "id, 'all' v")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -141,9 +141,9 @@ def test_optimize_reads_all_files(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order(tmp_path: Path) -> None:
-    """Delta's extension may be named first.
+    """Delta's extension can be named before Sieve's extension.
 
-    With Delta first, scans still use deletion vectors, and commands skip files.
+    If Delta is first, scans still use deletion vectors, and commands skip files.
     """
     conf = delta_jars.conf((delta_jars.DELTA_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:

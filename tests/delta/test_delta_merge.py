@@ -1,4 +1,4 @@
-"""MERGE of all kinds gives the rows, metrics and change feed of a twin table without an index."""
+"""MERGE of all kinds has the same rows, metrics and change feed as on a twin without an index."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class Kind:
     """A kind of table, and a session that merges into the table.
 
     Attributes:
-        more: SQL text after the table's columns.
+        more: SQL text that follows the table's columns.
         properties: properties of the table.
         settings: settings of the session.
-        picks: whether keys are broadcast, so that files are skipped.
+        picks: true if keys are broadcast, so that files are skipped.
     """
 
     more: str = ""
@@ -96,7 +96,7 @@ STATEMENTS = re.sub(
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test, with sources of one file each."""
+    """A new database for each test, with sources that each have one file."""
     with lab.database("merges"), lab.settings(INTERPRETED):
         for name, rows in SOURCES.items():
             lab.sql(
@@ -106,7 +106,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def make(lab: Lab, kind: Kind, files: int = 10) -> None:
-    """Makes the table `t` with indexes, and the table `twin` without."""
+    """Makes the table `t` with indexes, and the table `twin` without an index."""
     for table in ("t", "twin"):
         create(lab, table, COLUMNS, kind.more, stats=stats_of(kind), own=dict(kind.properties))
         lab.sql(f"INSERT INTO {table} {ROWS.format(files=files, rows=10 * files)}")
@@ -115,7 +115,7 @@ def make(lab: Lab, kind: Kind, files: int = 10) -> None:
 
 
 def stats_of(kind: Kind) -> dict[str, str]:
-    """Properties for the fewest statistics that Delta allows for such a table."""
+    """The properties that keep the fewest statistics that Delta allows for this table."""
     return {"delta.dataSkippingStatsColumns": "v"} if "CLUSTER" in kind.more else NO_STATISTICS
 
 
@@ -138,7 +138,7 @@ def merge(lab: Lab, statement: str, table: str) -> tuple[object, ...]:
 
 
 def assert_same_rows(lab: Lab, told: str) -> None:
-    """Both tables have the same rows, read without an index."""
+    """Asserts that both tables have the same rows when read without an index."""
     with lab.setting("spark.sieve.enabled", "false"):
         own, twin = (Counter(map(repr, lab.sql(f"SELECT * FROM {t}"))) for t in ("t", "twin"))
     assert own == twin, f"{told}: {own - twin}, not {twin - own}"
@@ -177,8 +177,8 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
             log.info("%s: %d files skipped: %s", name, now, " ".join(statement.split()))
             assert found == merge(lab, statement, "twin"), statement
             assert_same_rows(lab, statement)
-            # REFRESH follows every second MERGE, so other MERGEs meet files that the index does not
-            # contain.
+            # REFRESH follows every second MERGE, so that the other MERGEs see files that are not in
+            # the index.
             if number % 2:
                 lab.sql("REFRESH SIEVE INDEX ON t")
         if kind.properties.get("delta.enableChangeDataFeed"):
@@ -191,7 +191,7 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rewriting", "vectors", "one-plan"])
 def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
-    """A MERGE with rows that match twice fails as without an index, and changes nothing."""
+    """A MERGE with rows that match twice fails as it does without an index, and changes nothing."""
     kind = KINDS[name]
     make(lab, kind)
     before = lab.sql("SELECT count(*), sum(id) FROM t")
@@ -205,7 +205,7 @@ def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["a setting", *(["its words"] if SPARK >= (4, 0) else [])])
 def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
-    """A column of the source becomes a column of the table, so the index is for another reader."""
+    """MERGE adds a column of the source to the table, and then the index is for another reader."""
     make(lab, KINDS["vectors"])
     evolving = {"spark.databricks.delta.schema.autoMerge.enabled": str(how == "a setting").lower()}
     words = "" if how == "a setting" else "WITH SCHEMA EVOLUTION "
@@ -225,7 +225,7 @@ def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
 
 
 def test_a_source_with_an_index_is_counted_whole(lab: Lab) -> None:
-    """Keys of a small target exclude no rows of a larger source, because MERGE counts them."""
+    """Keys of a small target skip no rows of a larger source, because MERGE counts these rows."""
     kind = KINDS["vectors"]
     make(lab, kind, files=1)
     lab.sql(f"CREATE TABLE large USING parquet AS {ROWS.format(files=20, rows=200)}")
@@ -242,7 +242,7 @@ def test_a_source_with_an_index_is_counted_whole(lab: Lab) -> None:
 
 
 def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
-    """The batches are merged as in real upserts, with the session of the stream."""
+    """As in real upserts, the batches are merged with the session of the stream."""
     kind = KINDS["vectors"]
     make(lab, kind)
     create(lab, "u", "id BIGINT, v STRING")
@@ -267,7 +267,7 @@ def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
 
 
 def plan_of_matches(store: Any, after: int) -> str:
-    """The plan in which a MERGE searches matches, among the executions after a given one."""
+    """The plan in which a MERGE searches for matches, among the executions after a given one."""
     deadline = time.monotonic() + 30
     while True:
         done = store.executionsList()

@@ -1,4 +1,4 @@
-"""Queries of Delta tables give Delta's rows, from the files that can hold them."""
+"""Queries of Delta tables return Delta's rows, and read only files that can hold these rows."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ GONE = (
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test, in which each skip is audited."""
+    """A new database for each test; an audit checks every skipped file."""
     with lab.database("queries"), lab.setting("spark.sieve.audit.sample", "1.0"):
         yield
 
 
 def test_constants_pick_files(lab: Lab) -> None:
-    """A point, a list and a range read the files that hold them, after Delta's own listing."""
+    """A point, a list and a range read only the files that hold them, after Delta's own listing."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -62,7 +62,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 @pytest.mark.parametrize("mapping", [{}, MAPPED], ids=["plain", "mapped"])
 @pytest.mark.parametrize("by_index", ["true", "false"])
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
-    """Rows deleted by vectors are hidden, and a file is skipped whatever its vector.
+    """Deletion vectors hide rows, and a file is skipped regardless of its vector.
 
     The result is the same for both ways in which Delta numbers the rows of a file.
     """
@@ -85,7 +85,7 @@ def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index:
 
 
 def test_restore_brings_rows_back(lab: Lab) -> None:
-    """RESTORE puts an earlier deletion vector, or none, in force again.
+    """RESTORE makes an earlier deletion vector valid again, or removes the vector.
 
     The index contains the restored rows before and after RESTORE.
     """
@@ -100,7 +100,7 @@ def test_restore_brings_rows_back(lab: Lab) -> None:
 
 
 def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
-    """An earlier index version contains the files that a later commit removed."""
+    """An earlier index version contains the files that a later commit has removed."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -117,7 +117,7 @@ def test_earlier_versions_are_served_by_versions_of_then(lab: Lab) -> None:
 
 
 def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
-    """A column may be renamed, and another may take its old name.
+    """A column can be renamed, and another column can get the old name.
 
     Values of the two columns are not mixed.
     """
@@ -156,7 +156,7 @@ def test_a_column_dropped_and_added_is_another(lab: Lab) -> None:
 
 @pytest.mark.parametrize("later", [False, True], ids=["mapped", "mapped-later"])
 def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
-    """Statements name the index and a remedy, even if another column has the name.
+    """Statements name the index and a remedy, even if another column now has the dropped name.
 
     Other indexes work.
     """
@@ -188,7 +188,7 @@ def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
         facts = lab.facts()
         assert re.search(GONE, f"[SIEVE_UNKNOWN_COLUMN] {facts['problem']}")
         assert "REFRESH" not in facts["reader"]
-        # The index on `v` was refreshed for the schema without the dropped column.
+        # The index on `v` has been refreshed for the schema without the dropped column.
         lab.check("SELECT v FROM t WHERE v = 'v42'", exactly=1)
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX v_sieve ON t")} == {"ok"}
     (row,) = lab.sql("CREATE SIEVE INDEX IF NOT EXISTS ON t (id)")
@@ -200,7 +200,10 @@ def test_statements_tell_of_a_dropped_column(lab: Lab, later: bool) -> None:
 
 
 def test_partitions_and_a_widened_type(lab: Lab) -> None:
-    """Delta skips partitions first. After ALTER COLUMN TYPE no file is skipped until a REFRESH."""
+    """Delta skips partitions first.
+
+    After ALTER COLUMN TYPE, no file is skipped until a REFRESH.
+    """
     # Delta 3.3 cannot widen INT.
     narrow, wide, key = (
         ("SMALLINT", "INT", 70_042) if SPARK < (4, 0) else ("INT", "BIGINT", 5_000_000_042)
@@ -223,9 +226,9 @@ def test_partitions_and_a_widened_type(lab: Lab) -> None:
 
 
 def test_a_limit_stays_whole(lab: Lab) -> None:
-    """Delta lists just enough files for a LIMIT.
+    """For a LIMIT, Delta lists only as many files as it needs.
 
-    A filter above the LIMIT must not skip any of these files.
+    A filter above the LIMIT must not skip any file that Delta lists for the LIMIT.
     """
     create(lab)
     insert(lab, ROWS)
@@ -242,7 +245,7 @@ def test_a_limit_stays_whole(lab: Lab) -> None:
 
 @pytest.mark.parametrize("mapping", [{}, MAPPED], ids=["plain", "mapped"])
 def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
-    """Results of subqueries skip files, too, also with deletion vectors."""
+    """Results of subqueries also skip files, even files with deletion vectors."""
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("DELETE FROM t WHERE id = 43")
@@ -259,7 +262,7 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
 
 
 def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
-    """If Delta's own rule has not pinned the other side, Delta lists the newest version twice."""
+    """If Delta's own rule has not fixed the version of the other side, Delta lists it twice."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -278,7 +281,7 @@ def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
 
 
 def test_a_clone_is_a_table_of_its_own(lab: Lab) -> None:
-    """The files of a shallow clone lie in the folder of its source."""
+    """The files of a shallow clone are in the folder of its source."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE TABLE c SHALLOW CLONE t")
@@ -291,7 +294,7 @@ def test_a_clone_is_a_table_of_its_own(lab: Lab) -> None:
 
 
 def test_what_is_left_alone(lab: Lab) -> None:
-    """Reads by path, change data feeds and streams work as without an index."""
+    """Reads by path, change data feeds and streams work as they do without an index."""
     create(lab, feed={"delta.enableChangeDataFeed": "true"})
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

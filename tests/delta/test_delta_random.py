@@ -1,4 +1,4 @@
-"""Random histories of Delta tables: after each step, queries give the rows of a model."""
+"""Random histories of Delta tables: after each step, queries return the rows of a model."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def counted(lab: Lab) -> Counter[str]:
 
 
 def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
-    """Runs this many histories; a failure shows the statements that led to it."""
+    """Runs this many histories; a failure shows the statements that preceded it."""
     before = counted(lab)
 
     def live(number: int) -> Counter[str]:
         own = Lab(lab.spark.newSession())
         return History(own, layout, f"{seed} {layout} {number}").run(STEPS)
 
-    # Most of the time goes to planning, which takes one core.
+    # Planning takes most of the time, and uses one core.
     with ThreadPoolExecutor(2) as pool:
         done = sum(pool.map(live, range(histories)), Counter[str]())
     made = counted(lab) - before
@@ -57,12 +57,12 @@ def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
 @pytest.mark.delta
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, layout: str) -> None:
-    """The rows equal those of the model after every step, now and in every existing version."""
+    """After every step, the rows equal those of the model, now and in every existing version."""
     live_through(lab, layout, HISTORIES, "0")
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_many_random_histories_lose_nothing(lab: Lab, layout: str) -> None:
-    """The soak runs 500 histories in all, which differ each time."""
+    """The soak runs 500 histories in all, which are different each time."""
     live_through(lab, layout, SOAKED, str(random.randrange(1 << 32)))

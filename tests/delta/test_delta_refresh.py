@@ -1,4 +1,4 @@
-"""Refreshes by the log of a Delta table, and by a listing if the log is incomplete."""
+"""A refresh reads the log of a Delta table, or lists the files if the log is incomplete."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def log_of(lab: Lab) -> Path:
 
 
 def built(lab: Lab) -> tuple[str, str]:
-    """The number of files that were read for the newest index version, and its Delta version."""
+    """The number of files read to build the newest index version, and its Delta version."""
     facts = lab.facts()
     return facts["files"], facts["instant"].partition(" ")[2]
 
 
 def test_a_commit_that_is_gone(lab: Lab) -> None:
-    """If a commit is missing, all files are listed, and no file is lost or invented."""
+    """If a commit is missing, REFRESH lists all files, and neither loses nor invents a file."""
     lab.sql("INSERT INTO t VALUES (500, 'a')")
     lab.sql("DELETE FROM t WHERE id = 42")
     session = lab.spark._jsparkSession
@@ -63,7 +63,7 @@ def test_a_commit_that_is_gone(lab: Lab) -> None:
 
 
 def test_a_table_of_another_identity(lab: Lab) -> None:
-    """After CREATE OR REPLACE commit numbers continue, but all files are new."""
+    """After CREATE OR REPLACE, the commit numbers continue although all files are new."""
     replace(lab)
     lab.sql("REFRESH SIEVE INDEX ON t")
     assert built(lab) == ("5", "(version 2)")
@@ -83,7 +83,7 @@ def test_a_change_of_the_protocol(lab: Lab) -> None:
 
 
 def test_a_change_of_the_columns(lab: Lab) -> None:
-    """A new column does not change how another is read; new files are read until REFRESH."""
+    """A new column does not change how another column is read; new files are read until REFRESH."""
     lab.sql("ALTER TABLE t ADD COLUMN more INT")
     lab.sql("INSERT INTO t VALUES (500, 'a', 1)")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=2)
@@ -94,7 +94,7 @@ def test_a_change_of_the_columns(lab: Lab) -> None:
 
 
 def test_commits_that_say_they_change_no_data(lab: Lab) -> None:
-    """A writer has replaced files with ``dataChange`` false, and these files are still read."""
+    """A writer has replaced files with ``dataChange`` false, and queries still read these files."""
     rows = lab.spark.sql("SELECT /*+ REPARTITION_BY_RANGE(4, id) */ * FROM t")
     writer = rows.write.format("delta").mode("overwrite").option("dataChange", "false")
     writer.saveAsTable("t")
@@ -106,7 +106,7 @@ def test_commits_that_say_they_change_no_data(lab: Lab) -> None:
 
 @pytest.mark.parametrize("after", [0.05, 0.3, 1.0])
 def test_a_refresh_that_is_killed(lab: Lab, after: float) -> None:
-    """After a kill at any time queries keep their rows, and the next REFRESH does the rest."""
+    """After a kill at any time, queries return their rows, and REFRESH finishes the work."""
     lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     for key in (500, 600):
         lab.sql(f"INSERT INTO t VALUES ({key}, 'a')")

@@ -1,4 +1,4 @@
-"""Predicates in all forms on one file, which is read if it holds a row, and else skipped.
+"""Predicates of all forms on one file: the file is read if it holds a row, and skipped otherwise.
 
 The forms of predicates are those of Delta's own tests of skipping (``DataSkippingDeltaTests``).
 """
@@ -57,7 +57,7 @@ invert sums."""
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """The index alone skips all files that Delta's statistics skip, and some more."""
+    """The index alone skips every file that Delta's statistics skip, and further files."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")

@@ -1,4 +1,4 @@
-"""Streams of this driver from and into indexed Delta tables."""
+"""Streams of this driver that read from indexed Delta tables or write to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that write to indexed Delta tables lose no row, and indexes stay and are refreshed."""
+"""Commands that write to indexed Delta tables lose no row, and indexes are kept and refreshed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.delta
 
 @pytest.fixture(autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """A new database for each test, in which each skip is audited."""
+    """A new database for each test; an audit checks every skipped file."""
     with lab.database("writes"), lab.settings(AUDITED):
         yield
 
@@ -67,7 +67,7 @@ def test_dml_changes_what_it_would_without_an_index(lab: Lab, vectors: dict[str,
 
 
 def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
-    """CREATE OR REPLACE drops all table properties, and then the index is registered again."""
+    """CREATE OR REPLACE drops all table properties; afterwards the index is registered again."""
     create(lab, mapping=REPLACEABLE)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -83,7 +83,7 @@ def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
 
 
 def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
-    """The write drops the index's property in the metastore, and then it is registered again."""
+    """The write drops the index's property in the metastore; afterwards it is registered again."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -97,7 +97,10 @@ def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
 
 
 def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
-    """After a change of columns, Delta may rewrite the catalog's entry without the index."""
+    """After a change of columns, Delta may rewrite the catalog's entry without the index.
+
+    Queries still use the index.
+    """
     with lab.setting("spark.databricks.delta.catalog.update.enabled", "true"):
         create(lab)
         insert(lab, ROWS)
@@ -120,7 +123,7 @@ def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
 def test_a_new_table_of_the_name_has_none(lab: Lab) -> None:
     """DROP removes the index with its table.
 
-    A new table of that name in that folder has no index.
+    If a new table has the same name and folder, it has no index.
     """
     create(lab)
     insert(lab, ROWS)
@@ -133,7 +136,7 @@ def test_a_new_table_of_the_name_has_none(lab: Lab) -> None:
 
 
 def test_refreshes_follow_writes(lab: Lab) -> None:
-    """With spark.sieve.refresh.auto, each kind of commit of a session is soon indexed."""
+    """With spark.sieve.refresh.auto, each kind of commit of a session is indexed soon after."""
     create(lab, vectors=VECTORS)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

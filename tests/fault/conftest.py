@@ -23,9 +23,9 @@ def jvm(lab: Lab) -> int:
 
 @pytest.fixture
 def table(lab: Lab) -> Iterator[str]:
-    """A table of ten files in the order of ``id``, with an index, in a new database.
+    """A new database with an indexed table of ten files, which are in the order of ``id``.
 
-    Each file has several ranges. Queries are interpreted, like those of statement tests.
+    Each file has several ranges. Queries are interpreted, as in statement tests.
     """
     with lab.settings(RANGES | INTERPRETED), lab.database("fault"):
         lab.spark.range(0, 1000, 1, 10).selectExpr(
@@ -45,7 +45,7 @@ def root(lab: Lab, table: str) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
-    """A running metastore; tests that kill it for good come last (see `_OneSite`)."""
+    """A running metastore; tests that kill it permanently run last (see `_OneSite`)."""
     made = CutMetastore(tmp_path_factory.mktemp("metastore"))
     made.start()
     yield made

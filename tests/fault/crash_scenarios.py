@@ -30,7 +30,7 @@ STATEMENTS = {
 
 
 def prepared(folder: Path, name: str) -> tuple[Warehouse, str]:
-    """A warehouse after the preparing statements of a scenario, and the statement under test."""
+    """A warehouse after the statements that prepare a scenario, and the statement under test."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     *before, last = STATEMENTS[name]
@@ -63,7 +63,10 @@ WHOLE = frozenset({"no-index", "disabled"})
 
 
 def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | None:
-    """Checks that queries lose no row and give only these reasons; returns None without a table."""
+    """Checks that queries lose no row and report only these reasons.
+
+    Returns None if there is no table.
+    """
     if not (warehouse.folder / "t.properties").exists():
         return None
     told = [scan(warehouse, "t", key) for key in (45, 13)]
@@ -75,7 +78,8 @@ def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]
     """Repeats the statement, and vacuums two days later.
 
     Returns:
-        Files that a query then reads, and the number of files of each kind in an index.
+        The number of files that a query then reads, and the number of files of each kind in an
+        index.
     """
     Session(warehouse).sql(last)
     end = looked_at(warehouse)
@@ -99,7 +103,7 @@ def _candidates(warehouse: Warehouse) -> list[str]:
 
 
 def _left(warehouse: Warehouse) -> dict[str, int]:
-    """Number of files of each kind below the root, without manifests and ``_SUCCESS`` files."""
+    """Number of files of each kind below the root, except manifests and ``_SUCCESS`` files."""
     told = dict.fromkeys(("intent.json", "registered", "runs", "locations", "intents"), 0)
     for path in warehouse.root.rglob("*"):
         kind = path.relative_to(warehouse.root).parts[1:2]

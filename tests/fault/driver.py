@@ -1,4 +1,4 @@
-"""Drivers in separate processes, to be killed, starved or run concurrently."""
+"""Drivers in separate processes, which tests kill, starve or run concurrently."""
 
 from __future__ import annotations
 
@@ -120,11 +120,11 @@ class Driver:
 
 @contextlib.contextmanager
 def driver(folder: Path, *, under: Sequence[str] = (), **conf: str) -> Iterator[Driver]:
-    """A driver that has always ended when the block ends.
+    """Starts a driver, and ends it when the block ends.
 
     Args:
         folder: working folder of the driver.
-        under: a command that starts it, such as ``setpriv``.
+        under: a command that starts the driver, such as ``setpriv``.
         conf: settings of the driver.
     """
     made = Driver(folder, conf, under)

@@ -1,4 +1,7 @@
-"""A driver's main program: runs SQL from standard input, one statement a line; answers in JSON."""
+"""A driver's main program: runs SQL from standard input, one statement per line.
+
+The answers are JSON.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from spark_session import files_read, start_session
 
 
 def main(folder: str, conf: str) -> None:
-    """Serves statements from standard input until its end."""
+    """Runs statements from standard input until the input ends."""
     spark = start_session(Path(folder), **json.loads(conf))
     _say({"jvm": int(spark._jvm.java.lang.ProcessHandle.current().pid())})
-    # Like a shell, the driver survives Ctrl-C, also while it waits for a line.
+    # Like a shell, the driver survives Ctrl-C, even while it waits for a line.
     signal.signal(signal.SIGINT, lambda *_: spark.sparkContext.cancelAllJobs())
     for line in sys.stdin:
         try:

@@ -1,8 +1,8 @@
-"""A metastore that vanishes or disconnects at a given point between a request and its reply.
+"""A metastore that disappears or disconnects at a given point between a request and its reply.
 
-For clients it behaves like a killed server: connections end, and later connections are refused. The
-server itself survives behind a proxy, because a restart would take as long as three of the tests.
-`test_two_drivers` kills a real server.
+For clients, the metastore behaves like a killed server: connections end, and later connections are
+refused. The server itself survives behind a proxy, because a restart would take as long as three
+tests. `test_two_drivers` kills a real server.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class CutMetastore:
     """A metastore server on Derby, and the proxy through which clients reach it.
 
     Attributes:
-        conf: settings of a Spark that uses it.
-        direct: settings of a Spark that uses the server without the proxy.
-        before: predicate on a client's request; if true, the server vanishes before the request
-            arrives.
-        after: predicate on a client's request; if true, the server vanishes after its reply, which
-            is dropped.
-        hangs_up: whether to cut only the connection, so that the server is still reachable.
+        conf: settings of a Spark that uses the metastore.
+        direct: settings of a Spark that connects to the server directly.
+        before: predicate on a client's request; if it is true, the server vanishes before the
+            request arrives.
+        after: predicate on a client's request; if it is true, the server vanishes after its reply,
+            and the reply is dropped.
+        hangs_up: true if only the connection is cut, so that the server is still reachable.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -79,7 +79,7 @@ class CutMetastore:
         threading.Thread(target=self._serve, args=(self._door,), daemon=True).start()
 
     def vanish(self) -> None:
-        """Vanishes at any point of its work: connections end, and later ones are refused."""
+        """Makes the server vanish: its connections end, and later connections are refused."""
         self._gone = True
         if self._door is not None:
             # A thread that is blocked in `accept` would keep the socket open.

@@ -1,4 +1,6 @@
-"""A front end that kills its driver and itself by SIGKILL at the n-th effect, given in a file.
+"""A front end that kills its driver and itself by SIGKILL at an effect.
+
+A file contains the number of the effect.
 
 This program replaces Python: the first argument is the file, and the rest is Python's command line.
 """
@@ -23,14 +25,14 @@ _counting = threading.Lock()
 
 
 def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a method: the process can die before the effect, or between it and the next effect."""
+    """Wraps a method so that the process can die before each effect of the method."""
 
     def called(self: Any, *args: Any) -> Any:
         uri = str(args[0])
         if due(f"before {name} {uri.partition('/.sieve/')[2] or uri}"):
             end()
         result = call(self, *args)
-        # Spark is about to write the run of this pending write.
+        # Spark is going to write the run of this pending write.
         if name == "create" and "/intents/run-" in uri and due("while a run is written"):
             run = Path(uri.removeprefix("file:").replace("/intents/run-", "/runs/"))
             threading.Thread(target=end_when, args=(run / "_temporary",), daemon=True).start()
@@ -42,7 +44,7 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 def due(what: str) -> bool:
     """Counts an effect if the file exists.
 
-    Returns true for the n-th effect, after recording it.
+    Returns true for the n-th effect, which it records first.
     """
     with _counting:
         if not COUNT.exists():
@@ -62,7 +64,7 @@ def end_when(path: Path) -> None:
 
 
 def end() -> None:
-    """Kills the driver first, so that the driver cannot report the death of this process."""
+    """Kills the driver first, because the driver must not report the death of this process."""
     os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 

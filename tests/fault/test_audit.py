@@ -1,4 +1,4 @@
-"""Audits detect a wrong index by reading the files that scans skipped."""
+"""Audits detect a wrong index, because they read the files that scans skipped."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def forged(table: Lab) -> Lab:
-    """A forged version 2 of the index, taken from another table's index.
+    """A forged version 2 of the index, copied from another table's index.
 
-    It denies that the first file has the keys 0 to 9.
+    According to the forged version, the first file does not have the keys 0 to 9.
     """
     table.sql(
         "CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r, cast(id AS string) AS s "
@@ -75,9 +75,9 @@ def forged(table: Lab) -> Lab:
 
 
 def test_a_lying_index_is_found_out(forged: Lab) -> None:
-    """Without an audit the row is lost.
+    """Without an audit, the query loses the row.
 
-    With an audit the query fails, and the error names a remedy.
+    With an audit, the query fails, and its error names a remedy.
     """
     lost = forged.run(QUERY)
     assert (lost.rows, lost.files) == ({}, 0)
@@ -92,7 +92,7 @@ def test_a_lying_index_is_found_out(forged: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) -> None:
-    """The scan is in a join, an aggregate, a subquery or a view, with and without AQE."""
+    """The audit works in a join, an aggregate, a subquery or a view, with and without AQE."""
     view = "SELECT id + 0L AS k, s FROM t WHERE id < 9"
     forged.sql(f"CREATE OR REPLACE TEMPORARY VIEW below AS {view}")
     with forged.setting("spark.sql.adaptive.enabled", adaptive), forged.setting(SAMPLE, "1"):
@@ -108,9 +108,9 @@ def test_it_is_found_out_wherever_the_scan_stands(forged: Lab, adaptive: str) ->
 
 
 def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) -> None:
-    """Another filter of the query, a subquery, would drop all rows of the skipped file.
+    """Another filter of the query is a subquery that would drop all rows of the skipped file.
 
-    The audit still detects that the index skips rows that match the scan's filters.
+    The audit still detects that the index skips rows that satisfy the scan's filters.
     """
     query = f"{QUERY} AND r < (SELECT min(r) FROM t)"
     assert forged.run(query).rows == {}
@@ -119,7 +119,7 @@ def test_a_match_is_the_index_s_fault_whatever_else_the_query_asks(forged: Lab) 
 
 
 def test_a_share_of_nothing_audits_nothing(forged: Lab) -> None:
-    """An audit of no files does not detect the lost rows."""
+    """If the audited share of files is zero, the audit does not detect the lost rows."""
     for share in ("0", "0.0"):
         with forged.setting(SAMPLE, share):
             assert forged.run(QUERY).rows == {}
@@ -128,7 +128,7 @@ def test_a_share_of_nothing_audits_nothing(forged: Lab) -> None:
 def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
     """A skipped file is deleted.
 
-    A query over a deleted skipped file gives its rows, but its audit fails.
+    A query that skips a deleted file returns its rows, but the audit of the query fails.
     """
     query = "SELECT id FROM u WHERE id = 5"
     ((uri,),) = table.sql("SELECT DISTINCT _metadata.file_path FROM u WHERE id = 35")
@@ -146,7 +146,7 @@ def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
 
 
 def test_a_row_in_a_skipped_range_is_found_out(lab: Lab, tmp_path: Path) -> None:
-    """A scan reads a part of a file, and the row that the index denies is in another part."""
+    """A scan reads a part of a file; the row that the wrong index hides is in another part."""
     file = tmp_path / "a.csv"
     file.write_text("".join(f"{key:08}\n" for key in range(1000)))
     with lab.database("audited_ranges"), lab.setting("spark.sieve.range.bytes", "1000"):

@@ -1,4 +1,4 @@
-"""Many writers and readers of one table at once, each in a separate process."""
+"""Many writers and readers use one table at once, each in a separate process."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int)
 
 
 def chains(warehouse: Warehouse) -> int:
-    """Returns the number of versions; checks that each index has a chain without a gap.
+    """Returns the number of versions; checks that the versions of each index have no gap.
 
-    A version that appeared while its index was being deleted belongs to no index. A later VACUUM
-    deletes it.
+    A version that was published while its index was being deleted belongs to no index. A later
+    VACUUM deletes such a version.
     """
     versions = 0
     for index in warehouse.root.iterdir():
@@ -91,13 +91,13 @@ def chains(warehouse: Warehouse) -> int:
 
 
 def cleaned(warehouse: Warehouse) -> None:
-    """After VACUUM two days later, only the indexes of the table are left."""
+    """After a VACUUM two days later, only the indexes of the table are left."""
     looked_at(warehouse)
     age(warehouse)
     session = Session(warehouse)
     session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
     states = [row[6].partition(":")[0] for row in session.sql("SHOW SIEVE INDEXES ON t")]
-    # A name may stay with a dropped index: statements report the state, and can free the name.
+    # A dropped index can keep its name: statements report this state, and can free the name.
     assert set(states) <= {"ready", "stale", "gone"}
     folders = list(warehouse.root.iterdir())
     left = [str(path.relative_to(warehouse.root)) for path in warehouse.root.rglob("*")]
@@ -114,11 +114,11 @@ def cleaned(warehouse: Warehouse) -> None:
 
 
 def test_writers_and_readers_at_once(tmp_path: Path) -> None:
-    """Four writers and two readers give chains without a gap, no wrong row, and no leftovers."""
+    """Four writers and two readers leave gapless versions, no wrong row, and no extra file."""
     crowd(tmp_path, writers=4, statements=20, readers=2, reads=40)
 
 
 @pytest.mark.soak
 def test_a_crowd(tmp_path: Path) -> None:
-    """Eight writers run fifty statements each, beside four readers."""
+    """Each of eight writers runs fifty statements, while four readers run queries."""
     sys.stdout.write(crowd(tmp_path, writers=8, statements=50, readers=4, reads=3200) + "\n")

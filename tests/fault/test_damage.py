@@ -1,4 +1,7 @@
-"""Damaged, missing and foreign index files, and wrong properties: right rows, and a remedy."""
+"""Damaged, missing and foreign index files and wrong properties: queries return the right rows.
+
+Errors name a remedy.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ ROWS = {"(5,)": 1}
 
 @pytest.fixture
 def small(lab: Lab) -> Iterator[Lab]:
-    """An indexed table of four files of several ranges, and a second table.
+    """An indexed table of four files with several ranges each, and a second table.
 
     No scan has used the two tables yet.
     """
@@ -43,7 +46,7 @@ def root_of(lab: Lab) -> Path:
 
 
 def registration(lab: Lab, table: str = "t") -> tuple[str, str]:
-    """Key and value of a table's only registration."""
+    """Key and value of the only registration in a table."""
     ((key, value),) = (
         row for row in lab.sql(f"SHOW TBLPROPERTIES {table}") if row[0].startswith("sieve.index.")
     )
@@ -59,7 +62,10 @@ def fresh(lab: Lab) -> Lab:
 
 
 def read_in_full(lab: Lab, reason: str, *, strict_fails: bool, table: str = "t") -> None:
-    """The query gives its rows from all files, with the reason; ``strict`` may fail."""
+    """Checks that a query reads all files and returns its rows, with this reason.
+
+    With ``strict``, the query is allowed to fail.
+    """
     query = QUERY.replace("FROM t", f"FROM {table}")
     with lab.setting("spark.sieve.strict", "false"):
         answer = lab.run(query)
@@ -74,13 +80,13 @@ def read_in_full(lab: Lab, reason: str, *, strict_fails: bool, table: str = "t")
 
 
 def cut(path: Path) -> None:
-    """Truncates the last third."""
+    """Truncates a file by its last third."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
 
 
 def flip(path: Path) -> None:
-    """Flips one bit in the middle."""
+    """Flips one bit in the middle of a file."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 4
     path.write_bytes(data)
@@ -92,7 +98,7 @@ def zeroed(path: Path) -> None:
 
 
 def swap(path: Path) -> None:
-    """Replaces the file by another index's file of the same kind."""
+    """Replaces a file by the same kind of file from another index."""
     kind = path.relative_to(path.parents[2 if path.parent.parent.name == "runs" else 1])
     other = next(
         p
@@ -149,8 +155,8 @@ def test_a_damaged_index_costs_speed_and_is_replaced(
         with pytest.raises(Exception, match=r"SIEVE_INDEX_NOT_USABLE.*DROP SIEVE INDEX"):
             small.sql("REFRESH SIEVE INDEX ON t")
         assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
-        # Without any version the index's table is unknown, so VACUUM SIEVE INDEXES deletes the
-        # index later.
+        # Without any version, the table of the index is unknown, so a later VACUUM SIEVE INDEXES
+        # deletes the index.
         assert (root_of(small) / uuid).exists() == (how is remove)
         if how is swap:
             small.check("SELECT * FROM u WHERE id = 10", exactly=1)
@@ -185,7 +191,7 @@ def test_a_damaged_index_goes_with_its_table_and_no_other_does(small: Lab) -> No
 
 
 def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> None:
-    """REFRESH without FULL also works: an unreadable list does not prove that nothing changed."""
+    """REFRESH without FULL also works, because an unreadable list does not prove anything."""
     (path,) = root_of(small).glob("*/locations/*.parquet")
     flip(path)
     assert small.sql("REFRESH SIEVE INDEX ON t")[0][1] == 2
@@ -193,9 +199,9 @@ def test_refresh_replaces_a_list_of_files_that_it_cannot_read(small: Lab) -> Non
 
 
 def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
-    """An intact manifest of an unknown format is not used or overwritten.
+    """An intact manifest of an unknown format is neither used nor overwritten.
 
-    A manifest of a later release is reported as newer.
+    The error reports that the manifest is from a later release.
     """
     (path,) = root_of(small).glob("*/versions/1.json")
     record = json.loads(path.read_bytes())
@@ -212,7 +218,7 @@ def test_a_version_of_a_later_release_is_left_alone(small: Lab) -> None:
 
 
 def test_an_index_without_its_root_is_gone_and_can_be_made_anew(small: Lab) -> None:
-    """After the root folder was deleted, queries read all files, and CREATE makes a new index."""
+    """After the root folder is deleted, queries read all files, and CREATE makes a new index."""
     shutil.rmtree(root_of(small))
     read_in_full(small, "index-gone", strict_fails=True)
     assert small.sql("SHOW SIEVE INDEXES ON t")[0][6] == "gone"
@@ -235,9 +241,9 @@ def test_a_running_index_whose_files_go_keeps_queries_right(small: Lab) -> None:
 
 
 def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(small: Lab) -> None:
-    """The driver has opened the index, but has not read its run yet.
+    """The driver has opened the index, and has not yet read its run.
 
-    A scan that needs the run reads all files; other scans are pruned.
+    A scan that needs the damaged run reads all files, and other scans are pruned.
     """
     elsewhere = "SELECT * FROM t WHERE id = 1000"
     small.check(elsewhere, exactly=0)
@@ -291,9 +297,12 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
-    """For any property value rows are right, statements work, and the property can be removed."""
+    """For any value of the property, rows are right and statements work.
+
+    The property can be removed.
+    """
     value, reason = HOSTILE[name]
-    # Each property value has its own database, whose tables are new to this driver.
+    # Each property value has its own database, because this driver must not know its tables.
     with lab.database(f"hostile_{list(HOSTILE).index(name)}"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         value = value.replace("ROOT", f"file:{root_of(lab)}")
@@ -310,7 +319,7 @@ def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
 
 
 def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
-    """Another tool restores the property of a dropped index.
+    """Another tool restores the registration of a dropped index.
 
     Queries read all files until CREATE.
     """
@@ -325,7 +334,7 @@ def test_a_registration_put_back_after_drop_is_gone(small: Lab) -> None:
 
 
 def test_a_registration_taken_away_costs_speed_only(small: Lab) -> None:
-    """Another tool removes the property.
+    """Another tool removes the property that registers the index.
 
     New sessions read all files, and CREATE makes a new index.
     """

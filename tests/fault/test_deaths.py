@@ -35,7 +35,7 @@ def plain(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, object]) -> None:
-    """Checks that queries are right and other writers continue at once, and that leftovers go."""
+    """Checks that queries are right, other writers continue at once, and no extra files stay."""
     looked_at(warehouse)
     files, left = stable(warehouse, statement)
     assert files == undisturbed[0]
@@ -46,7 +46,7 @@ def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, o
 
 @pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
 def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
-    """SIGKILL before each effect leaves the old index or the new index, whole."""
+    """After SIGKILL before each effect, either the old or the new index is complete."""
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     kills = 0
     for at in EFFECTS:
@@ -64,7 +64,7 @@ def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_killed_at_any_time(tmp_path: Path) -> None:
-    """SIGKILL comes at a random time, in the middle of a call or of the writing of a file."""
+    """SIGKILL arrives at a random time, also during a call or while a file is written."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     chance = random.Random(seed)
     undisturbed = {name: stable(*prepared(tmp_path / name, name)) for name in STATEMENTS}
@@ -101,12 +101,12 @@ def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def stopped(pid: int) -> bool:
-    """Whether a process is stopped."""
+    """Returns whether a process is stopped."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def pause(folder: Path, meanwhile: str) -> list[str]:
-    """Stops a writer before its create, lets another writer commit, and continues the first.
+    """Stops a writer before its create, lets another writer commit, and then resumes the first.
 
     Returns:
         The change of each version, oldest first.
@@ -126,9 +126,9 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 
 
 def test_a_stopped_writer_plans_on_top_of_others(tmp_path: Path) -> None:
-    """The stopped writer loses the version number.
+    """The stopped writer's version number is already in use.
 
-    The next version has the changes of both writers.
+    The next version contains the changes of both writers.
     """
     for number, (meanwhile, change) in enumerate(MEANWHILE):
         told = pause(tmp_path / str(number), meanwhile)
@@ -143,7 +143,7 @@ MEANWHILE = [
 
 @pytest.mark.soak
 def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
-    """A hundred repetitions meet rare orders."""
+    """A hundred repetitions also produce rare orders of events."""
     for number in range(PAUSES):
         meanwhile, change = MEANWHILE[number % 2]
         told = pause(tmp_path / str(number), meanwhile)
@@ -152,7 +152,7 @@ def test_a_hundred_stopped_writers(tmp_path: Path) -> None:
 
 
 def test_nobody_waits_for_a_stopped_writer(tmp_path: Path) -> None:
-    """While one writer is stopped in a CREATE, others create, refresh and drop."""
+    """While one writer is stopped during a CREATE, others create, refresh and drop."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     writer = started(struck, warehouse.folder, CREATE, "before metastore", 1, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""An error at the first, second, ... call of a statement, before and after the call's effect."""
+"""A statement gets an error at its first, second, ... call, before or after the call's effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fake_spark import MODES, MetastoreFault, Session, without_spark
 
 
 class Fault:
-    """A hook that fails once, at the call of a given number, from 1.
+    """A hook that fails once, at the call with a given number (counted from 1).
 
     Attributes:
         struck: the call that failed.
@@ -46,7 +46,7 @@ are the same as with files."""
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Replaces Spark; the parameter is the distance between failing calls."""
+    """Replaces Spark; the parameter is the number of calls from one failing call to the next."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
@@ -55,7 +55,7 @@ def step(request: pytest.FixtureRequest) -> Iterator[int]:
 def test_changes_are_announced(name: str, tmp_path: Path) -> None:
     """A statement announces its first visible change.
 
-    While the statement builds, it announces nothing.
+    During the build, the statement announces nothing.
     """
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
@@ -80,10 +80,10 @@ def test_changes_are_announced(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path) -> None:
-    """After a fault, the statement works or reports the error.
+    """After a fault, the statement either works or reports the error.
 
-    No row is lost, and no version is partial. After the error, the same statement succeeds, and
-    leftovers can be cleaned up.
+    No row is lost, and no version is partial. After the error, the same statement succeeds when it
+    runs again, and leftovers can be deleted.
     """
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     for number in itertools.count(1, step):
@@ -98,7 +98,7 @@ def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path)
         if not fault.struck:
             break
         seen = looked_at(warehouse)
-        # After a failed replacement, either the old index or the new index serves.
+        # After a failed replacement, either the old or the new index is used.
         assert name != "replace" or (seen is not None and seen.used), fault.struck
         files, left = stable(warehouse, statement)
         assert files == undisturbed[0], fault.struck

@@ -1,4 +1,4 @@
-"""An executor is killed in the middle of a build, while speculative copies of its tasks run."""
+"""An executor is killed during a build, while speculative copies of its tasks run."""
 
 from __future__ import annotations
 

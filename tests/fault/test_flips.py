@@ -28,7 +28,7 @@ def plain(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """The data with one flipped bit, or in one of five cases truncated or partly zeroed."""
+    """The data with one flipped bit; in one of five cases, truncated or partly zeroed instead."""
     place = chance.randrange(len(data))
     match chance.randrange(10):
         case 0:
@@ -56,7 +56,7 @@ def play(folder: Path, times: int) -> None:
 
 
 def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
-    """The result of a scan: its reason, or that it needed no such file."""
+    """Returns the reason of a scan, or that the scan did not need the damaged kind of file."""
     told = scan(warehouse, "t", key)
     if told.reasons:
         assert path.name not in HARMLESS
@@ -70,7 +70,7 @@ def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
 
 
 def test_damage_anywhere(tmp_path: Path) -> None:
-    """Random bits, truncation and zeros give no wrong row, and a reason if the file was needed."""
+    """Random bits, truncation and zeros cause no wrong row, and a reason if the file was needed."""
     play(tmp_path, SHORT)
 
 

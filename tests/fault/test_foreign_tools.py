@@ -40,7 +40,10 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def test_create_is_undone(warehouse: Warehouse) -> None:
-    """Scans read all files until REFRESH finds the table's index again. VACUUM keeps the index."""
+    """Scans read all files until REFRESH registers the table's index again.
+
+    VACUUM keeps the index.
+    """
     assert after(warehouse, CREATE).files == 4
     age(warehouse)
     Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
@@ -49,9 +52,9 @@ def test_create_is_undone(warehouse: Warehouse) -> None:
 
 
 def test_drop_is_undone(warehouse: Warehouse) -> None:
-    """The restored property refers to no index.
+    """The restored property refers to an index that does not exist.
 
-    No statement restores the dropped index, and CREATE makes a new one.
+    No statement restores the dropped index, and CREATE makes a new index.
     """
     Session(warehouse).sql(CREATE)
     told = after(warehouse, DROP)
@@ -65,7 +68,10 @@ def test_drop_is_undone(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("name", ["", "id_sieve "])
 def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
-    """The restored registration has the new index's name. REFRESH gives the name back."""
+    """The restored registration has the new index's name.
+
+    REFRESH registers the new index again.
+    """
     Session(warehouse).sql(CREATE)
     assert after(warehouse, DROP, CREATE).files == 4
     age(warehouse)
@@ -77,7 +83,7 @@ def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
 
 
 def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
-    """A table's properties do not contain what a version states, so nothing is undone."""
+    """The table's properties do not contain the contents of a version, so no version is undone."""
     Session(warehouse).sql(CREATE)
     warehouse.append("t", range(40, 50))
     told = after(warehouse, "REFRESH SIEVE INDEX ON t")
@@ -87,7 +93,7 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
 
 
 def test_a_drop_that_died_and_a_create_are_undone(warehouse: Warehouse) -> None:
-    """A restored registration leads to a tombstone, and the later index stays."""
+    """The restored registration refers to a tombstone, and the later index is kept."""
     Session(warehouse).sql(CREATE)
     before = warehouse.properties("t")
 

@@ -1,4 +1,4 @@
-"""The front end is killed or delayed: statements report it, and queries keep their rows."""
+"""The front end is killed or delayed: statements report this, and queries return their rows."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ DAY_S = 24 * 3600
 
 @pytest.fixture
 def other_thread() -> Iterator[Callable[..., Future[Any]]]:
-    """Runs a function in a separate thread."""
+    """Runs a function in another thread."""
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit
 
 
 def the_front_end(jvm: int) -> int:
-    """The only front end."""
+    """Returns the process id of the only front end."""
     (pid,) = front_ends(jvm)
     return pid
 
@@ -53,7 +53,7 @@ def indexes(lab: Lab) -> list[str]:
 
 @pytest.mark.usefixtures("table")
 def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
-    """A scan that finds the front end dead gives all rows, and a statement restarts it at once."""
+    """A scan that finds the front end dead returns all rows; a statement restarts it at once."""
     kill(jvm)
     assert lab.sql(POINT) == ROWS
     for pid in front_ends(jvm):
@@ -64,7 +64,7 @@ def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
 
 
 def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
-    """CREATE, ALTER and DROP work although the front end was killed before each of them."""
+    """CREATE, ALTER and DROP work even if the front end was killed before each statement."""
     for statement, then in (
         (f"CREATE SIEVE INDEX ON {table} (r)", ["id_sieve", "r_sieve"]),
         (f"ALTER SIEVE INDEX r_sieve ON {table} DISABLE", ["id_sieve", "r_sieve"]),
@@ -100,7 +100,7 @@ def test_a_create_whose_front_end_is_killed_makes_nothing(
 def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """After a visible change, a failed DROP does not claim that nothing changed."""
+    """After a visible change, a failed DROP does not report that nothing changed."""
     (index,) = folders(root)
     tombstone = root / index / "versions" / "2.json"
     front_end = the_front_end(jvm)
@@ -119,7 +119,7 @@ def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
 def test_the_next_create_sweeps_what_a_killed_one_left(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """Only folders of this table that were begun a day ago and never registered are deleted."""
+    """CREATE deletes only folders of this table that were begun a day ago and never registered."""
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: folders(root) > before, "it has begun")
@@ -149,7 +149,7 @@ def test_the_next_create_sweeps_what_a_killed_one_left(
 def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
     lab: Lab, jvm: int, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """A scan that waits for an answer when the front end dies reads all needed files at once."""
+    """If the front end dies while a scan waits for an answer, the scan reads all needed files."""
     pid = the_front_end(jvm)
     with lab.setting("spark.sieve.prune.timeout", "1h"):
         os.kill(pid, signal.SIGSTOP)
@@ -166,7 +166,7 @@ def test_a_query_whose_front_end_is_killed_meanwhile_keeps_its_rows(
 
 @pytest.mark.usefixtures("table")
 def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
-    """After the prune time-out a scan reads all files; under `strict` the query fails instead."""
+    """After the prune time-out, a scan reads all files; under `strict`, the query fails instead."""
     lab.check(POINT, exactly=1)
     timeouts = "SELECT value FROM sieve_status() WHERE reason = 'timeout'"
     ((before,),) = lab.sql(timeouts)
@@ -189,9 +189,9 @@ def test_an_answer_that_is_late_is_not_waited_for(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jvm: int) -> None:
-    """After three time-outs in a row scans do not wait.
+    """After three consecutive time-outs, scans do not wait for the front end.
 
-    When the front end answers again, scans prune.
+    As soon as the front end answers again, scans prune files.
     """
     pid = the_front_end(jvm)
     os.kill(pid, signal.SIGSTOP)
@@ -200,7 +200,7 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
             for _ in range(3):
                 assert lab.run(POINT).files == 10
         with lab.setting("spark.sieve.prune.timeout", "1h"):
-            # A scan that sent a request would wait for ever.
+            # A scan that sent a request now would wait for ever.
             answer = lab.run(POINT)
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
     finally:
@@ -211,9 +211,9 @@ def test_a_front_end_that_is_too_slow_again_and_again_is_left_alone(lab: Lab, jv
 
 @pytest.mark.usefixtures("table")
 def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
-    """Scans of other tables are pruned, and the store's own scans continue, however many wait.
+    """Scans of other tables are pruned, and any number of the store's own scans can continue.
 
-    A file without a writer simulates such a store: opening the file blocks.
+    A file without a writer simulates a hanging store, because opening this file blocks.
     """
     query = "SELECT * FROM hanging.u WHERE id = 5"
     with (
@@ -236,8 +236,8 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
             for _ in range(4):
                 answer = lab.run(query)
                 assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)
-            # None of those scans has timed out: otherwise the circuit breaker would stop requests
-            # now.
+            # None of these scans has timed out, because the circuit breaker would otherwise stop
+            # requests now.
             lab.check(POINT, exactly=1)
             with (
                 lab.setting("spark.sieve.strict", "true"),
@@ -251,7 +251,7 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
 
 
 def planned(lab: Lab) -> DataFrame:
-    """Plans the query without running it, and waits for the time that an answer takes."""
+    """Plans the query without running it, and waits as long as an answer needs."""
     frame = lab.spark.sql(POINT)
     frame._jdf.queryExecution().executedPlan()
     time.sleep(1)
@@ -260,7 +260,7 @@ def planned(lab: Lab) -> DataFrame:
 
 @pytest.mark.usefixtures("table")
 def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
-    """The answer from the planning phase serves the query, whatever the front end does later."""
+    """The query uses the answer from the planning phase, even if the front end dies later."""
     lab.check(POINT, exactly=1)
     with lab.setting("spark.sieve.strict", "true"):
         frame = planned(lab)
@@ -275,7 +275,7 @@ def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
-    """Files are read under the reading session's settings, so the proof must hold for these."""
+    """Files are read with the reading session's settings, so the proof must hold for these."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):
         assert [tuple(row) for row in frame.collect()] == ROWS
@@ -287,7 +287,7 @@ def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
 def test_a_cancelled_create_leaves_nothing(
     lab: Lab, table: str, root: Path, by: str, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """Cancelling the user's job group or tag ends a CREATE without a trace."""
+    """If the user's job group or tag is cancelled, CREATE ends and leaves nothing."""
     context = lab.spark.sparkContext
     before = folders(root)
 

@@ -1,4 +1,4 @@
-"""Tests a full disk at each file that a statement writes."""
+"""The disk becomes full at each file that a statement writes."""
 
 from __future__ import annotations
 
@@ -45,10 +45,9 @@ def leave(disk: Path, pages: int) -> None:
 
 
 def squeeze(lab: Lab, disk: Path, statement: str) -> int:
-    """Repeats a statement with more and more free pages until it works; returns the failures.
+    """Repeats a statement with more free pages each time until it works; returns the failures.
 
-    A failed attempt reports the reason and leaves nothing on the disk, and the query keeps its
-    rows.
+    A failed attempt reports the reason and leaves nothing on the disk; the query returns its rows.
     """
     for pages in range(PAGES // 2):
         leave(disk, pages)
@@ -66,7 +65,7 @@ def squeeze(lab: Lab, disk: Path, statement: str) -> int:
 
 @pytest.mark.long
 def test_a_full_disk_fails_statements_and_nothing_else(lab: Lab, disk: Path) -> None:
-    """CREATE, REFRESH and DROP succeed wholly or not at all when the disk fills up at any step."""
+    """When the disk is full at a step, CREATE, REFRESH and DROP succeed or change nothing."""
     with (
         lab.database("full"),
         lab.setting("spark.sieve.path", disk.as_uri()),

@@ -38,7 +38,7 @@ def _noted(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def hook() -> None:
-    """An audit hook of the interpreter; it cannot be removed, but is inactive between tests."""
+    """An audit hook of the interpreter, which cannot be removed but can be inactive."""
     sys.addaudithook(_noted)
 
 
@@ -51,7 +51,10 @@ def plain() -> Iterator[None]:
 
 @contextmanager
 def confined(folder: Path) -> Iterator[None]:
-    """Checks that no file outside a folder is opened, no process or socket made, no code loaded."""
+    """Checks that no file outside a folder is opened.
+
+    Also checks that no process or socket is made and no code is loaded.
+    """
     _trails.append([])
     try:
         yield
@@ -72,7 +75,7 @@ def registration(warehouse: Warehouse) -> dict[str, Any]:
 
 
 def deep(levels: int) -> str:
-    """JSON nested in this many brackets."""
+    """JSON that is nested in this many brackets."""
     return "[" * levels + "]" * levels
 
 
@@ -96,7 +99,10 @@ REGISTRATIONS: dict[str, Callable[[dict[str, Any], Path], str]] = {
 
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_a_hostile_property(name: str, tmp_path: Path) -> None:
-    """Scans read all files, and statements work or report the error. Nothing outside is read."""
+    """Scans read all files, and statements work or report the error.
+
+    No file outside the root is read.
+    """
     warehouse, _ = prepared(tmp_path / "here", "disable")
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -116,19 +122,19 @@ def test_a_hostile_property(name: str, tmp_path: Path) -> None:
 
 
 def test_a_property_of_a_hundred_megabytes() -> None:
-    """A property of a hundred megabytes is no registration, and is not parsed."""
+    """A property of a hundred megabytes is not accepted as a registration, and is not parsed."""
     assert parse_registration('{"format":1,"more":"' + "x" * 100_000_000 + '"}') is None
 
 
 def sealed(body: dict[str, Any]) -> bytes:
-    """A manifest with a right checksum."""
+    """A manifest with a correct checksum."""
     text = json.dumps(body, separators=(",", ":"))
     seal = hashlib.sha256(text.encode()).hexdigest()
     return f'{text[:-1]},"checksum":"{seal}"}}'.encode()
 
 
 def deeper(path: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Sets a member of a manifest, given the path of member names and list positions to it."""
+    """Sets a member of a manifest; the path to the member has names and list positions."""
 
     def change(body: dict[str, Any]) -> None:
         *places, last = path.split(".")
@@ -163,9 +169,9 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
-    """An attacker with write access below the root has sealed the manifest.
+    """An attacker who can write below the root has given the manifest a correct checksum.
 
-    A hostile manifest is refused, or proves nothing.
+    A hostile manifest is refused, or does not skip any file.
     """
     warehouse, _ = prepared(tmp_path / "here", "disable")
     (path,) = warehouse.root.glob("*/versions/1.json")
@@ -185,7 +191,7 @@ def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
 
 
 def fuzzed(inputs: int) -> float:
-    """Bytes and texts derived from valid ones are read or refused.
+    """Reads bytes and texts derived from valid ones, which must be accepted or refused.
 
     Returns:
         The maximum CPU seconds of one input.
@@ -223,11 +229,11 @@ def fuzzed(inputs: int) -> float:
 
 
 def test_readers_of_text_and_bytes_refuse_nonsense() -> None:
-    """Any input gives a result or an error of Sieve."""
+    """For any input, a reader returns a result or raises an error of Sieve."""
     fuzzed(SHORT)
 
 
 @pytest.mark.soak
 def test_readers_of_very_much_nonsense() -> None:
-    """A million inputs are tried, and none of them takes long."""
+    """The soak tries a million inputs, and no input takes long."""
     assert fuzzed(LONG) < 1

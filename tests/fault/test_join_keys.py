@@ -1,4 +1,4 @@
-"""Join keys on their way to a scan: after any failure, rows or the error are Spark's."""
+"""Join keys on their way to a scan: after any failure, the rows or the error are those of Spark."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ROWS = [(123, 3), (703, 3)]
 
 @pytest.fixture
 def dimension(lab: Lab, table: str) -> str:
-    """Every twentieth key of `fault.t` from 3 on.
+    """The keys of `fault.t` from 3 on, in steps of twenty.
 
-    The dimension is stored in files, since keys are read from files.
+    The dimension is stored in files, because keys are read from files.
     """
     lab.sql(
         "CREATE TABLE d USING parquet AS "
@@ -42,7 +42,7 @@ def _rows(lab: Lab) -> list[tuple[int, int]]:
 def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
     lab: Lab, jvm: int, mode: str
 ) -> None:
-    """The scan that waits for its answer reads all files, and the next scan prunes again."""
+    """The scan that is waiting for its answer reads all files; the next scan is pruned again."""
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)
@@ -63,7 +63,7 @@ def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize("mode", MODES)
 def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: str) -> None:
-    """After `spark.sieve.prune.timeout` the scan reads all files."""
+    """After `spark.sieve.prune.timeout`, the scan reads all files."""
     with lab.settings(MODES[mode]):
         lab.check(JOIN, exactly=FILES[mode])
         (pid,) = front_ends(jvm)
@@ -104,9 +104,9 @@ def test_a_build_side_that_fails_fails_with_the_error_of_spark(
 def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(
     lab: Lab, below: int, adaptive: str
 ) -> None:
-    """Spark returns the first row before it meets the failing row; the keys need all rows.
+    """Spark returns the first row before it reaches the failing row, but the keys need all rows.
 
-    A scan that reads a range of a file builds its own reader; a scan of whole files uses Spark's.
+    A scan of a range of a file builds its own reader; a scan of whole files uses Spark's reader.
     """
     query = (
         "SELECT /*+ BROADCAST(t) */ k, id FROM fault.d "
@@ -138,10 +138,10 @@ def test_keys_that_cannot_be_read_fail_no_query_that_spark_answers(
 def test_a_query_that_is_cancelled_while_keys_are_read_ends(
     lab: Lab, adaptive: str, jobs: int
 ) -> None:
-    """A cancelled query does not continue without the keys.
+    """A cancelled query does not continue without keys.
 
-    An adaptive query runs the job for the keys beside a job for the join. Spark cancels only jobs
-    that have started, so the test waits for both.
+    An adaptive query runs the job for the keys at the same time as a job for the join. Spark
+    cancels only jobs that have started, so the test waits until both jobs have started.
     """
     context, group = lab.spark.sparkContext, f"cancelled {adaptive}"
     running = context.statusTracker().getJobIdsForGroup

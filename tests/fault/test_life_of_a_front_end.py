@@ -1,4 +1,4 @@
-"""When a front end runs, and when none runs."""
+"""The times at which a front end runs, and at which no front end runs."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ POINT = "SELECT count(*) FROM t WHERE id = 123"
 
 
 class Python:
-    """The Python with which a driver starts its front ends: it works, hangs, or lacks Sieve."""
+    """The Python that a driver uses to start its front ends: it works, hangs, or lacks Sieve."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def becomes(self, first: str) -> None:
-        """From now on the program begins with a line of shell code."""
+        """Puts a line of shell code at the start of the program."""
         self.path.write_text(f'#!/bin/sh\n{first}\nexec {sys.executable} "$@"\n')
         self.path.chmod(0o755)
 
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
-    """A Python that works."""
+    """A Python program that works."""
     made = Python(tmp_path_factory.mktemp("python") / "python")
     made.becomes("")
     return made
@@ -38,7 +38,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
 
 @pytest.fixture(scope="module")
 def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """The driver of the next three tests, each of which starts without a front end."""
+    """The driver of the next three tests; each test starts without a front end."""
     conf = {"spark.sieve.python": str(python.path), "spark.sieve.start.timeout": "3s"}
     with driver(tmp_path_factory.mktemp("life") / "driver", **conf) as it:
         yield it
@@ -46,7 +46,7 @@ def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> It
 
 @pytest.fixture
 def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
-    """The driver without a front end, in a database with a table of ten files."""
+    """A driver without a front end; its database has a table of ten files."""
     alive_driver.sql(f"CREATE DATABASE {request.node.name}")
     alive_driver.sql(f"USE {request.node.name}")
     alive_driver.sql(f"CREATE TABLE t USING parquet AS {ROWS}")
@@ -57,15 +57,15 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 
 @pytest.mark.long
 def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Python) -> None:
-    """A new front end starts once every waiting caller has certainly given up.
+    """A new front end starts only when no caller waits for the old front end any more.
 
-    Until a new front end starts, statements fail in time.
+    Until a new front end starts, statements fail before their time-out.
     """
     python.becomes("exec sleep 1000")
     with pytest.raises(DriverError, match="SIEVE_FRONT_END"):
         it.sql("CREATE SIEVE INDEX ON t (id)")
     python.becomes("")
-    # Only the first front end hangs, so a later statement finds another one.
+    # Only the first front end hangs, so a later statement uses another front end.
     wait_until(lambda: works(it, "SHOW SIEVE INDEXES ON t"), "another one is started", every=0.1)
     assert it.logged("has not come up in") == 1
     it.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
@@ -73,9 +73,9 @@ def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Pyt
 
 
 def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python) -> None:
-    """A statement names the setting to change.
+    """The error of a statement names the setting to change.
 
-    Queries give their rows and one warning, or fail if strict.
+    Queries return their rows and one warning; in strict mode they fail.
     """
     python.becomes("echo no module named sql_ext; exit 3")
     it.sql("SET spark.sieve.start.timeout = 120s")
@@ -104,11 +104,11 @@ def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python)
 
 
 def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
-    """Tables without an index start no front end.
+    """Queries of tables without an index do not start a front end.
 
-    The first statement starts a front end, which ends with its driver. The front end is a separate
-    process group, so Ctrl-C in the driver's terminal does not stop it. The front end is notified of
-    changes to tables.
+    The first statement starts a front end, which ends with its driver. The front end has its own
+    process group, so Ctrl-C in the driver's terminal does not stop it. The driver notifies the
+    front end of changes to tables.
     """
     python.becomes("")
     it.sql("SET spark.sieve.start.timeout = 120s")
@@ -128,9 +128,9 @@ def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
 
 
 def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
-    """The driver warns once of each wrong value and name.
+    """The driver warns once about each wrong value and each wrong name.
 
-    Queries give their rows, and statements name the values.
+    Queries return their rows, and errors of statements name the wrong values.
     """
     conf = {
         "spark.sieve.enabled": "maybe",
@@ -180,7 +180,7 @@ def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
 
 
 def works(it: Driver, statement: str) -> bool:
-    """Whether a statement succeeds."""
+    """Returns whether a statement succeeds."""
     try:
         it.sql(statement)
     except DriverError:

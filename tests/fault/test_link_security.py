@@ -1,4 +1,4 @@
-"""Only the front end can use the link, and the front end leaves the user's session alone."""
+"""Only the front end can use the link, and it does not change the user's session."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ print(heard.hex())
 
 @pytest.fixture
 def front_end(lab: Lab, jvm: int) -> int:
-    """Process id of the front end, which is started if necessary."""
+    """Process id of the front end; starts the front end if necessary."""
     lab.sql("SHOW SIEVE INDEXES IN default")
     (pid,) = front_ends(jvm)
     return pid
@@ -45,12 +45,12 @@ def front_end(lab: Lab, jvm: int) -> int:
 
 @pytest.fixture
 def port(front_end: int) -> int:
-    """The port on which the front end finds the driver."""
+    """The port of the driver to which the front end connects."""
     return int(environment(front_end)["PYSPARK_GATEWAY_PORT"])
 
 
 def talk(port: int, words: bytes, prefix: Sequence[str] = ()) -> bytes:
-    """The reply to a process that sends these bytes, until the other side closes the connection."""
+    """Returns the reply to a process that sends these bytes; reads until the other side closes."""
     command = [*(prefix or [sys.executable]), "-c", TALK, str(port), words.hex()]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="/")
     assert done.returncode == 0, done.stderr
@@ -58,7 +58,7 @@ def talk(port: int, words: bytes, prefix: Sequence[str] = ()) -> bytes:
 
 
 def test_the_front_end_listens_nowhere(lab: Lab, front_end: int) -> None:
-    """The front end accepts no connection of any kind, even after it has built an index."""
+    """The front end does not accept a connection of any kind, even after it has built an index."""
     with lab.database("listens"):
         lab.spark.range(100).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -67,14 +67,17 @@ def test_the_front_end_listens_nowhere(lab: Lab, front_end: int) -> None:
 
 
 def test_the_gateway_is_on_loopback(jvm: int, port: int) -> None:
-    """The driver's side only listens on the loopback address."""
+    """The driver accepts connections only on the loopback address."""
     addresses = {address for address, p in listening(jvm) if p == port}
     assert addresses
     assert addresses <= LOOPBACK
 
 
 def test_the_gateway_wants_the_whole_token(front_end: int, port: int) -> None:
-    """No token, a wrong token, and the first half of the right token reach no object."""
+    """A process without the complete right token cannot use any object.
+
+    The test tries no token, a wrong token, and the first half of the right token.
+    """
     secret = environment(front_end)["PYSPARK_GATEWAY_SECRET"]
     assert len(secret) == 64
     right = f"A\n{secret}\n".encode()
@@ -124,7 +127,7 @@ def test_the_users_sessions_stay_what_they_were(lab: Lab) -> None:
 
 
 def test_an_interrupted_front_end_cancels_nothing(lab: Lab, front_end: int) -> None:
-    """SIGINT may end the front end, but the users' jobs continue, and the context stays."""
+    """SIGINT can end the front end, but the users' jobs and the Spark context continue."""
     with lab.database("interrupted"):
         lab.spark.range(100).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -16,7 +16,7 @@ CREATE = "CREATE SIEVE INDEX ON shop.t (id) OPTIONS (error = 1)"
 
 @pytest.fixture
 def index(user: Driver, server: CutMetastore) -> Iterator[Path]:
-    """The folder of an index on the table, which is dropped afterwards if it still exists."""
+    """The folder of an index on the table; afterwards the index is dropped if it still exists."""
     user.sql(CREATE)
     (property_,) = user.sql("SHOW TBLPROPERTIES shop.t ('sieve.index.id_sieve')")
     yield root(server) / json.loads(property_[1])["uuid"]
@@ -35,13 +35,13 @@ def folders(server: CutMetastore) -> list[str]:
 
 
 def is_registration(request: bytes) -> bool:
-    """Whether a client is about to write the index's property."""
+    """Returns whether the request of a client writes the index's property."""
     return b"alter_table" in request and b"sieve.index.id_sieve" in request
 
 
 @pytest.mark.long
 def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) -> None:
-    """Statements fail and change nothing, and afterwards the index is the same."""
+    """Statements fail and change nothing, and the index stays the same."""
     server.vanish()
     before = set(root(server).rglob("*"))
     for statement in (
@@ -58,7 +58,7 @@ def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) ->
 
 
 def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: Path) -> None:
-    """REFRESH and ALTER succeed once their version exists, since they do not need the metastore."""
+    """REFRESH and ALTER succeed once their version is published: they then need no metastore."""
     server.before = lambda _: (index / "versions" / "2.json").exists()
     assert user.sql("REFRESH SIEVE INDEX ON shop.t FULL")[0][1] == 2
     server.start()
@@ -73,9 +73,9 @@ def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: P
 def test_gone_when_an_index_is_half_dropped(
     user: Driver, server: CutMetastore, index: Path
 ) -> None:
-    """DROP reports the steps that are left to do.
+    """The error of DROP names the steps that remain.
 
-    A half dropped index is out of use, and a second DROP finishes the job.
+    A half dropped index is not used, and a second DROP removes the rest.
     """
     server.before = lambda _: (index / "versions" / "2.json").exists()
     with pytest.raises(DriverError, match=r"(?i)metastore.*DROP SIEVE INDEX again"):
@@ -92,10 +92,10 @@ def test_gone_when_an_index_is_half_dropped(
 def test_gone_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, shown: list[str]
 ) -> None:
-    """The outcome of a registration without a reply is unknown, so CREATE points to SHOW.
+    """Without a reply, the outcome of a registration is unknown, so CREATE refers to SHOW.
 
-    If the write took effect, the index is whole. If the write had no effect, there is no index, and
-    a second CREATE makes it.
+    If the metastore has stored the registration, the index is complete. If the metastore has not
+    stored it, there is no index, and a second CREATE makes the index.
     """
     setattr(server, moment, is_registration)
     with pytest.raises(DriverError, match=r"SIEVE_REGISTRATION_UNKNOWN.*SHOW SIEVE INDEXES"):
@@ -107,7 +107,7 @@ def test_gone_at_the_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # Files that a registration may name are kept until they are known to be unused.
+    # Files that a registration may refer to are kept until they are known to be unused.
     assert len(folders(server)) == (0 if shown else 1)
 
 
@@ -116,9 +116,9 @@ def test_gone_at_the_registration(
 def test_a_line_that_is_cut_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, times: int
 ) -> None:
-    """If only the connection is cut, the client repeats the call, or CREATE reads the outcome.
+    """If only the connection is cut, the client repeats the call, or CREATE finds out the result.
 
-    An applied write is not applied twice, a lost write is missing, and nothing is left over.
+    An applied write is not repeated, a lost write has no effect, and no extra file is left.
     """
     left = times
 

@@ -1,4 +1,4 @@
-"""A power cut at every call: unsynced names and contents are lost."""
+"""The power fails at every call: names and contents that were not synced are lost."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Disk:
     """Records what has been synced, by observing `os.fsync`.
 
     Attributes:
-        images: the disk contents after a power cut at each call, if they differ from those at the
-            previous call.
+        images: the disk contents after a power cut at each call; a call is omitted if its contents
+            equal those of the previous call.
     """
 
     def __init__(self, warehouse: Warehouse, flushed: bool) -> None:
@@ -34,7 +34,7 @@ class Disk:
                 self.note(path)
 
     def note(self, path: Path) -> None:
-        """A file or a folder is now durable."""
+        """Records that a file or a folder is now durable."""
         number = path.stat().st_ino
         if path.is_dir():
             self._names[number] = {one.name: one.stat().st_ino for one in path.iterdir()}
@@ -42,9 +42,9 @@ class Disk:
             self._contents[number] = path.read_bytes()
 
     def seam(self, what: str) -> None:
-        """A power cut may happen here."""
+        """A power cut can happen at this call."""
         if self._flushed and what.startswith("after list") and "/runs/" in what:
-            # The file system itself writes data that Spark's writer has not synced.
+            # The file system writes the data that Spark's writer has not synced.
             folder = Path(what.partition("file:")[2])
             for path in (*folder.iterdir(), folder, folder.parent):
                 self.note(path)
@@ -76,7 +76,7 @@ def plain(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def restore(warehouse: Warehouse, properties: str, image: Image) -> None:
-    """Restores the disk as the power cut has left it."""
+    """Restores the disk contents that the power cut has left."""
     shutil.rmtree(warehouse.root, ignore_errors=True)
     (warehouse.folder / "t.properties").write_text(properties)
     for path, content in image.items():
@@ -91,7 +91,7 @@ def restore(warehouse: Warehouse, properties: str, image: Image) -> None:
 def test_a_power_cut_at_every_call(
     name: str, flushed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last version opens, or its checksums refuse data that Spark had not written yet."""
+    """The last version opens, or its checksums reveal data of Spark that was never written."""
     warehouse, statement = prepared(tmp_path, name)
     disk = Disk(warehouse, flushed)
     fsync = os.fsync
@@ -118,6 +118,6 @@ def test_a_power_cut_at_every_call(
         assert again.files == 1, what
         age(warehouse)
         session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
-        # A folder without an intent may belong to another program.
+        # A folder without an intent can belong to another program.
         assert len([folder for folder in warehouse.root.iterdir() if any(folder.iterdir())]) == 1
     assert not flushed or told == done

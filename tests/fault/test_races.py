@@ -1,4 +1,4 @@
-"""Two statements at once, in chosen orders: one inside another, and phase by phase."""
+"""Two statements run at once in chosen orders: one within the other, or phase by phase."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ STEPS = {"files": 1, "ranges": 3}
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Replaces Spark; the parameter is the distance between tested orders."""
+    """Replaces Spark; the parameter is the step from one tested order to the next."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
 
 def versions(warehouse: Warehouse) -> list[str]:
-    """The change of each version of the only index, checked to be a chain."""
+    """Returns the change of each version of the only index; checks that there is no gap."""
     (index,) = warehouse.root.iterdir()
     past = history(LocalStore(), f"file:{index}")[::-1]
     for before, after in itertools.pairwise(past):
@@ -67,7 +67,7 @@ def versions(warehouse: Warehouse) -> list[str]:
 
 
 class Within:
-    """A hook that runs other statements within the call of a given number."""
+    """A hook that runs other statements during the call with a given number."""
 
     def __init__(
         self, warehouse: Warehouse, at: int, statements: str, seam: Seam = no_fault
@@ -79,7 +79,7 @@ class Within:
         self._calls, self.struck = 0, ""
 
     def __call__(self, what: str) -> None:
-        # Two statements of one process never register at the same time.
+        # Two statements of one process cannot register at the same time.
         if what.startswith("after") or " metastore " in what:
             return
         self._calls += 1
@@ -94,7 +94,7 @@ class Within:
 
 
 def one_within_another(folder: Path, name: str, other: str) -> int:
-    """Runs one statement at each call of another; returns the number of calls."""
+    """Runs one statement during each call of another statement; returns the number of calls."""
     for number in itertools.count(1):
         warehouse, statement = prepared(folder / f"{name} {other} {number}", name)
         within = Within(warehouse, number, OTHERS[other])
@@ -132,13 +132,13 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
     ],
 )
 def test_one_statement_within_another(name: str, other: str, tmp_path: Path) -> None:
-    """Whichever call the other statement runs in, no row is lost and no used file is deleted."""
+    """At any call of one statement, the other runs; no row is lost and no used file is deleted."""
     assert one_within_another(tmp_path, name, other) >= 10
 
 
 @pytest.mark.soak
 def test_every_statement_within_every_other(tmp_path: Path) -> None:
-    """All pairs of statements are tested."""
+    """The soak tests all pairs of statements."""
     names = ("create", "refresh", "optimize", "adopt", "disable", "set options", "vacuum", "drop")
     places = sum(one_within_another(tmp_path, name, other) for name in names for other in OTHERS)
     sys.stdout.write(f"{places} places for {len(OTHERS)} statements within {len(names)}\n")
@@ -159,7 +159,7 @@ def cut_at(place: str) -> Callable[[str], None]:
 def test_who_works_on_an_index_that_is_dropped_is_told_so(
     name: str, place: str, tmp_path: Path
 ) -> None:
-    """The drop begins at any call of the statement, and may stop at any point."""
+    """The drop begins at any call of the other statement, and can stop at any point."""
     ends = []
     for number in itertools.count(1):
         warehouse, statement = prepared(tmp_path / str(number), name)
@@ -174,7 +174,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
         age(warehouse)
         Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
         assert not list(warehouse.root.iterdir()), within.struck
-    # There is no index yet while the statement looks for its index.
+    # There is no index as long as the statement looks for its index.
     found = sum(1 for _ in itertools.takewhile(lambda e: e != "SIEVE_INDEX_DROPPED", ends))
     assert set(ends[:found]) <= {"SIEVE_INDEX_NOT_USABLE", "done"}, ends
     assert set(ends[found:-1]) == {"SIEVE_INDEX_DROPPED"}, ends
@@ -185,7 +185,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
 def test_an_index_that_lost_its_first_version_is_not_taken_for_a_dropped_one(
     name: str, tmp_path: Path
 ) -> None:
-    """A lost first version may be another tool's work, so the remaining files stay."""
+    """Another tool may have deleted the first version, so the remaining files are kept."""
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
     (index,) = warehouse.root.iterdir()
@@ -202,7 +202,7 @@ def test_an_index_that_lost_its_first_version_is_not_taken_for_a_dropped_one(
 
 
 class Turns:
-    """Runs two statements phase by phase, one at a time, in a given order."""
+    """Runs two statements in turns, one phase at a time, in a given order."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self._left = list(order)
@@ -210,9 +210,9 @@ class Turns:
         self._running: int | None = None
 
     def run(self, who: int, session: Session, statement: str) -> list[str]:
-        """Runs one of the statements from its first turn on.
+        """Runs one of the statements, starting at its first turn.
 
-        The result is the statement's rows, or its error's condition.
+        The result is the statement's rows, or the condition of its error.
         """
         self._wait(who)
         try:
@@ -226,7 +226,7 @@ class Turns:
                 self._moved.notify_all()
 
     def seam(self, who: int) -> Callable[[str], None]:
-        """The hook of one of the two statements; repeated phases do not count."""
+        """The hook of one statement; a phase that repeats does not count as a new phase."""
         phases = list(PHASES)
 
         def step(what: str) -> None:
@@ -250,7 +250,7 @@ class Turns:
 
 
 def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
-    """Two full refreshes in a given order of phases; the version that each one returns."""
+    """Runs two full refreshes in a given order of phases; returns the version of each refresh."""
     turns = Turns(order)
     with ThreadPoolExecutor(2) as pool:
         told = [
@@ -260,9 +260,9 @@ def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
 
 
 def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
-    """There are 252 orders of two commits' five phases.
+    """Two commits with five phases each have 252 possible orders.
 
-    Each order gives the result of running both refreshes one after the other.
+    In each order, the result is the same as that of one refresh after the other.
     """
     warehouse, _ = prepared(tmp_path, "disable")
     orders = [
@@ -274,7 +274,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     both = 0
     for order in orders[::step]:
         told = sorted(int(version) for (version,) in in_order(warehouse, order))
-        # The second refresh makes the next version, or saw the same state of the table as the
+        # The second refresh makes the next version, or has seen the same state of the table as the
         # first.
         assert told in ([newest + 1, newest + 2], [newest + 1, newest + 1]), order
         newest = told[1]
@@ -292,9 +292,9 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 
 
 def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
-    """Another refresh began earlier, ends earlier and names none of the runs.
+    """Another refresh began and ends before this refresh, and does not name any of its runs.
 
-    VACUUM then deletes the runs.
+    Then VACUUM deletes the runs of this refresh.
     """
     warehouse, refresh = prepared(tmp_path, "refresh")
     planned, go = threading.Event(), threading.Event()
@@ -323,7 +323,7 @@ def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
 
 
 def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
-    """Another refresh began earlier and merges a part of the list that this refresh shares.
+    """Another refresh began earlier, and merges a part of the list that this refresh also uses.
 
     Both refreshes keep all runs. VACUUM deletes the part before this refresh publishes.
     """
@@ -354,7 +354,7 @@ def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
             go.set()
             other.join(60)
             assert parts(warehouse) == [40, 6]
-            # A replaced part of the list only expires a moment later.
+            # A replaced part of the list expires only a moment later.
             time.sleep(0.05)
             assert Session(warehouse).sql("VACUUM SIEVE INDEX ON t RETAIN 0 HOURS")[0][1] == 2
 
@@ -374,7 +374,7 @@ def parts(warehouse: Warehouse) -> list[int]:
 
 @pytest.mark.parametrize("seen", [0, 1])
 def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path) -> None:
-    """A listing that misses some or all versions does not permit deleting their files."""
+    """If a listing lacks some or all versions, the files of these versions are not deleted."""
 
     class Forgetful(SeamStore):
         def list(self, uri: str) -> Entries:
@@ -398,7 +398,7 @@ def test_versions_that_are_not_listed_keep_their_files(seen: int, tmp_path: Path
 
 @pytest.mark.parametrize("hours", [-10, 10])
 def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
-    """A build that began an hour ago keeps its folder and the files of its pending writes."""
+    """A build that began an hour ago keeps its folder, and the files of its pending writes."""
 
     class Skewed(SeamStore):
         def now_ms(self, dir_uri: str) -> int:
@@ -423,9 +423,9 @@ def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
 def test_a_table_that_moves_while_its_index_is_refreshed(
     tmp_path: Path, renamed: dict[str, str]
 ) -> None:
-    """The files of the new name are not those that were read.
+    """The table with the new name has other files than those that the refresh has read.
 
-    After a move of the table, the refresh fails without leftovers.
+    After the table has moved, the refresh fails and leaves nothing.
     """
     warehouse, statement = prepared(tmp_path, "refresh in full")
     (index,) = warehouse.root.iterdir()
@@ -452,7 +452,7 @@ def test_a_table_that_moves_while_its_index_is_refreshed(
 
 
 def test_vacuum_keeps_what_versions_share(tmp_path: Path) -> None:
-    """A later version names a run of an expired version, and another run has a pending write."""
+    """A later version uses a run of an expired version; another run has a pending write."""
     warehouse, _ = prepared(tmp_path, "refresh")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     (index,) = warehouse.root.iterdir()

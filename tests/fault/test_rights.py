@@ -1,4 +1,4 @@
-"""Folders to which the user may not write: the table's folder, and the index's folder."""
+"""The user is not allowed to write to the table's folder or to the index's folder."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CANNOT_CREATE = (
     r"\[SIEVE_PERMISSION_DENIED\] user \w+ may not .*theirs/\.sieve.*Permission denied.*"
     r"\.path.*spark\.sieve\.roots"
 )
-# Root can write everywhere. Without these capabilities root is like other users.
+# Root can write everywhere. Without these capabilities, root has the rights of an ordinary user.
 POWERS = "-dac_override,-dac_read_search,-fowner,-chown"
 AS_A_USER = ("setpriv", "--inh-caps=-all", f"--bounding-set={POWERS}") if not os.geteuid() else ()
 
 
 @pytest.fixture
 def user(tmp_path: Path) -> Iterator[Driver]:
-    """A driver of a user who may only read the table ``theirs.t`` and the folder around it."""
+    """A driver of a user who can only read the table ``theirs.t`` and its folder."""
     with driver(tmp_path / "driver", under=AS_A_USER) as it:
         it.sql(f"CREATE DATABASE theirs LOCATION '{tmp_path / 'theirs'}'")
         it.sql(f"CREATE TABLE theirs.t USING parquet AS {ROWS}")
@@ -33,7 +33,7 @@ def user(tmp_path: Path) -> Iterator[Driver]:
 
 
 def close(folder: Path) -> None:
-    """Gives a folder and its content to another user, readable by all."""
+    """Gives a folder and its content to another user; all users can read them."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
         if os.geteuid() == 0:
@@ -41,7 +41,7 @@ def close(folder: Path) -> None:
 
 
 def open_up(folder: Path) -> None:
-    """Takes the folder back."""
+    """Gives the folder back to this user."""
     for path in (folder, *folder.rglob("*")):
         if os.geteuid() == 0:
             os.chown(path, 0, 0)
@@ -51,9 +51,9 @@ def open_up(folder: Path) -> None:
 
 @pytest.mark.long
 def test_a_table_that_may_only_be_read(user: Driver, tmp_path: Path) -> None:
-    """CREATE reports that it cannot write and which setting helps; the setting makes it work.
+    """The error of CREATE reports that it cannot write, and names the setting that helps.
 
-    An index that has become read-only is still used, and statements that change it report its name.
+    A read-only index is still used; if a statement cannot change it, the error has its name.
     """
     theirs, mine = tmp_path / "theirs", tmp_path / "mine"
     with pytest.raises(DriverError, match=CANNOT_CREATE):

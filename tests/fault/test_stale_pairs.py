@@ -1,4 +1,4 @@
-"""Any two changes of a table's files in a row, between build and query."""
+"""Two arbitrary changes of a table's files happen between build and query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def files(warehouse: Warehouse) -> list[Path]:
 
 
 def write(path: Path, keys: range, later_s: int) -> None:
-    """Writes a file with these keys and a given time."""
+    """Writes a file with these keys and with a given time."""
     path.write_text("\n".join(map(str, keys)))
     os.utime(path, (EPOCH_S + later_s, EPOCH_S + later_s))
 
@@ -50,7 +50,7 @@ def overwrite(warehouse: Warehouse) -> None:
 
 
 def compact(warehouse: Warehouse) -> None:
-    """Replaces two files by one."""
+    """Replaces two files by one file."""
     one, other = files(warehouse)[:2]
     keys = sorted(keys_of(str(one)) + keys_of(str(other)))
     for path in (one, other):
@@ -59,14 +59,14 @@ def compact(warehouse: Warehouse) -> None:
 
 
 def replace(warehouse: Warehouse) -> None:
-    """Puts other keys into a file of the same name and length, a second later."""
+    """Changes the keys of a file; its name and length stay, and its time is a second later."""
     path = files(warehouse)[0]
     status = path.stat()
     write(path, range(40, 50), int(status.st_mtime) - EPOCH_S + 1)
 
 
 def lengthen(warehouse: Warehouse) -> None:
-    """Puts other keys into a file of the same name and time."""
+    """Changes the keys of a file; its name and time stay."""
     path = files(warehouse)[-1]
     status = path.stat()
     write(path, range(10, 45), int(status.st_mtime) - EPOCH_S)
@@ -84,7 +84,7 @@ CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 def test_a_table_that_has_changed_twice(
     first: Callable[[Warehouse], None], mode: str, tmp_path: Path
 ) -> None:
-    """Before REFRESH every row is found. After REFRESH no file is unknown.
+    """Before REFRESH, queries find every row. After REFRESH, no file is unknown.
 
     The test runs with and without a refresh between the two changes.
     """
@@ -99,7 +99,7 @@ def test_a_table_that_has_changed_twice(
         Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
         fresh = [scan(warehouse, "t", key) for key in range(3, 51, 9)]
         assert [one.rows for one in fresh] == [one.rows for one in stale]
-        # A query for an absent key only reads files without rows.
+        # A query for an absent key reads only files without rows.
         assert all((one.ranges > one.total) == (mode == "ranges") for one in fresh)
         bare = sum(path.stat().st_size == 0 for path in files(warehouse))
         assert [scan(warehouse, "t", key).files for key in (-1, 99)] == [bare, bare]

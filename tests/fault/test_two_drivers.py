@@ -17,13 +17,13 @@ POINT = "SELECT count(*) FROM store.t WHERE id = 123"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of further drivers."""
+    """The folder in which further drivers run."""
     return tmp_path_factory.mktemp("two")
 
 
 @pytest.fixture(scope="module")
 def one(user: Driver) -> Driver:
-    """A driver with a table of ten files, which checks every second for changes of others."""
+    """A driver with a table of ten files; every second it checks for changes by other drivers."""
     user.sql("SET spark.sieve.registry.ttl = 1s")
     user.sql("CREATE DATABASE store")
     user.sql(f"CREATE TABLE store.t USING parquet AS {ROWS}")
@@ -32,14 +32,14 @@ def one(user: Driver) -> Driver:
 
 @pytest.fixture(scope="module")
 def two(server: CutMetastore, folder: Path) -> Iterator[Driver]:
-    """Another driver, which does not use the proxy."""
+    """Another driver, which connects to the metastore without the proxy."""
     conf = server.direct | {"spark.sieve.registry.ttl": "1s"}
     with driver(folder / "two", **conf) as it:
         yield it
 
 
 def reads(it: Driver, files: int) -> None:
-    """Waits until the driver's point query reads this many files; the row must always be right."""
+    """Waits until the driver's point query reads this many files; checks its rows each time."""
 
     def so() -> bool:
         it.send(POINT)
@@ -51,9 +51,9 @@ def reads(it: Driver, files: int) -> None:
 
 
 def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> None:
-    """One driver follows another's DISABLE and DROP, too, within the registry's time.
+    """One driver also applies another driver's DISABLE and DROP, within the registry's time.
 
-    A registration that another tool restores costs one warning, and the next CREATE repairs it.
+    A registration that another tool restores causes one warning, and the next CREATE repairs it.
     """
     corrupt = one.logged("is read in full: index-corrupt")
     assert two.files(POINT) == 10
@@ -121,7 +121,7 @@ def test_a_driver_advises_by_what_others_have_scanned(
 
 @pytest.mark.usefixtures("one")
 def test_the_metastore_goes_away_under_a_create(server: CutMetastore, two: Driver) -> None:
-    """CREATE reports the failure and leaves no file, and its driver continues."""
+    """CREATE reports the failure and leaves no file, and the driver of the CREATE continues."""
     two.sql("CREATE SIEVE INDEX IF NOT EXISTS ON store.t (id) OPTIONS (error = 1)")
     root = Path(server.conf["spark.sql.warehouse.dir"], "store.db", ".sieve")
     before = {path.name for path in root.iterdir()}

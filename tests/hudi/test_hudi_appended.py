@@ -187,7 +187,7 @@ HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
 @pytest.mark.parametrize("mode", ["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
 @pytest.mark.parametrize("history", HISTORIES)
 def test_what_was_hidden_may_show_again(lab: Lab, history: str, mode: str) -> None:
-    """All records of a key decide which record is visible, so each possible record is indexed."""
+    """All records of a key decide which one is visible, so every possible record is indexed."""
     after_delete = history.startswith("deleted") and mode.startswith("EVENT")
     if bundle.VERSION.startswith("1.0.") and after_delete:
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")

@@ -70,7 +70,7 @@ def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
 
 
 def test_indexes_need_not_have_been_refreshed_together(lab: Lab) -> None:
-    """All versions of each index are looked up before the indexes' results are combined."""
+    """All versions of each index are looked up before the results of the indexes are combined."""
     with lab.database("hudi_or"):
         made(lab, "amount", "word")
         logged(lab, 5000, 6000, 7000, refreshed="amount")
@@ -81,7 +81,7 @@ def test_indexes_need_not_have_been_refreshed_together(lab: Lab) -> None:
 
 
 def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
-    """After a rollback, the newest version has an earlier instant than a version before it."""
+    """After a rollback, the newest version has an earlier instant than the previous version."""
     with lab.database("hudi_undone"):
         made(lab, "amount")
         logged(lab, 5000, 6000)
@@ -96,7 +96,7 @@ def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
 
 
 def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
-    """Until the compaction ends, slices have log files that later belong to other slices."""
+    """Until the compaction ends, slices have log files that afterwards belong to other slices."""
     with lab.database("hudi_pending"):
         made(lab, "amount")
         logged(lab, 5000)
@@ -108,13 +108,13 @@ def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
         lab.sql("REFRESH TABLE t")
         lab.sql("REFRESH SIEVE INDEX ON t")
         right(lab, [first, second, last])
-        # The new slices had log files when they were read; the instant `third` shows their first
-        # log file.
+        # When the new slices were read, they had log files; the instant `third` includes the first
+        # log file of each.
         assert lab.check(at(third, "amount = 6002"), exactly=4).rows
 
 
 def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
-    """The broken version's list may or may not have existed when the version was opened."""
+    """The list of the broken version exists or is missing when the version is opened."""
     with lab.database("hudi_broken"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000)
@@ -135,7 +135,7 @@ def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
 
 
 def test_versions_that_were_vacuumed_keep_none_from_serving(lab: Lab) -> None:
-    """Lists with vacuumed versions are made again without these versions."""
+    """If a list of versions includes vacuumed versions, it is made again without them."""
     with lab.database("hudi_vacuumed"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000, 7000)

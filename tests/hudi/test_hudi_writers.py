@@ -1,4 +1,4 @@
-"""Several writers at once under Hudi's optimistic concurrency control, and commits in flight."""
+"""Several writers at once under Hudi's optimistic concurrency control, and unfinished commits."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def timeline(lab: Lab) -> Path:
 
 
 def updates(session: SparkSession, number: int) -> dict[int, bool]:
-    """Updates a slice of its own and a shared slice.
+    """Each writer updates its own slice and a shared slice.
 
-    Returns the written values, and which of them were committed.
+    Returns the written values, and which of these values were committed.
     """
     done = {}
     for k in range(ROUNDS):
@@ -68,7 +68,7 @@ def updates(session: SparkSession, number: int) -> dict[int, bool]:
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
 def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: str) -> None:
-    """No committed row is lost, and no uncommitted row is found."""
+    """No committed row is lost, and no uncommitted row is returned."""
     changed = "SELECT id, amount FROM t WHERE amount >= 5000"
     with shared(lab, kind, lock) as sessions, ThreadPoolExecutor(2) as pool:
         writers = [pool.submit(updates, session, k) for k, session in enumerate(sessions)]
@@ -90,9 +90,9 @@ def test_two_write_while_a_third_refreshes_and_asks(lab: Lab, kind: str, lock: s
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
 def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_path: Path) -> None:
-    """While the commit waits, another commit changes its slice.
+    """While the commit waits, another commit changes the same slice.
 
-    The losing commit is never indexed.
+    The commit that loses this conflict is never indexed.
     """
     gate = str(tmp_path / "gate")
 
@@ -102,7 +102,7 @@ def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_
         return value
 
     def asked() -> int:
-        """The index's version, which finds one commit and not the other."""
+        """The index's version, which contains one commit and not the other."""
         lab.sql("REFRESH TABLE t")
         refreshed: int = lab.sql("REFRESH SIEVE INDEX ON t")[0][1]
         assert lab.check("SELECT id FROM t WHERE amount = 5000", exactly=1).rows
@@ -131,7 +131,7 @@ def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
-    """The files of a commit in flight exist beside the others.
+    """The files of an unfinished commit exist in addition to the other files.
 
     REFRESH ignores these files until the commit is complete.
     """
@@ -142,7 +142,7 @@ def test_a_commit_in_flight_is_in_no_index(lab: Lab, kind: str) -> None:
         lab.sql("CREATE SIEVE INDEX ON t (amount)")
         lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 250")
         completed = max(timeline(lab).glob("*_*commit"))
-        # A commit without its last file is in flight, and stays so if its writer dies.
+        # A commit without its last file is unfinished, and stays unfinished if its writer dies.
         aside = completed.rename(timeline(lab).parent / "aside")
         lab.sql("REFRESH TABLE t")
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 1

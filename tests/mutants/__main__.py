@@ -1,4 +1,4 @@
-"""Draws mutants, runs the tests that reach each, then mypy, and lists the survivors."""
+"""Draws mutants, runs the tests that reach each mutant, then mypy, and lists the survivors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws mutants at random: each changes one place of the code by an operator of cosmic-ray."""
+"""Draws mutants at random; each mutant changes one place of the code by a cosmic-ray operator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
-# The modules that decide which files a scan skips; the rest of sql_ext needs a driver.
+# The modules that decide which files a scan skips; the other modules of sql_ext need a driver.
 _DECIDING = (
     "driver/roots driver/settings frontend/pruning statements/comments statements/functions "
     "statements/parser statements/syntax_error"
@@ -46,7 +46,7 @@ class Mutant:
 
 
 def draw(root: Path, seed: str, only: str = "") -> Iterator[Mutant]:
-    """Mutants of a seed, each at another place, in modules whose path contains ``only``."""
+    """The mutants of a seed, each in a different place, in modules whose path contains ``only``."""
     rng = random.Random(seed)
     places = [(path, *place) for path in _modules(root, only) for place in _places(path)]
     rng.shuffle(places)
@@ -66,7 +66,7 @@ def _modules(root: Path, only: str) -> list[Path]:
 
 
 def _places(path: Path) -> Iterator[tuple[int, list[tuple[str, int]]]]:
-    """The line of each place that can be changed, and the operators that change the place."""
+    """The line of each place that can be changed, and the operators that can change it."""
     nodes = list(ast_nodes(get_ast(path.read_text())))
     places: dict[tuple[object, object], list[tuple[str, int]]] = defaultdict(list)
     for name in sorted(operator_names()):
@@ -89,7 +89,7 @@ def _mutated(source: str, operator: str, occurrence: int) -> str | None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes code that does not run, and checks that guard against programming mistakes only."""
+    """Removes code that does not run, and checks that only detect programming mistakes."""
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg in _GUARDS else self.generic_visit(node)
@@ -110,7 +110,7 @@ class _Bare(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """A class without fields of its own is a record if its base is one."""
+        """A class without fields of its own is a record if its base class is a record."""
         if node.bases and not any(isinstance(part, ast.AnnAssign) for part in node.body):
             node.decorator_list = []
         return self.generic_visit(node)
@@ -137,7 +137,7 @@ def _same_program(one: str, other: str) -> bool:
 
 
 def _line(source: str, changed: str, line: int) -> str:
-    """The changed line; if a change adds or removes lines, the first line that differs."""
+    """The changed line; if a change adds or removes lines, the first different line."""
     lines = zip(source.splitlines(), changed.splitlines(), strict=False)
     differing = (new for old, new in lines if old != new)
     return next(differing, changed.splitlines()[line - 1]).strip()

@@ -1,4 +1,4 @@
-"""The list of mutants that behave as the original code does."""
+"""The list of mutants that behave like the original code."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 LIST = Path(__file__).parent / "equivalent.txt"
 _STEP = " +- 1"
-# Expressions with the same value everywhere: no length is below 0, and Python has one object for
-# each small integer and each enumeration member.
+# These expressions always have the same value: no length is below 0, and Python has one object for
+# each small integer and for each enumeration member.
 _SAME = (
     (re.compile(r"(len\([^()]*\)) <= 0\b"), r"\1 == 0"),
     (re.compile(r"(len\([^()]*\)) != 0\b"), r"\1 > 0"),
@@ -26,9 +26,9 @@ class Equivalent:
 
     The reason of an entry is indented below it.
 
-    The second form is for constants that were chosen by measurement and limit no result. Users see
-    no difference if a number in the value is one more or one less. A step that makes the value 0 is
-    not covered.
+    The second form is for constants that were chosen by measurement and do not limit a result. If a
+    number in such a value changes by one, users see no difference. An entry does not cover a step
+    that makes the value 0.
 
     Args:
         text: the text of the list.

@@ -29,7 +29,7 @@ class Fault:
 
     Attributes:
         file: the base name of the changed file, Python or Scala.
-        old: a text of the file, which occurs once.
+        old: a text that occurs once in the file.
         new: the faulty replacement of `old`.
         test: the base name of a test file, with ``::`` and a test's name for a single test.
     """
@@ -50,7 +50,7 @@ class Fault:
         return _only(self.file, _CODE)
 
     def test_id(self) -> str:
-        """The test as pytest names it. Raises ValueError unless exactly one file has this name."""
+        """The test's name in pytest. Raises ValueError unless exactly one file has this name."""
         name, _, function = self.test.partition("::")
         path = str(_only(name, ("tests",)))
         return f"{path}::{function}" if function else path
@@ -70,7 +70,7 @@ def faults() -> Iterator[Fault]:
 
 
 def main(only: str) -> int:
-    """Plants each fault whose file or test contains `only`; returns 1 if a test misses one."""
+    """Plants each fault whose file or test contains `only`; returns 1 if a test misses a fault."""
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="sieve-planted-") as folder:
         bench = Bench(ROOT, Path(folder) / "bench")
@@ -96,7 +96,7 @@ def _only(name: str, below: tuple[str, ...]) -> Path:
 
 
 def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
-    """The outcome of the test with the fault, and the output lines that name the failures."""
+    """The outcome of the test with the fault, and the output lines with the failures."""
     test, path = fault.test_id(), bench.folder / fault.path()
     hudi = test.startswith("tests/hudi/")
     if hudi and not (ROOT / "build" / "hudi").exists():
@@ -119,7 +119,7 @@ def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
         shutil.copy2(jar, made)
     log = (bench.folder / "pytest.log").read_text()
     failed = [line for line in log.splitlines() if line.startswith("FAILED ")]
-    # A test that is not found, not collected or not set up cannot detect the fault.
+    # If a test is not found, not collected or not set up, it cannot detect the fault.
     if code not in (0, 1, TIMED_OUT) or (code == 1 and not failed):
         raise SystemExit(f"{fault.test} does not run:\n{log}")
     return {0: "SURVIVES", 1: "killed", TIMED_OUT: "TIMED OUT"}[code], failed

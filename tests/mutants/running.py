@@ -1,4 +1,4 @@
-"""Runs the tests that reach a mutant's line, and mypy, in a copy of the project."""
+"""In a copy of the project, runs mypy and the tests that reach a mutant's line."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ _COPIED = (
     "CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml Makefile"
 ).split()
 _TESTS = ("tests/unit", "tests/property")
-# No unit test runs this code: reading, surveying and writing run on executors, the Hadoop store
+# No unit test runs this code: executors do the reading, surveying and writing, and the Hadoop store
 # needs a JVM.
 _SPARK_TESTS = [
     f"tests/spark/test_{name}.py"
     for name in ("hadoop_store", "create", "refresh", "shapes", "completeness", "estimate", "check")
 ]
 _SPARK_S = 1800.0
-# These tests start a Spark, though their folder is for tests that need no Spark.
+# These tests start a Spark, although their folder is for tests without Spark.
 _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
 _MOST_TESTS = 150
-# CPU time, which hardly grows on a busy machine, reveals a mutant that runs forever. The clock
-# reveals a mutant that waits forever. The address space reveals a mutant that fills the memory.
+# A mutant that runs forever is detected by its CPU time, which hardly grows on a busy machine. A
+# mutant that waits forever is detected by the clock. A mutant that fills the memory is detected by
+# its address space.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()
@@ -67,7 +68,7 @@ class Bench:
                 shutil.copy(root / name, folder / name)
 
     def end(self, mutant: Mutant, reach: Reach) -> str:
-        """The outcome of the unit tests: ``killed``, ``by time``, ``SURVIVES`` or ``UNREACHED``."""
+        """The result of the unit tests: ``killed``, ``by time``, ``SURVIVES`` or ``UNREACHED``."""
         rounds = reach.rounds(mutant)
         if not rounds:
             return "UNREACHED"
@@ -80,12 +81,12 @@ class Bench:
         return "SURVIVES"
 
     def killed_by_types(self, mutant: Mutant) -> bool:
-        """Whether mypy, a part of ``make test``, finds an error in the mutant."""
+        """Returns whether mypy, which is a part of ``make test``, finds an error in the mutant."""
         with self._planted(mutant):
             return self.mypy() == 1
 
     def killed_on_spark(self, mutant: Mutant) -> bool:
-        """Whether a test on Spark fails with the mutant, whether or not the line is reached."""
+        """Returns whether a test on Spark fails with the mutant, if it reaches the line or not."""
         with self._planted(mutant):
             return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
 
@@ -110,8 +111,8 @@ class Bench:
         Args:
             arguments: the arguments of pytest.
             timeout: the time limit in seconds.
-            marks: the expression of marks that selects among the tests named.
-            spark: the ``pyspark`` folder of another Spark to run the tests on.
+            marks: the expression of marks that selects tests among those in the arguments.
+            spark: the ``pyspark`` folder of another Spark release for the tests.
         """
         command = [sys.executable, "-m", "pytest", *_PYTEST, marks, *arguments]
         with (
@@ -131,7 +132,7 @@ class Bench:
                 return TIMED_OUT
             finally:
                 if process.poll() is None:
-                    # also ends the processes that tests started
+                    # also ends the processes that the tests started
                     os.killpg(process.pid, signal.SIGKILL)
 
     def _environment(self, spark: Path | None = None) -> dict[str, str]:
@@ -143,9 +144,9 @@ class Bench:
         return environment | {"PYTHONPATH": os.pathsep.join(paths)}
 
     def _forked(self, tests: list[str], cpu_seconds: int) -> int:
-        """The exit code of a pytest in a fork of a warm interpreter.
+        """The exit code of pytest in a fork of a warm interpreter.
 
-        A signal ends the run after a number of CPU seconds.
+        A signal ends the run after this number of CPU seconds.
         """
         if self._warm is None:
             self._warm = subprocess.Popen(
@@ -154,9 +155,10 @@ class Bench:
                 env=self._environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                bufsize=0,  # unbuffered, so that `select` sees each line that has arrived
+                bufsize=0,  # unbuffered, so that `select` sees each line as soon as it arrives
             )
-        # Hypothesis must not try the failing example of one mutant first on the next mutant.
+        # Hypothesis must not start the next mutant with the example that failed for the previous
+        # mutant.
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         asked, told = self._warm.stdin, self._warm.stdout
         assert asked is not None
@@ -166,7 +168,7 @@ class Bench:
         pid = int(told.readline())
         ended, _, _ = select.select([told], [], [], _MOST_WAITING * cpu_seconds)
         if not ended:
-            os.killpg(pid, signal.SIGKILL)  # also ends the processes that tests started
+            os.killpg(pid, signal.SIGKILL)  # also ends the processes that the tests started
         return int(told.readline())
 
     def close(self) -> None:
@@ -205,11 +207,11 @@ class Bench:
 
 
 class Reach:
-    """Which tests reach which lines, and how long each takes.
+    """The tests that reach each line, and the time of each test.
 
     Args:
         data: the data that coverage has recorded.
-        times: the JUnit report of pytest for the same run.
+        times: pytest's JUnit report of the same run.
         folder: the folder in which both coverage and pytest ran.
     """
 
@@ -236,20 +238,20 @@ class Reach:
                 self._seconds[test] += float(case.attrib["time"])
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """The seconds that tests, or whole test files, take without a mutant."""
+        """The seconds that tests or whole test files need without a mutant."""
         return sum(self._seconds[test] for test in tests)
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:
-        """The rounds of tests for a mutant.
+        """The rounds of tests for a mutant, which run one after the other.
 
         The first round has the tests that reach the mutant's line, the fastest first. The second
         round has all unit tests in the files of these tests.
 
-        Each test that reaches a module also reaches the code that runs when the module is loaded.
-        Such code may leave a result in a constant of its file, such as an encoder with its tables.
-        Tests may use this constant without reaching the line. A module that has only records is
-        loaded before any test, and runs no code later. Therefore its tests are all unit tests of
-        its folder.
+        Each test that reaches a module also depends on code that runs when the module is loaded.
+        The result of such code may be a constant of the file, such as an encoder with its tables.
+        Tests can use this constant without reaching the mutant's line. A module that contains only
+        records is loaded before any test, and runs no code later. For such a module, the tests are
+        all unit tests of its folder.
         """
         lines = self._lines[mutant.module]
         tests = set(lines[mutant.line])

@@ -14,10 +14,10 @@ from sql_ext.launcher.spark_home import find_java
 
 
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
-    """Writes `made`: the jar with newly compiled classes of one source.
+    """Writes `made`: a copy of the jar with newly compiled classes of one source.
 
-    The jar's other classes stay, so they do not see a changed signature. To compile one source
-    takes a third of the time that the whole shim takes.
+    The jar's other classes stay the same, so they do not use a changed signature. The compilation
+    of one source takes a third of the time of the whole shim.
 
     Raises:
         subprocess.CalledProcessError: the source does not compile.

@@ -1,8 +1,8 @@
-"""An interpreter that has loaded the tests' libraries, and forks for each run of pytest.
+"""An interpreter that has loaded the libraries of the tests, and forks for each run of pytest.
 
-Loading the libraries takes longer than most runs. The interpreter reads one line of JSON for each
-run, ``[arguments, log, CPU seconds]``, and writes the run's process id at its begin and its exit
-code at its end.
+Loading the libraries takes longer than most runs. For each run, the interpreter reads one line of
+JSON, ``[arguments, log, CPU seconds]``; it writes the run's process id at the start, and its exit
+code at the end.
 """
 
 from __future__ import annotations

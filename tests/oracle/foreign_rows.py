@@ -1,4 +1,4 @@
-"""The rows of a file before a writer encodes or damages them, and values as text."""
+"""The rows of a file before a writer encodes or damages them; also, values as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Rows:
     Attributes:
         names: columns of the file, in the order of the table.
         values: values by column: dictionaries for ``s``, lists for ``l``, dictionaries for ``m``.
-        kinds: kinds by column, and by ``s.a``; other columns have a plain type.
+        kinds: kinds by column and by ``s.a``; all other columns have a plain type.
         damaged: positions of the rows that a writer has damaged.
     """
 

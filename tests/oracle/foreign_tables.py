@@ -31,7 +31,7 @@ _SWITCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A value for a query of an indexed column."""
+    """A value that a query of an indexed column uses."""
 
     column: GeneratedColumn
     value: Any
@@ -45,7 +45,7 @@ class ForeignTable:
         drawn: the values and columns from which predicates are made.
         options: options of the reader.
         settings: settings of the reading session.
-        partitioned: whether ``p`` is a partition column.
+        partitioned: true if ``p`` is a partition column.
     """
 
     drawn: GeneratedTable
@@ -106,10 +106,11 @@ def draw_table(rng: random.Random, form: str) -> ForeignTable:
 def write_file(
     rng: random.Random, table: ForeignTable, folder: Path, number: int, rids: range
 ) -> tuple[Path, list[Probe]]:
-    """Writes one file of a table and sets its time an hour back.
+    """Writes one file of a table, and sets the file's time to an hour ago.
 
     Returns:
-        The file, and the indexed values in its damaged rows, or in some rows if no row is damaged.
+        The file, and the indexed values in its damaged rows; if no row is damaged, those in some
+        rows.
     """
     values = {c.sql: file_values(rng, c, len(rids), number) for c in table.drawn.columns}
     values["rid"] = list(rids)
@@ -135,7 +136,7 @@ def write_file(
 
 
 def put_back(path: Path, number: int) -> None:
-    """Sets a file's time an hour back, so that an index relies on it.
+    """Sets a file's time to an hour ago, so that an index accepts the file as stable.
 
     Some file times have no fraction of a second.
     """
@@ -145,8 +146,8 @@ def put_back(path: Path, number: int) -> None:
 
 
 def _column(rng: random.Random, name: str, kind: Kind) -> GeneratedColumn:
-    # A file takes its values from a fifth of all values. With many values, each row has its own
-    # value.
+    # The values of a file come from a fifth of all values. If there are many values, each row has
+    # its own value.
     size = rng.choice([12, 300, 300])
     return GeneratedColumn(name, kind, tuple(kind.draw(rng) for _ in range(size)))
 

@@ -1,4 +1,4 @@
-"""The oracle is Spark without the index: with the index, each query must give the same rows."""
+"""The oracle is Spark without the index: each query must return the same rows with the index."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Query:
 
     @property
     def counts(self) -> bool:
-        """Whether the query returns a number of rows."""
+        """Returns whether the query returns a number of rows."""
         return self.shown.startswith("count(")
 
     def branch(self, number: int = 0, file: str | None = None) -> str:
-        """The SQL of the query with a number in front of each row, for one file or all files."""
+        """The SQL of the query, with a number before each row, for one file or for all files."""
         shown = f"CAST({self.shown} AS STRING)" if self.counts else self.shown
         only = f" AND _metadata.file_name = '{file}'" if file else ""
         return f"SELECT {number} AS k, {shown} AS r FROM t AS t WHERE ({self.where}){only}"
@@ -40,7 +40,7 @@ class Query:
 
 @dataclass(slots=True)
 class Tally:
-    """The counts of a run's comparisons, and the effects of the indexes in it."""
+    """The counts of a run's comparisons, and of the indexes' effects on them."""
 
     tables: int = 0
     refused: int = 0
@@ -56,7 +56,7 @@ class Tally:
 
 
 def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe]) -> Query:
-    """A random projection, with a random predicate or one that selects a row of the probes."""
+    """A random projection with a predicate, which is random or selects a row of the probes."""
     columns = [*table.columns, "p"]
     leaves = ["s.a", "s.b"] if "s" in columns else []
     some = rng.sample([*columns, *leaves], k=rng.choice([1, 1, 2, 3]))
@@ -81,14 +81,14 @@ def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe])
 
 
 def compare(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Asserts that queries give the same rows, or the same error, with and without the index."""
+    """Asserts that queries return the same rows or the same error with and without the index."""
     with _counted(lab, tally), lab.setting("spark.sieve.strict", "true"):
         _compare_together(lab, context, queries, tally)
     tally.pairs += len(queries)
 
 
 def _compare_together(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Compares queries in one job; if a job fails, compares halves, down to single queries."""
+    """Compares queries in one job; after a failure compares each half, down to single queries."""
     if len(queries) == 1:
         _compare_alone(lab, context, queries[0], tally)
         return
@@ -114,8 +114,8 @@ def _compare_alone(lab: Lab, context: str, query: Query, tally: Tally) -> None:
         if on == off:
             return
         assert isinstance(off, str), _difference(context, query, off, on)
-        # A skipped file cannot raise the error that Spark raises without the index, so only the
-        # other files are compared.
+        # A skipped file cannot raise the error that Spark raises without the index, so the test
+        # compares only the other files.
         names = sorted(Path(name).name for name in lab.spark.table("t").inputFiles())
         apart = [_outcome(lab, query, name) for name in names]
     errors = {outcome for outcome in apart if isinstance(outcome, str)}
@@ -151,7 +151,7 @@ def _outcome(lab: Lab, query: Query, file: str | None = None) -> Outcome:
 
 
 def _name(error: PySparkException | Py4JJavaError) -> str:
-    """The condition of a Spark error, or the class of its first cause."""
+    """The condition of a Spark error, or the class of the error's first cause."""
     assert "SIEVE_" not in str(error), str(error)
     if isinstance(error, PySparkException):
         condition = getattr(error, "getCondition", error.getErrorClass)

@@ -1,4 +1,4 @@
-"""The index changes no answer over files that Spark did not write, even damaged ones."""
+"""The index changes no result over files that Spark did not write, even damaged files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from spark_session import INTERPRETED, Lab
 PAIRS, PAIRS_PER_TABLE = 200, 40
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {
-    # Each scan has one task, whatever it reads. The task reads files in the order of their lengths.
+    # Each scan has one task, regardless of how much it reads. The task reads files in order of
+    # length.
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.files.minPartitionNum": "1",
-    # The long time-out keeps `strict` from failing on a busy machine.
+    # The long time-out prevents failures in `strict` mode on a busy machine.
     "spark.sieve.prune.timeout": "120s",
 }
 
 
 def compare_table(lab: Lab, seed: str, form: str, folder: Path, pairs: int, tally: Tally) -> None:
-    """Makes a table from a seed, indexes it, compares queries, changes a file, compares more."""
+    """Makes a table from a seed, indexes it, compares queries, changes a file, compares again."""
     rng = random.Random(seed)
     table = draw_table(rng, form)
     folder.mkdir(parents=True)
@@ -56,9 +57,9 @@ def _write(
 
 
 def _indexed(rng: random.Random, lab: Lab, table: ForeignTable) -> bool:
-    """Indexes the columns together, or else each one that can be indexed.
+    """Indexes all columns together; if that fails, each column that can be indexed.
 
-    A build refuses unreadable files.
+    A build refuses files that it cannot read.
     """
     shape = rng.choice(["auto", "auto", "intervals", "sieve"])
     columns = table.drawn.indexed
@@ -124,13 +125,13 @@ def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
 def test_queries_of_foreign_files_find_the_same_rows_with_and_without_the_index(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """The random tables are the same each time; ``make soak-oracle`` draws others."""
+    """The random tables are the same in each run; ``make soak-oracle`` draws others."""
     assert run(lab, tmp_path, "j", PAIRS, PAIRS_PER_TABLE).pairs >= PAIRS
 
 
 @pytest.mark.soak
 def test_very_many_queries_of_foreign_files(lab: Lab, tmp_path: Path) -> None:
-    """Tables are drawn at random, and the run is long enough to meet rare combinations."""
+    """The tables are random, and the run is long enough to include rare combinations."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     pairs = int(os.environ.get("SIEVE_PAIRS", SOAK_PAIRS))

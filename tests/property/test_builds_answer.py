@@ -1,7 +1,8 @@
-"""Generated columns through all steps of a build: no file with a match is ever lost.
+"""Generated columns pass through all steps of a build: no file with a match is ever lost.
 
-The tests cover every shape, type, encoder and budget. Queries are keys, their neighbours, holes,
-both outsides, ranges and lists. The truth is computed from the values, not from codes.
+The tests cover every shape, type, encoder and budget. Queries look for keys, their neighbours,
+holes, values beyond both ends, ranges and lists. The expected result is computed from the values,
+without codes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FEW = np.uint64(3)
 
 
 def is_nan(value):
-    """Whether a value is a NaN."""
+    """Returns whether a value is a NaN."""
     return isinstance(value, float) and math.isnan(value)
 
 
@@ -49,7 +50,7 @@ def hashed(kind, values):
 
 @st.composite
 def columns(draw):
-    """A type and the values of some files, in runs, dealt out, all equal, or random."""
+    """A type, and the values of some files: in runs, dealt out in turn, all equal, or random."""
     kind = draw(st.sampled_from(KINDS))
     value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
     n_files = draw(st.sampled_from([1, 2, 3, 9]))
@@ -68,7 +69,7 @@ def columns(draw):
 
 
 def made(data, kind, files, shape, hashes=hashed, **more):
-    """The run of a column under some encoder, budget and order of work."""
+    """The run of a column for some encoder, budget and order of work."""
     values = [value for file in files for value in file]
     encoder = data.draw(encoders_for(kind, [v for v in values if v is not None]))
     codes = encoder.encode(kind.column(values)).codes.tolist()
@@ -89,7 +90,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
 
 
 def asked(built, tree):
-    """The files that may hold a row of a leaf."""
+    """The files that may hold a row that satisfies a leaf."""
     return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
 
@@ -119,7 +120,7 @@ def check_values(kind, files, built):
 
 
 def check_codes(kind, files, built):
-    """Checks each key's code and its neighbours, holes, both outsides, ranges and lists."""
+    """Checks each key's code, its neighbours, holes, codes beyond both ends, ranges and lists."""
     codes = [built.encoder.encode(kind.column(file)) for file in files]
     keys = [set(e.codes[e.valid & ~e.nan].tolist()) for e in codes]
     present = sorted(set().union(*keys))
@@ -137,9 +138,9 @@ def check_codes(kind, files, built):
 
 
 def check_extents(kind, files, built):
-    """Checks extents in both directions.
+    """Checks the extents in both directions.
 
-    No key is before the least one, and no count is too high.
+    No key comes before the least key, and no count is too high.
     """
     n = len(files)
     keyed = built.rows - built.nulls - built.nans
@@ -186,7 +187,7 @@ def test_every_shape_answers_every_question(shape, column, data):
 @given(columns(), st.data())
 @settings(max_examples=60)
 def test_values_that_share_a_hash_lose_nothing(column, data):
-    """With three hashes for all values, a map finds the files of every value of a hash."""
+    """All values share three hashes, and a map finds the files of every value with a hash."""
     kind, files = column
 
     def of_codes(codes):
@@ -207,7 +208,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
 
 
 def odd_columns(kind):
-    """Files that break statistics, by the kind of oddity."""
+    """Files that are difficult for statistics, by kind."""
     nans = [v for v in kind.values if is_nan(v)]
     low, high = (at(kind.values, key=ordered) for at in (min, max))
     cases = {
@@ -240,9 +241,9 @@ values."""
     ],
 )
 def test_odd_columns_lose_nothing(kind, shape):
-    """Odd columns have one value, one file, no file, only NULLs or NaNs, or both ends.
+    """Odd columns have one value, one file, no file, only NULLs or NaNs, or the domain's ends.
 
-    Some odd columns have equal files.
+    Some odd columns have files with equal contents.
     """
     for files in odd_columns(kind).values():
         arrays = [kind.column(file) for file in files]
@@ -277,7 +278,7 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_every_key_of_a_distribution_is_found(name, shape):
-    """Each key, its neighbours, the middle of each gap and both outsides find their files.
+    """A query finds the files of each key, its neighbours, each gap's middle and both outer sides.
 
     The test uses three budgets.
     """
@@ -293,7 +294,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_bytes_that_pay_back_lose_no_key(name):
-    """The budget `auto` loses no key at any cost per byte, in one stretch and in several."""
+    """The budget `auto` loses no key at any cost per byte, with one stretch or with several."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]
@@ -311,7 +312,7 @@ def test_bytes_that_pay_back_lose_no_key(name):
 
 @pytest.mark.parametrize("shape", ["auto", "intervals"])
 def test_a_full_budget_names_no_file_in_vain(shape):
-    """With enough bytes, a present key finds exactly the files that hold it."""
+    """With enough bytes, a query for a present key returns exactly the files that hold it."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     rng = np.random.default_rng(3)
     files = [rng.choice(1000, 30).tolist() for _ in range(12)]

@@ -1,4 +1,4 @@
-"""Runs that are read lazily from several files answer as if everything were in memory."""
+"""Runs that are read lazily from several files return the same as runs in memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INTERVALS = st.lists(
 
 
 class Files(dict):
-    """The part of a store that a run needs."""
+    """The part of a store that a run uses."""
 
     def read(self, uri):
         """Reads a file by its name."""
@@ -77,7 +77,7 @@ def runs(draw):
 @given(runs(), st.lists(INTERVALS, max_size=6), st.data())
 @settings(max_examples=150, deadline=None)
 def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
-    """Points, ranges and lists are looked up in any order, with any cold and warm caches."""
+    """Points, ranges and lists are looked up in any order, with cold and warm caches."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
     rows = [row for some in files for row in some]
@@ -106,7 +106,7 @@ def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
 @given(runs(), INTERVALS, st.data())
 @settings(max_examples=100, deadline=None)
 def test_each_query_by_itself_finds_what_it_finds_alone(files, look_ups, data):
-    """Overlapping queries in any order are answered together."""
+    """Overlapping queries are answered together, in any order."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
     told = describe_run(RUN, N, Encoder("bigint"), sorted(named.items()))
     assume(told is not None)
@@ -124,7 +124,7 @@ def test_each_query_by_itself_finds_what_it_finds_alone(files, look_ups, data):
 
 
 def test_a_hundred_thousand_locations():
-    """In a large version, points, ranges and long lists find exactly the blocks that they touch."""
+    """In a large version, points, ranges and long lists find exactly the blocks they overlap."""
     n, blocks, width = 100_000, 10_000, 1000
     rng = np.random.default_rng(1)
     also = rng.integers(0, n, n)

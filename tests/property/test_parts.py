@@ -1,4 +1,4 @@
-"""A list of locations in parts equals the whole list after any changes."""
+"""A list of locations in parts equals the whole list, even after changes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def told(by: Locations) -> Counter[Row]:
 
 @given(lists, lists)
 def test_what_differs_makes_the_one_the_other(before: list[Row], now: list[Row]) -> None:
-    """The difference of two lists contains only changed and removed rows."""
+    """The difference between two lists contains only changed and removed rows."""
     part = diff(listed(before), listed(now))
     assert told(merge([listed(before), part])) == Counter(now)
     paths = Counter(row[0] for row in [*before, *now])
@@ -93,10 +93,10 @@ changes = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(changes)
 def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> None:
-    """From version to version, files appear, change and vanish, and slots move.
+    """From version to version, files appear, change and disappear, and slots move.
 
-    The stored list reads back unchanged. Each part has several times the rows of the next part.
-    Parts that a version shares with the version before are not written again.
+    The stored list reads back unchanged. Each part has several times the rows of the next part. If
+    a version shares parts with the previous version, it does not write these parts again.
     """
     store, before = MemoryStore(), NOTHING_STORED
     files: dict[int, Row] = {}
@@ -121,7 +121,7 @@ def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> No
         had = len(store.files)
         used = tuple(sorted({path.rpartition("/")[0] for path in now.paths}))
         ref, roots = store_list(store, "file:/i", now, used, before)
-        assert len(store.files) == had + 2  # a part and its claim
+        assert len(store.files) == had + 2  # a part and the statement about it
         parts = tuple(read_part(store, "file:/i", part, roots) for part in ref.parts)
         before = Stored(ref.parts, parts, roots, merge(parts))
         assert told(before.whole) == told(now)

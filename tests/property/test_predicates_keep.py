@@ -1,4 +1,4 @@
-"""Generated tables and predicates: no location with a matching row is ever dropped.
+"""Generated tables and predicates: no location with a matching row is ever skipped.
 
 The oracle evaluates the tree row by row in three-valued logic, with Spark's rules for NaN, zeros
 and bytes. The oracle shares no code with the tested evaluation.
@@ -27,7 +27,7 @@ from tests.generated_values import KINDS, image, ordered
 
 @dataclass(frozen=True)
 class Table:
-    """Rows (location, {column: value}) and the types of the columns."""
+    """Rows (location, {column: value}), and the types of the columns."""
 
     kinds: dict
     rows: list
@@ -64,7 +64,7 @@ class Column:
 
 @st.composite
 def tables(draw):
-    """Up to 40 rows of two columns in up to 6 locations, NULL and NaN among them."""
+    """Up to 40 rows of two columns in up to 6 locations, including NULL and NaN."""
     kinds = {name: draw(st.sampled_from(KINDS)) for name in ("x", "y")}
     n_locations = draw(st.integers(1, 6))
     row = st.tuples(
@@ -77,7 +77,7 @@ def tables(draw):
 
 
 def leaves(table):
-    """Leaves over both indexed columns, and over a column (z) without an index."""
+    """Leaves on both indexed columns, and on a column (z) without an index."""
 
     def over(name):
         kind = table.kinds[name]
@@ -138,7 +138,7 @@ COMPARE = {
 
 
 def holds(tree, row):
-    """TRUE, FALSE or NULL (None) for a row; an unknown part counts as TRUE."""
+    """TRUE, FALSE or NULL (None) for a row; an unknown part of the tree counts as TRUE."""
     op, *rest = tree
     if op in ("and", "or"):
         found = [holds(arg, row) for arg in rest[0]]
@@ -178,7 +178,7 @@ OPTIONS = st.fixed_dictionaries(
 @given(st.data())
 @settings(max_examples=500)
 def test_no_location_with_a_wanted_row_is_dropped(data):
-    """Each location with a TRUE row stays, for any types, values, tree and segments."""
+    """Each location with a TRUE row is kept, for any types, values, tree and segments."""
     table = data.draw(tables())
     indexes = {
         (name,): Column(
@@ -199,7 +199,7 @@ def test_no_location_with_a_wanted_row_is_dropped(data):
 
 
 class Exact:
-    """An index that evaluates the key ranges for each location, without blocks."""
+    """An index that tests the key ranges on each location, without blocks."""
 
     null_proof = True
 
@@ -228,7 +228,7 @@ class Exact:
 @given(st.data())
 @settings(max_examples=200)
 def test_one_column_is_decided_exactly(data):
-    """With one exact column, a location stays only if one of its rows matches."""
+    """With one exact column, a location is kept only if one of its rows matches."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     table = data.draw(tables())
     value = st.one_of(st.none(), st.sampled_from(kind.values))
@@ -243,7 +243,7 @@ def test_one_column_is_decided_exactly(data):
 
 
 def mentions(tree, words):
-    """Whether any of the words is an op or a column of the tree."""
+    """Returns whether any of the words is an operator or a column of the tree."""
     op, *rest = tree
     if op in ("and", "or"):
         return any(mentions(arg, words) for arg in rest[0])

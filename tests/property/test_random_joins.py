@@ -1,4 +1,4 @@
-"""Star schemas with random joins give the same rows as Spark without the index."""
+"""Star schemas with random joins return the same rows as Spark without the index."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _make_star(lab: Lab, rng: random.Random) -> None:
 
     Keys include NULL and NaN.
 
-    Keys of the fact table rise from file to file or are random. The fact table may have partitions,
-    and files that came after its indexes.
+    Keys of the fact table are random, or rise from file to file. The fact table can have
+    partitions, and files that are newer than its indexes.
     """
     keys = (
         "IF(id % 41 = 0, NULL, {0}) AS k, CAST(pmod(xxhash64({0}), 900) AS INT) AS i, "
@@ -81,7 +81,7 @@ def _condition(rng: random.Random, alias: str) -> str:
 
 
 def _on(rng: random.Random, one: str, other: str) -> str:
-    """An equality of keys of two aliases, sometimes through a cast, or with a second equality."""
+    """An equality between keys of two aliases, sometimes with a cast or a second equality."""
     key = rng.choice(FACT_KEYS)
     equal = "<=>" if rng.random() < 0.1 else "="
     if rng.random() < 0.1:
@@ -98,7 +98,7 @@ def _on(rng: random.Random, one: str, other: str) -> str:
 
 
 def _probe(rng: random.Random, depth: int) -> str:
-    """The joined relation: the fact table, a part of it, groups or a union of it, or a join."""
+    """The relation that is joined: the fact table, a part of it, its groups, a union, or a join."""
     choice = rng.randrange(10 if depth else 7)
     if choice < 3:
         return "SELECT k, i, s, d, m, v, p FROM fact"
@@ -166,8 +166,8 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
     """Runs queries of a star, and checks that the rows with and without the index are equal.
 
     Returns:
-        Number of queries that got values at run time, how many of these read fewer files, and how
-        many fail in Spark itself.
+        Three numbers of queries: those that got values at run time, those of them that read fewer
+        files, and those that fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
     with lab.database("stars"):
@@ -200,7 +200,7 @@ def _without(lab: Lab, query: str) -> Answer | None:
 
 
 def _run(lab: Lab, query: str) -> Answer | None:
-    """The answer; None if Spark's ORC reader fails at a NULL from a subquery."""
+    """The answer; None if Spark's ORC reader fails because of a NULL from a subquery."""
     try:
         return lab.run(query)
     except Py4JJavaError as error:
@@ -210,9 +210,9 @@ def _run(lab: Lab, query: str) -> Answer | None:
 
 
 def _fails_without(lab: Lab, query: str) -> bool:
-    """Whether Spark fails by itself, at least sometimes.
+    """Returns whether Spark itself fails, at least sometimes.
 
-    If another side is found to be empty first, adaptive execution drops the scan that fails.
+    If another side is found empty first, adaptive execution drops the scan that fails.
     """
     return any(_without(lab, query) is None for _ in range(20))
 
@@ -223,7 +223,7 @@ def _scans_at_run_time(lab: Lab) -> int:
 
 
 def test_random_joins_give_the_rows_of_spark(lab: Lab) -> None:
-    """24 joins in two stars; values of the query select files in many of them."""
+    """24 joins in two stars; in many of them, values of the query select files."""
     found = _check(lab, 0, 12) + _check(lab, 1, 12)
     assert found["given values"] >= 6, found
     assert found["skip by them"] >= 3, found

@@ -1,4 +1,4 @@
-"""Random tables and random predicates give the same rows with and without the index."""
+"""Random predicates on random tables return the same rows with and without the index."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ _SETTINGS = INTERPRETED | {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    # Filters pushed into the readers follow different rules: ORC's fails on a NULL in a list of
-    # days, Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's has no 14th of October
-    # 1582. Without the pushed filters, only the index decides.
+    # Filters that are pushed into readers follow other rules: ORC's filter fails on a NULL in a
+    # list of days, Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's filter does not
+    # know 14 October
+    # 1582. Without pushed filters, only the index decides which rows are skipped.
     "spark.sql.orc.filterPushdown": "false",
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.csv.filterPushdown.enabled": "false",
     "spark.sql.json.filterPushdown.enabled": "false",
-    # The long time-out keeps `strict` from failing on a busy machine.
+    # The long time-out prevents failures in `strict` mode on a busy machine.
     "spark.sieve.prune.timeout": "120s",
 }
 
-# Each staged file is read by its own task, so that each makes a file of the table.
+# A separate task reads each staged file, so that each staged file becomes a file of the table.
 _WRITING = {"spark.sql.files.openCostInBytes": str(1 << 30)}
-# Each branch of a query has one task, whatever it reads.
+# Each branch of a query has one task, regardless of how much it reads.
 _READING = {"spark.sql.files.openCostInBytes": "0", "spark.sql.files.minPartitionNum": "1"}
 
 
@@ -58,7 +59,7 @@ class Tally:
 
 
 def compare(lab: Lab, seed: str, folder: Path, pairs: int, tally: Tally) -> None:
-    """Makes a table from a seed, indexes it, and compares ``pairs`` predicates over it."""
+    """Makes a table from a seed, indexes it, and compares ``pairs`` predicates on it."""
     rng = random.Random(seed)
     folder.mkdir(parents=True)
     table = draw_table(rng, folder)
@@ -98,8 +99,9 @@ def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tal
         for k, predicate in enumerate(branches):
             expected = [n for n, t in zip(numbers, truth[k], strict=True) if t]
             if found[k] != expected:
-                # Spark's own WHERE may differ from its SELECT. NOT IN with a NULL in the list
-                # becomes false in WHERE, and a long list gives TRUE for NaN in SELECT.
+                # Spark's WHERE and Spark's SELECT can evaluate a predicate differently. In WHERE,
+                # NOT IN with a NULL in the list becomes false; in SELECT, a long list returns TRUE
+                # for NaN.
                 odd.add(k // 2)
                 expected = rows_where(lab, predicate)
             assert found[k] == expected, (
@@ -113,7 +115,7 @@ def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tal
 
 
 def rows_where(lab: Lab, predicate: str) -> list[int]:
-    """Numbers of the rows that a WHERE returns without the index."""
+    """The numbers of the rows that a WHERE returns without the index."""
     with lab.setting("spark.sieve.enabled", "false"):
         return sorted(n for (n,) in lab.sql(f"SELECT rid FROM t WHERE {predicate}"))
 
@@ -121,7 +123,7 @@ def rows_where(lab: Lab, predicate: str) -> list[int]:
 def without_index(
     lab: Lab, predicates: list[str]
 ) -> tuple[list[int], list[tuple[bool | None, ...]]]:
-    """Row numbers, with each predicate as a column, so that nothing is pruned."""
+    """The numbers of the rows; each predicate is a column, so that nothing is pruned."""
     columns = ", ".join(f"({p})" for p in predicates)
     with lab.setting("spark.sieve.enabled", "false"):
         numbers, *truth = zip(*sorted(lab.sql(f"SELECT rid, {columns} FROM t")), strict=True)
@@ -129,7 +131,7 @@ def without_index(
 
 
 def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], int]:
-    """The numbers of the rows for each predicate in a WHERE, and the number of files read."""
+    """For each predicate in a WHERE, the numbers of the rows; and the number of files read."""
     branches = (f"SELECT {k} AS k, rid FROM t WHERE {p}" for k, p in enumerate(predicates))
     with lab.setting("spark.sieve.strict", "true"):
         frame = lab.spark.sql(" UNION ALL ".join(branches))
@@ -140,7 +142,7 @@ def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], i
 
 
 def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
-    """Compares ``pairs`` predicates over several tables, ``per_table`` predicates each."""
+    """Compares ``pairs`` predicates on several tables, ``per_table`` predicates on each."""
     seed = os.environ.get("SIEVE_SEED", str(random.SystemRandom().getrandbits(32)))
     sys.stdout.write(f"SIEVE_SEED={seed} draws these tables again\n")
     tally = Tally()
@@ -157,7 +159,7 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 def test_random_predicates_find_the_same_rows_with_and_without_the_index(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """A predicate, its negation and its NULLs add up to the table, and no row is lost."""
+    """The rows of a predicate, its negation and its NULLs are the whole table, without a loss."""
     tally = run(lab, tmp_path, PAIRS, PAIRS_PER_TABLE)
     assert tally.pairs == PAIRS
     assert tally.files_read < 0.9 * tally.files, "the indexes skipped next to nothing"
@@ -165,5 +167,5 @@ def test_random_predicates_find_the_same_rows_with_and_without_the_index(
 
 @pytest.mark.soak
 def test_very_many_random_predicates(lab: Lab, tmp_path: Path) -> None:
-    """The soak is long enough to meet rare combinations."""
+    """The soak is long enough to include rare combinations."""
     assert run(lab, tmp_path, SOAK_PAIRS, SOAK_PAIRS_PER_TABLE).pairs == SOAK_PAIRS

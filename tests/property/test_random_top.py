@@ -17,7 +17,7 @@ removed."""
 
 
 class Table:
-    """A table of files with ties, NULLs and NaNs; files change after the indexes were built."""
+    """A table of files with ties, NULLs and NaNs; some files change after the indexes are built."""
 
     def __init__(self, lab: Lab, rng: random.Random) -> None:
         self.lab, self.rng, self.number = lab, rng, 0
@@ -81,7 +81,7 @@ def _filters(rng: random.Random) -> str:
 
 
 def _query(rng: random.Random) -> str:
-    """A query of rows in an order without ambiguous ties, or of least and greatest values."""
+    """A query of rows in an order without ambiguous ties, or of minimum and maximum values."""
     name = rng.choice(COLUMNS)
     column = "w.n" if name == "w" else name
     if rng.random() < 0.35:
@@ -109,7 +109,7 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
             if turn:
                 table.change()
             asked = [_query(rng) for _ in range(queries // TURNS)]
-            # Together, the queries take a fraction of the time that they take one by one.
+            # Run together, the queries take a fraction of the time that they take one by one.
             text = together(asked)
             adaptive = rng.choice(("true", "false"))
             with lab.setting("spark.sql.adaptive.enabled", adaptive):
@@ -131,7 +131,7 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
 
 
 def test_random_top_rows_are_those_of_a_full_sort(lab: Lab) -> None:
-    """Fifty queries have ties, NULLs and changing files; many read fewer files."""
+    """The fifty queries have ties, NULLs and changing files; many of them read fewer files."""
     assert _check(lab, 0, 30) >= 6
     assert _check(lab, 1, 20) >= 4
 

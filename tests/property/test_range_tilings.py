@@ -1,7 +1,7 @@
-"""Byte ranges that tile a file: exactly one range reads each row, for any tiling.
+"""Byte ranges that tile a file: for any tiling, exactly one range reads each row.
 
-Tilings, formats and contents are random. Cuts lie at any byte, inside row groups, stripes, lines
-and line breaks, and also where the driver would cut between row groups and stripes.
+Tilings, formats and contents are random. Cuts are at any byte: inside row groups, stripes, lines
+and line breaks, and also where the driver would cut, between row groups or stripes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Tiled:
 
 
 def write(path: Path, kind: str, first: int, count: int, rng: random.Random) -> None:
-    """Writes a file of rows (id, pad) with small and empty groups, and lines of all lengths."""
+    """Writes a file of rows (id, pad) with small and empty groups, or with lines of all lengths."""
     pads = ["x" * rng.choice([0, 1, 20, 20, 20, 900]) for _ in range(count)]
     ids = list(range(first, first + count))
     table = pa.table({"id": pa.array(ids, pa.int64()), "pad": pa.array(pads, pa.string())})
@@ -111,7 +111,7 @@ def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -
 
 
 def ranges(tiled: Tiled, cuts: Sequence[Sequence[int]]) -> list[tuple[str, int, int]]:
-    """Path, start and length of each range, in the order of places."""
+    """Path, start and length of each range, in order of path and start."""
     return [
         (path, start, end - start)
         for path, length, own in zip(tiled.paths, tiled.lengths, cuts, strict=True)
@@ -120,7 +120,7 @@ def ranges(tiled: Tiled, cuts: Sequence[Sequence[int]]) -> list[tuple[str, int, 
 
 
 def drawn(tiled: Tiled, rng: random.Random) -> list[list[int]]:
-    """Cuts at any bytes: some files have many, and some have none."""
+    """Cuts at any bytes: some files have many cuts, and some files have none."""
     return [
         sorted(rng.sample(range(1, length), min(length - 1, rng.choice([0, 1, 3, 12]))))
         if length > 1
@@ -130,7 +130,7 @@ def drawn(tiled: Tiled, rng: random.Random) -> list[list[int]]:
 
 
 def beside_lines(tiled: Tiled) -> list[list[int]]:
-    """Cuts at, before and behind the first byte of every twentieth line, of text or not."""
+    """Cuts at, before and after the first byte of every twentieth line, also in other formats."""
     cuts = []
     for path, length in zip(tiled.paths, tiled.lengths, strict=True):
         data = Path(path.removeprefix("file:")).read_bytes()
@@ -142,7 +142,7 @@ def beside_lines(tiled: Tiled) -> list[list[int]]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
-    """Every row is read exactly once, from the range at its position, for any tasks."""
+    """Every row is read exactly once, from the range at its position, with any number of tasks."""
     rng = random.Random(f"{kind} {mode}")
     index = ["_metadata.row_index"] if kind == "parquet" else []
     block = [f"_metadata.{name}" for name in ("file_path", "file_block_start", "file_block_length")]
@@ -160,13 +160,13 @@ def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: 
             for row in seen:
                 path, start, length = expected[row[LOCATION]]
                 assert row.file_path == path
-                # Spark may split a file without cuts in any way.
+                # Spark is allowed to split a file without cuts in any way.
                 if length < tiled.lengths[tiled.paths.index(path)]:
                     assert (row.file_block_start, row.file_block_length) == (start, length)
 
 
 def test_cuts_part_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
-    """Each range has whole row groups or stripes, and at least the requested bytes."""
+    """Each range has whole row groups or whole stripes, and at least the requested bytes."""
     numbers = [*range(len(tiled.paths))]
     if kind not in ("parquet", "orc"):
         none = {"offsets": [], "footer": 0}
@@ -206,7 +206,7 @@ def test_cuts_part_row_groups(lab: Lab, kind: str, tiled: Tiled) -> None:
 
 
 def test_a_file_without_splits_is_not_cut(lab: Lab, tmp_path: Path) -> None:
-    """Compressed text and records over several lines are read whole.
+    """Compressed text, and records that span several lines, are read whole.
 
     Damaged files are not examined.
     """

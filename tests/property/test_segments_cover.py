@@ -1,4 +1,4 @@
-"""Generated runs: every key is found at its location, through segments, bytes and look-ups."""
+"""Generated runs: segments, bytes and look-ups find every key at its location."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CODES = st.integers(LEAST, GREATEST)
 
 
 def clipped(codes):
-    """Codes within the domain."""
+    """The codes, limited to the domain."""
     return [max(LEAST, min(GREATEST, code)) for code in codes]
 
 
 def stretch(start, steps):
-    """Ascending codes from a start by the given steps."""
+    """Ascending codes that begin at a start and rise by the given steps."""
     return clipped(itertools.accumulate(steps, initial=start))
 
 
@@ -55,7 +55,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @st.composite
 def pairs(draw):
-    """Sorted (code, location, rows): locations in runs, in a sawtooth, or at random."""
+    """Sorted (code, location, rows); the locations are in runs, in a sawtooth, or at random."""
     codes = sorted(draw(KEYS))
     n_locations = draw(st.sampled_from([1, 2, 3, 40]))
     pattern = draw(st.sampled_from(["runs", "sawtooth", "random"]))
@@ -86,7 +86,7 @@ def cut(rows, options, size=1 << 20, batch=1 << 18):
 
 
 class Line:
-    """A segment by the definition, which grows key by key."""
+    """A segment according to the definition, which grows by one key at a time."""
 
     def __init__(self, code, changes, size):
         self.first = self.last = code
@@ -95,7 +95,7 @@ class Line:
         self.low, self.high = -np.inf, np.inf
 
     def takes(self, code, changes, size, options):
-        """Grows by a key and narrows the cone, unless a limit or the cone forbids the key."""
+        """Adds a key and narrows the cone; refuses the key if a limit or the cone forbids it."""
         run, rise = float(code - self.first), float(changes - self.base)
         if (
             self.keys == options["max_keys"]
@@ -112,7 +112,7 @@ class Line:
 
 
 def reference_lines(rows, options):
-    """The segments by the definition."""
+    """The segments according to the definition."""
     sets = {}
     for code, location, _ in rows:
         sets.setdefault(code, set()).add(location)
@@ -127,7 +127,7 @@ def reference_lines(rows, options):
 
 @given(pairs(), OPTIONS)
 def test_segments_are_those_of_the_definition(rows, options):
-    """The vectorised cone cuts at the same keys as the cone that follows key by key."""
+    """The vectorised cone cuts at the same keys as the cone that takes one key at a time."""
     with (
         mock.patch("sieve.segments.blocks.cone._SMALLEST_WINDOW", 2),
         mock.patch("sieve.segments.blocks.cone._LARGEST_WINDOW", 8),
@@ -142,7 +142,7 @@ def test_segments_are_those_of_the_definition(rows, options):
 
 @given(pairs(), OPTIONS, st.integers(1, 30), st.integers(1, 60))
 def test_chunks_do_not_matter(rows, options, size, batch):
-    """The segments are the same for any distribution of pairs to chunks and batches."""
+    """The segments do not depend on how the pairs are distributed to chunks and batches."""
     whole = [encode_segment(segment) for segment in cut(rows, options)]
     dealt = [encode_segment(segment) for segment in cut(rows, options, size, batch)]
     assert whole == dealt
@@ -150,7 +150,7 @@ def test_chunks_do_not_matter(rows, options, size, batch):
 
 @given(pairs(), OPTIONS, st.integers(1, 30))
 def test_blocks_hold_exactly_their_keys_rows(rows, options, size):
-    """Each block has exactly the locations of its keys, with the sum of their rows."""
+    """Each block has exactly the locations of its keys, and the sum of their rows."""
     expected = Counter()
     segments = cut(rows, options, size, batch=16)
     for code, location, count in rows:
@@ -169,7 +169,7 @@ def test_blocks_hold_exactly_their_keys_rows(rows, options, size):
 
 
 def probes(rows):
-    """Each key, its neighbours, the middle of each hole, and both outsides."""
+    """Each key, its neighbours, the middle of each hole, and values beyond both ends."""
     codes = sorted({code for code, _, _ in rows})
     middles = [(low + high) // 2 for low, high in itertools.pairwise(codes)]
     around = [code + off for code in codes for off in (-1, 0, 1)]
@@ -197,7 +197,7 @@ def look_up(chunk, intervals, n_locations=41):
 @given(pairs(), OPTIONS, st.data())
 @settings(max_examples=200)
 def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
-    """Points and intervals find a superset of the truth: exactly the blocks that they touch."""
+    """Points and intervals find all true locations, and only blocks that overlap them."""
     segments = cut(rows, options)
     shuffled = data.draw(st.permutations(segments)) if len(segments) < 20 else segments[::-1]
     run = assemble([decode(encode_segment(segment)) for segment in shuffled])
@@ -221,7 +221,7 @@ def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
 
 @given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))
 def test_packed_numbers_survive(values):
-    """Numbers of any sizes unpack unchanged, and the end of the array is found."""
+    """Numbers of any size are unpacked unchanged, and the end of the array is found."""
     array = np.array(values, np.uint64)
     payload = pack(array)
     found, after = unpack(b"abc" + payload + b"rest", 3, len(values))
@@ -231,7 +231,7 @@ def test_packed_numbers_survive(values):
 
 @given(pairs(), OPTIONS, st.data())
 def test_damaged_payloads_are_refused_or_in_bounds(rows, options, data):
-    """Randomly changed bytes give an error of Sieve, or a segment within its own bounds."""
+    """For randomly changed bytes, Sieve raises an error or returns a segment within its bounds."""
     payload = bytearray(encode_segment(data.draw(st.sampled_from(cut(rows, options)))))
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))

@@ -1,4 +1,4 @@
-"""Generated columns: no key's location is missing, for any price and shape."""
+"""Generated columns: for any price and shape, no location of a key is missing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pairs(draw):
 
 
 def intervals_of(table, query_model, threshold, most):
-    """The output of executors: each location is cut alone."""
+    """The output of executors, where each location is cut alone."""
     parts = []
     for location in sorted({location for _, location in table}):
         codes, rows = np.unique([c for c, at in table if at == location], return_counts=True)
@@ -70,7 +70,7 @@ def answer(entries, low, high):
 
 
 def check(table, segments):
-    """Every point and every interval between probes finds a superset of the truth."""
+    """For points and intervals between probes, the result contains all true locations."""
     entries = [decode(segment.payload) for segment in segments]
     bounds = [(segment.first, segment.last) for segment in segments]
     assert all(one[1] < other[0] for one, other in itertools.pairwise(bounds))
@@ -89,7 +89,7 @@ def check(table, segments):
 @given(pairs(), PRICES, SOME_CODINGS, CUTS, st.sampled_from([1, 3, 1 << 12]), SIZES)
 @settings(max_examples=250)
 def test_every_location_of_every_key_is_answered(table, price, codings, cut, entries, sizes):
-    """Points and intervals find a superset of the truth at every price and segment size."""
+    """At every price and segment size, points and intervals find all true locations."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     cuts = intervals_of(table, query_model, *cut)
     prepared = plan(cuts, query_model, weights_of(sizes), codings)
@@ -106,7 +106,7 @@ def test_every_location_of_every_key_is_answered(table, price, codings, cut, ent
 @given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
 @settings(max_examples=200)
 def test_stretches_together_are_the_whole(table, far, data, price):
-    """Stretches that are cut at any borders and planned alone lose no key and no row."""
+    """Stretches that are cut at any borders and planned separately lose no key and no row."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
     borders = np.unique(np.array([*near, *far], np.int64))
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
@@ -126,7 +126,7 @@ def test_stretches_together_are_the_whole(table, far, data, price):
 @given(pairs(), st.data(), PRICES)
 @settings(max_examples=200)
 def test_pieces_of_one_location_may_overlap(table, data, price):
-    """A location that several tasks cut, each with some of its rows, is still covered."""
+    """If several tasks cut a location, each with some of its rows, it is still covered."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     task = data.draw(st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table)))
     parts = [
@@ -142,7 +142,7 @@ def test_pieces_of_one_location_may_overlap(table, data, price):
 @given(pairs(), st.data(), PRICES, SOME_CODINGS)
 @settings(max_examples=200)
 def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, codings):
-    """Randomly changed bytes give an error of Sieve, or entries that can be looked up."""
+    """For randomly changed bytes, Sieve raises an error or returns entries within bounds."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     segments = list(
         plan(intervals_of(table, query_model, 0.0, None), query_model, codings=codings).emit(price)
@@ -163,7 +163,7 @@ def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, codings):
 
 @given(pairs(), st.sampled_from([1, 5, 100]))
 def test_the_reference_shape_decodes_to_entries_too(table, error):
-    """Equal-width blocks decode to entries that find a superset of the truth."""
+    """Equal-width blocks decode to entries that find all true locations."""
     ordered = sorted(table)
     chunk = (
         np.array([code for code, _ in ordered]),
@@ -179,7 +179,7 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_a_gap_is_worth_a_share_of_the_queries(gaps, sample):
-    """The skip probability is between 0 and 1, and a wider gap has at least the same value."""
+    """The skip probability is between 0 and 1, and a wider gap is worth at least as much."""
     query_model = QueryModel.of_sample(np.array(sample))
     low, high = np.sort(np.array(gaps), axis=1).T.copy()
     skip_probability = query_model.skip_probability(low, high)
@@ -201,7 +201,7 @@ def test_no_interval_gives_no_segment():
 
 @given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))
 def test_coded_numbers_survive(values):
-    """Numbers of any sizes decode unchanged, and the end of the array is found."""
+    """Numbers of any size are decoded unchanged, and the end of the array is found."""
     array = np.array(values, np.uint64)
     payload = integer_coding.encode(array)
     found, after = integer_coding.decode(b"abc" + payload + b"rest", 3, len(values))

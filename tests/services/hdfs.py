@@ -32,7 +32,7 @@ def started(folder: Path) -> Iterator[str]:
         *(find_java(os.environ), "-Xmx512m", log_option()),
         *("-cp", os.pathsep.join([*jars, str(find_spark(os.environ).path / "jars" / "*")])),
         *("org.apache.hadoop.test.MiniDFSClusterManager", "-datanodes", "1", "-format"),
-        # Without -nnport the name node takes a free port, which the details file contains.
+        # Without -nnport, the name node uses a free port and writes it to the details file.
         *("-writeDetails", str(details), "-D", f"hdfs.minidfs.basedir={folder / 'data'}"),
     ]
     with log.open("wb") as output:

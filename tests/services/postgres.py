@@ -52,7 +52,7 @@ class Postgres:
 
 @contextmanager
 def started() -> Iterator[Postgres]:
-    """A server that requires a password; it is stopped and deleted afterwards."""
+    """Starts a server that requires a password; stops and deletes it afterwards."""
     programs = _programs()
     # The server must run as another user, who has no access to pytest's folder.
     with tempfile.TemporaryDirectory(prefix="sieve-pg-") as name:
@@ -73,7 +73,7 @@ def started() -> Iterator[Postgres]:
             **own,
         )
         (port,) = free_ports(1)
-        # The data need not outlive the test, so syncs are off.
+        # Syncs are off, because the data are not needed after the test.
         options = f"-h 127.0.0.1 -p {port} -k '{folder}' -c fsync=off"
         control = (programs / "pg_ctl", "-D", str(data), "-w")
         log = folder / "log"
@@ -90,7 +90,7 @@ def started() -> Iterator[Postgres]:
 
 
 def _programs() -> Path:
-    """The folder of PostgreSQL's programs: on the path, or where Debian has them, newest first."""
+    """The folder of PostgreSQL's programs: from the path, or the newest in Debian's folder."""
     debian = Path("/usr/lib/postgresql").glob("*/bin")
     newest = sorted(debian, key=lambda path: float(path.parent.name), reverse=True)
     on_path = [Path(found).parent for found in [shutil.which("initdb")] if found]
@@ -101,7 +101,7 @@ def _programs() -> Path:
 
 
 def _account() -> pwd.struct_passwd:
-    """The user of the server: the current user, or for root the user of Debian's package."""
+    """The user of the server: the current user; for root, the user of Debian's package."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     accounts = {account.pw_name: account for account in pwd.getpwall()}
@@ -109,7 +109,7 @@ def _account() -> pwd.struct_passwd:
 
 
 def _run(program: Path, *args: str, **how: Any) -> str:
-    # The output goes to a file, since the server that pg_ctl leaves running would keep a pipe open.
+    # The output goes to a file, because the server that pg_ctl starts would keep a pipe open.
     with tempfile.TemporaryFile("w+") as output:
         done = subprocess.run(
             [str(program), *args],

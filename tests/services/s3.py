@@ -34,7 +34,7 @@ class Fault:
     Attributes:
         key: pattern of the whole key.
         status: the HTTP status of the reply.
-        takes_effect: whether the server still executes the put.
+        takes_effect: true if the server executes the put in spite of the fault.
     """
 
     key: str
@@ -66,7 +66,7 @@ class Gate:
             "fs.s3a.path.style.access": "true",
             "fs.s3a.access.key": "test",
             "fs.s3a.secret.key": "test",
-            # Few attempts, because a third time-out would add nothing to a test.
+            # There are few attempts, because a third time-out would not add anything to a test.
             "fs.s3a.attempts.maximum": "2",
             "fs.s3a.retry.limit": "2",
             "fs.s3a.retry.interval": "50ms",
@@ -90,7 +90,7 @@ class Gate:
 
 
 def jars() -> str:
-    """Class path of Hadoop's S3 client, in the Hadoop version of Spark."""
+    """The class path of Hadoop's S3 client, in the Hadoop version that Spark has."""
     return os.pathsep.join(str(jar(name)) for name in ("hadoop-aws", "bundle"))
 
 
@@ -134,11 +134,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: object) -> None:
-        """Drivers that are killed reset their connections, so errors are ignored."""
+        """Drivers that are killed reset their connections, so these errors are ignored."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Passes a request on, or injects a fault."""
+    """Forwards a request to the server, or injects a fault."""
 
     protocol_version = "HTTP/1.1"
     gate: Gate
@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in reply.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                 self.send_header(name, value)
-        # The reply to HEAD has the length of a body that does not follow.
+        # The reply to HEAD contains the length of a body, but no body follows.
         told = reply.getheader("Content-Length") if self.command == "HEAD" else None
         self.send_header("Content-Length", told or str(len(data)))
         self.end_headers()
@@ -206,6 +206,6 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
 
 
 def answers(port: int) -> bool:
-    """Whether a server accepts connections on the port."""
+    """Returns whether a server accepts connections on the port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0

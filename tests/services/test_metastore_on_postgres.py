@@ -38,9 +38,9 @@ def metastore(folder: Path, port: int, database: Postgres) -> Iterator[list[str]
 
 
 def test_registrations_live_in_postgresql(postgresql: Postgres, tmp_path: Path) -> None:
-    """One spark-sql creates an index, the server restarts, and the next spark-sql uses the index.
+    """One spark-sql creates an index, the server restarts, and another spark-sql uses the index.
 
-    Foreign clients of the metastore and PostgreSQL both show the registration.
+    Other clients of the metastore and PostgreSQL itself show the registration.
     """
     (port,) = free_ports(1)
     table = "in_postgres"

@@ -1,4 +1,4 @@
-"""Delta, Iceberg and Avro beside Sieve, which indexes Delta tables and ignores the others."""
+"""Delta, Iceberg and Avro together with Sieve, which indexes Delta and ignores the others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id FROM range(100)"
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """A driver with all formats beside Sieve, and a table of each format with the same rows."""
+    """A driver with all formats and Sieve, and tables of each format with the same rows."""
     folder = tmp_path_factory.mktemp("mixed")
     conf = {
         "spark.jars": ",".join([str(shim_jar(find_spark(os.environ))), *map(str, map(jar, JARS))]),
@@ -69,7 +69,7 @@ def test_create_is_refused(mixed: Driver, table: str, words: str) -> None:
 
 
 def test_a_folder_of_delta_is_refused(mixed: Driver) -> None:
-    """A Delta folder that is named by its path has no table properties to register an index."""
+    """A Delta folder that is named by its path has no table properties for an index."""
     facts = dict(row[:2] for row in mixed.sql("DESCRIBE EXTENDED d"))
     folder = facts["Location"].removeprefix("file:")
     with pytest.raises(DriverError, match=DELTA):
@@ -77,7 +77,7 @@ def test_a_folder_of_delta_is_refused(mixed: Driver) -> None:
 
 
 def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
-    """A database of another catalog is not taken for the session catalog's namesake."""
+    """A database of another catalog is not mistaken for a database of the session catalog."""
     mixed.sql("CREATE DATABASE db")
     mixed.sql(f"CREATE TABLE db.p USING parquet AS {ROWS}")
     mixed.sql("CREATE SIEVE INDEX ON db.p (id)")
@@ -95,7 +95,7 @@ def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
 
 
 def test_indexes_work_beside_them(mixed: Driver) -> None:
-    """A Parquet table is indexed and pruned under the other catalogs, even in joins with them."""
+    """A Parquet table is indexed and pruned beside other catalogs, even in joins with them."""
     mixed.sql("CREATE SIEVE INDEX ON p (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM p WHERE id = 7") == 1
     query = "SELECT id FROM p JOIN d USING (id) JOIN a USING (id) JOIN ice.db.t USING (id)"
@@ -104,7 +104,7 @@ def test_indexes_work_beside_them(mixed: Driver) -> None:
 
 
 def test_delta_tables_are_indexed(mixed: Driver) -> None:
-    """Delta tables are indexed whichever extension is named first, even beside other extensions."""
+    """Delta tables are indexed for both orders of the extensions, even with further extensions."""
     mixed.sql("CREATE SIEVE INDEX ON d (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM d WHERE id IN (7, 93)") == 2
     mixed.sql("DROP SIEVE INDEX ON d (id)")

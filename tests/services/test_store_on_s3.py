@@ -1,4 +1,4 @@
-"""The store contract over S3, faults of puts, and stores that ignore the condition."""
+"""The store contract on S3, faults of puts, and buckets that ignore conditions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def jvm() -> Iterator[Any]:
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-class-path {jars()} pyspark-shell")
         gateway = launch_gateway()
     with pytest.MonkeyPatch.context() as patch:
-        # An earlier session of this process would translate exceptions by asking its own JVM.
+        # An earlier session of this process would translate exceptions by calls to its own JVM.
         patch.setattr("py4j.java_gateway.get_return_value", get_return_value)
         yield gateway.jvm
     gateway.shutdown()
@@ -40,7 +40,7 @@ def jvm() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def as_new(gate: Gate) -> Iterator[None]:
-    """Forgets the probed buckets, and checks that no fault is left."""
+    """Forgets the probed buckets, and checks that every fault was used."""
     s3._lacks.clear()
     gate.puts.clear()
     yield
@@ -58,7 +58,7 @@ def conf(jvm: Any, gate: Gate) -> Any:
 
 @pytest.fixture
 def store(jvm: Any, conf: Any) -> Store:
-    """The store as the front end opens it."""
+    """The store, opened as the front end opens it."""
     return store_for(f"s3a://{KEEPING}/", jvm, conf)
 
 
@@ -77,7 +77,7 @@ class TestS3(StoreContract, AtomicCreateContract):
 def elsewhere(
     jvm: Any, conf: Any, bucket: str, *, single_writer: bool = False
 ) -> tuple[Store, str]:
-    """A store of another bucket, and an empty folder there."""
+    """A store in another bucket, and an empty folder there."""
     folder = f"s3a://{bucket}/test-{uuid4()}"
     store = store_for(folder, jvm, conf, single_writer=single_writer)
     store.mkdirs(folder)
@@ -85,7 +85,7 @@ def elsewhere(
 
 
 def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> None:
-    """Before the first create, the store sends two puts of one name, and one of them must fail.
+    """Before the first create, the store puts one name twice, and one of the puts must fail.
 
     Nothing follows later.
     """
@@ -115,7 +115,7 @@ def test_a_bucket_that_decides_nothing(jvm: Any, conf: Any, bucket: str, why: st
 
 
 def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
-    """A client without conditional puts is refused before it puts anything."""
+    """A client without conditional puts is refused before it puts an object."""
     conf.set("fs.s3a.create.conditional.enabled", "false")
     conf.set("fs.s3a.impl.disable.cache", "true")
     store, folder = elsewhere(jvm, conf, KEEPING)
@@ -124,9 +124,9 @@ def test_an_old_hadoop(jvm: Any, conf: Any) -> None:
 
 
 def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
-    """A user may assert that nobody else writes to the bucket.
+    """A user can assert that nobody else writes to the bucket.
 
-    A single writer checks before each put, and warns.
+    A single writer checks for the object before each put, and warns.
     """
     store, folder = elsewhere(jvm, conf, HEEDLESS, single_writer=True)
     with caplog.at_level(logging.WARNING):
@@ -138,15 +138,15 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
     (warning,) = [r.getMessage() for r in caplog.records if "one driver alone" in r.getMessage()]
     assert HEEDLESS in warning
     gate.faults.append(Fault(".*/u", 500, takes_effect=True))
-    # Without a condition, a request that is sent again puts the same bytes again.
+    # Without a condition, a request that is repeated puts the same bytes again.
     assert store.create(join(folder, "u"), b"x") is True
 
 
 @pytest.mark.parametrize("status", [500, 503, 409])
 def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status: int) -> None:
-    """A put that took effect and is sent again gets 412.
+    """A put that was successful and is sent again gets the status 412.
 
-    The writer's name in the object shows who has put it.
+    The writer's name in the object shows which writer has put it.
     """
     gate.faults.append(Fault(".*/1.json", status, takes_effect=True))
     assert store.create(join(folder, "1.json"), b"x") is True
@@ -158,7 +158,7 @@ def test_a_lost_reply_is_met_again(store: Store, folder: str, gate: Gate, status
 def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> None:
     """The status 409 means that another put of the name is in progress.
 
-    A put that gets 409 had no effect, and is repeated.
+    A put with the status 409 had no effect, and is repeated.
     """
     gate.faults += [Fault(".*/1.json", 409)] * 2
     assert store.create(join(folder, "1.json"), b"x") is True
@@ -166,7 +166,7 @@ def test_a_conflict_is_tried_again(store: Store, folder: str, gate: Gate) -> Non
 
 
 def test_no_end_of_conflicts(store: Store, folder: str, gate: Gate) -> None:
-    """If the store never decides about a name, the outcome is unknown."""
+    """If the store never decides who gets a name, the outcome is unknown."""
     gate.faults += [Fault(".*/1.json", 409)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
         store.create(join(folder, "1.json"), b"x")
@@ -174,7 +174,7 @@ def test_no_end_of_conflicts(store: Store, folder: str, gate: Gate) -> None:
 
 @pytest.mark.parametrize("takes_effect", [True, False])
 def test_no_end_of_faults(store: Store, folder: str, gate: Gate, takes_effect: bool) -> None:
-    """If the store never answers, the outcome is unknown, whether the put took effect or not."""
+    """If the store never answers, the outcome is unknown, even if the put was executed."""
     gate.faults += [Fault(".*/1.json", 500, takes_effect)] + [Fault(".*/1.json", 500)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
         store.create(join(folder, "1.json"), b"x")
@@ -182,7 +182,7 @@ def test_no_end_of_faults(store: Store, folder: str, gate: Gate, takes_effect: b
 
 
 def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
-    """A put without permission certainly had no effect."""
+    """A put that is refused for lack of permission had no effect."""
     store.create(join(folder, "before"), b"x")
     gate.faults.append(Fault(".*/1.json", 403))
     with pytest.raises(UnavailableError, match=r"1\.json"):
@@ -199,7 +199,7 @@ def test_a_bucket_that_cannot_be_tried_out(store: Store, folder: str, gate: Gate
 
 
 def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: Any) -> None:
-    """An index may lie in its table's bucket, and in no other bucket of S3A."""
+    """An index can be in the bucket of its table, and in no other bucket of S3A."""
     assert store.restrict(folder, store.permissions(folder)) == store.permissions(folder)
     other, there = elsewhere(jvm, conf, HEEDLESS)
     for like in (other.permissions(there), Permissions("root", "root", 0o755)):
@@ -213,9 +213,9 @@ def test_a_bucket_stands_for_a_group(store: Store, folder: str, jvm: Any, conf: 
 def test_half_a_file_is_not_put(
     store: S3Store, folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A writer that fails between two pieces leaves nothing.
+    """A writer that fails between two pieces of a file leaves nothing.
 
-    Closing the stream would put the first piece.
+    If the stream were closed, it would put the first piece.
     """
 
     def write_half(stream: Any, data: bytes) -> None:
@@ -232,7 +232,7 @@ def test_half_a_file_is_not_put(
 def test_large_files_are_put_whole_or_not_at_all(
     conf: Any, store: S3Store, folder: str, gate: Gate
 ) -> None:
-    """A multipart upload is conditional, too, and a broken upload leaves nothing."""
+    """A multipart upload is also conditional, and an interrupted upload leaves nothing."""
     conf.set("fs.s3a.multipart.size", "5M")
     conf.set("fs.s3a.impl.disable.cache", "true")
     data = bytes(12 << 20)

@@ -35,7 +35,7 @@ ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Drivers:
-    """Two drivers on one metastore; the second driver is told that it is the only writer."""
+    """Two drivers on one metastore; a setting declares the second driver the only writer."""
 
     one: Driver
     two: Driver
@@ -43,7 +43,7 @@ class Drivers:
 
 @pytest.fixture(scope="module")
 def drivers(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    """Two drivers; one database is in a bucket with conditional puts, one in a bucket without."""
+    """Two drivers; one database is in a bucket with conditional puts, and one is not."""
     folder = tmp_path_factory.mktemp("drivers")
     conf = {
         "spark.driver.extraClassPath": f"{shim_jar(find_spark(os.environ))}{os.pathsep}{jars()}",
@@ -60,7 +60,7 @@ def drivers(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dr
 
 
 class serving:  # noqa: N801 - read as a word: with serving(...) as port
-    """Runs a metastore on Derby with access to S3."""
+    """Runs a metastore that uses Derby and can access S3."""
 
     def __init__(self, folder: Path, gate: Gate) -> None:
         site, (self._port,) = folder / "site", free_ports(1)
@@ -93,7 +93,7 @@ class serving:  # noqa: N801 - read as a word: with serving(...) as port
 
 
 def check(it: Driver, query: str, files: int) -> None:
-    """Checks that a query gives the same rows as without the index, and reads this many files."""
+    """Checks that a query returns the same rows as without the index, and reads this many files."""
     it.sql("SET spark.sieve.enabled = false")
     off = it.sql(query)
     it.sql("SET spark.sieve.enabled = true")
@@ -114,7 +114,10 @@ def table(drivers: Drivers) -> Iterator[Driver]:
 
 
 def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
-    """CREATE, queries, REFRESH, VACUUM and DROP work with data and index on S3. Nothing is left."""
+    """With data and index on S3, CREATE, queries, REFRESH, VACUUM and DROP work.
+
+    They leave nothing.
+    """
     check(table, POINT, 1)
     check(table, RANGE, 1)
     table.sql(f"INSERT INTO shop.t {ROWS.format(n=2, span='1000, 1200')}")
@@ -138,7 +141,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
 
 
 def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
-    """If two drivers publish at the same time, each gets its own numbers and loses nothing."""
+    """If two drivers publish at once, each gets its own version numbers and loses nothing."""
     gate.puts.clear()
     wait_until(lambda: drivers.two.files(POINT) == 1, "the second driver knows the index")
     for turn in range(ROUNDS):
@@ -161,7 +164,7 @@ def test_two_publishers(drivers: Drivers, table: Driver, gate: Gate) -> None:
 def test_a_store_that_ignores_the_condition(drivers: Drivers, gate: Gate) -> None:
     """CREATE is refused and leaves nothing.
 
-    A driver that declares itself the only writer may create.
+    A driver that declares itself the only writer is allowed to create.
     """
     one, two = drivers.one, drivers.two
     one.sql(f"CREATE TABLE heedless.t USING parquet AS {ROWS.format(n=4, span='1000')}")
@@ -181,7 +184,7 @@ def test_a_store_that_ignores_the_condition(drivers: Drivers, gate: Gate) -> Non
 
 
 def test_an_index_elsewhere(table: Driver) -> None:
-    """An index must not lie in a bucket whose readers may differ from the table's readers."""
+    """An index is not allowed in a bucket whose readers can differ from the table's readers."""
     table.sql(f"SET spark.sieve.path = s3a://{HEEDLESS}/indexes")
     table.sql(f"SET spark.sieve.roots = s3a://{HEEDLESS}/indexes")
     with pytest.raises(DriverError, match="SIEVE_STORE_PERMISSIONS"):

@@ -1,4 +1,4 @@
-"""A minimum of tests for every Spark version: `make test-spark VERSION=4.2` runs it."""
+"""The most important tests, for every Spark version: `make test-spark VERSION=4.2` runs them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def test_the_index_leaves_the_right_files(lab: Lab, table: str) -> None:
-    """A key reads one file, a range two, and an absent key none. The rows are the same."""
+    """A key reads one file, a range reads two files, and an absent key reads none.
+
+    The rows are the same as without the index.
+    """
     lab.check(f"SELECT * FROM {table} WHERE id = 123", exactly=1)
     lab.check(f"SELECT count(*), max(s) FROM {table} WHERE id BETWEEN 195 AND 204", exactly=2)
     lab.check(f"SELECT * FROM {table} WHERE id = -1", exactly=0)
@@ -37,13 +40,13 @@ def test_the_listing_of_the_plan_is_ours(lab: Lab, table: str) -> None:
 
 
 def test_explain_sieve_tells_what_is_left(lab: Lab, table: str) -> None:
-    """EXPLAIN SIEVE has a row for the scan, with the index and the files left to read."""
+    """EXPLAIN SIEVE has a row for the scan, with the index and the number of files to read."""
     (scan,) = lab.explain(f"SELECT * FROM {table} WHERE id = 123")
     assert (scan["indexes"], scan["files_total"], scan["files_read"]) == ("id_sieve@1", 10, 1)
 
 
 def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
-    """The three SQL functions return rows, alone and joined with a table's rows."""
+    """The three SQL functions return rows, both alone and in a join with a table."""
     assert lab.sql(f"SELECT max(sieve_key(id)), sieve_key(DATE '1969-12-31') FROM {table}") == [
         (999, -1)
     ]
@@ -62,7 +65,7 @@ def test_functions_tell_keys_segments_and_files(lab: Lab, table: str) -> None:
 def test_values_that_only_a_running_query_has_pick_files(
     lab: Lab, table: str, adaptive: str
 ) -> None:
-    """Keys of a broadcast, an empty set of keys, and the result of a subquery select files."""
+    """Keys of a broadcast, an empty set of keys, and a subquery's result select files."""
     keys = "(SELECT k + 0 AS k, n FROM VALUES (123L, 1), (777L, 2), (NULL, 3) AS d(k, n))"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         lab.check(f"SELECT s, n FROM {table} JOIN {keys} ON id = k", exactly=2)
@@ -72,17 +75,20 @@ def test_values_that_only_a_running_query_has_pick_files(
 
 
 def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
-    """Spark merges both subqueries into one of a struct; EXPLAIN SIEVE and the web UI show them."""
+    """Spark merges both subqueries into one that returns a struct.
+
+    EXPLAIN SIEVE and the web UI show them.
+    """
     ends = f"(SELECT min(id) + 120 FROM {table}) AND id <= (SELECT max(id) - 870 FROM {table})"
     query = f"SELECT * FROM {table} WHERE id >= {ends}"
-    # The scan itself reads one file, and the subquery for each of its two bounds reads one file.
+    # The scan itself reads one file; the subquery reads one file for each of its two bounds.
     lab.check(query, exactly=3)
     told = [str(scan["predicate"]) for scan in lab.explain(query)]
     assert any("subquery at run time" in predicate for predicate in told)
 
 
 def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
-    """Two scalar subqueries that differ only in their filters are correct, merged or not."""
+    """Two scalar subqueries that differ only in filters return the right rows, merged or not."""
     lab.check(
         f"SELECT (SELECT sum(r) FROM {table} WHERE id < 50), "
         f"(SELECT sum(r) FROM {table} WHERE id > 950)",
@@ -147,7 +153,7 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
 def test_ranges_of_a_scan_that_spark_wants_in_one_task(lab: Lab) -> None:
     """Spark 4.3 runs such a scan in one task without a shuffle.
 
-    Earlier versions of Spark lack the setting for this.
+    Earlier versions of Spark do not have the setting for this.
     """
     settings = RANGES | {
         "spark.sql.files.openCostInBytes": "0",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from spark_session import INTERPRETED, Lab
 
-# Spark reads columns in batches only into compiled code.
+# Spark reads columns in batches only if the code is compiled.
 COMPILED = {
     "test_arrow_jobs", "test_bugs_of_others", "test_hashes", "test_join_pruning",
     "test_key_function", "test_python_functions", "test_ranges", "test_reader_fingerprint",
@@ -20,7 +20,7 @@ saves a sixth of their CPU time."""
 
 @pytest.fixture(scope="module", autouse=True)
 def interpreted(request: pytest.FixtureRequest, lab: Lab) -> Iterator[None]:
-    """Sets whether Spark interprets the module's queries instead of compiling them."""
+    """Sets whether Spark interprets the module's queries or compiles them."""
     if request.module.__name__.rpartition(".")[2] in COMPILED:
         yield
         return

@@ -44,7 +44,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 
 def recorded(lab: Lab) -> Any:
-    """The driver's record, once the listener has received the events of all queries."""
+    """The driver's record, read after the listener has received the events of all queries."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord
     return json.loads(record.json())
@@ -58,7 +58,7 @@ def advice(lab: Lab, scope: str = "") -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("tables")
 def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
-    """The record has tables with and without an index, by filters, without their constants."""
+    """The record has tables with and without an index, by filter column, without the constants."""
     for query in QUERIES:
         lab.sql(query)
     text = json.dumps(recorded(lab))
@@ -83,7 +83,7 @@ def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
-    """The best index comes first, with its scans and statements; the CREATE can be run."""
+    """The best index comes first, with its scans and statements, and its CREATE can be run."""
     for query in QUERIES:
         lab.sql(query)
     rows = advice(lab)
@@ -115,7 +115,7 @@ def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_each_scan_is_recorded_once(lab: Lab) -> None:
-    """Commands scan in nested executions; unions and subqueries scan several times."""
+    """Scans in nested executions of commands count once, as do those of unions and subqueries."""
 
     def scans() -> int:
         rows = recorded(lab)["scans"]
@@ -140,7 +140,10 @@ def test_each_scan_is_recorded_once(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_an_index_that_saves_is_kept(lab: Lab) -> None:
-    """ADVISE does not name the column again, but shows its scans and savings; rows are the same."""
+    """ADVISE does not propose the column again, but shows its scans and savings.
+
+    The rows are the same.
+    """
     lab.sql(advice(lab, "ON orders")[0]["statement"])
     lab.check("SELECT * FROM orders WHERE id = 7", exactly=1)
     rows = advice(lab, "ON orders")
@@ -154,7 +157,7 @@ def test_an_index_that_saves_is_kept(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_an_index_that_skips_nothing_is_to_be_dropped(lab: Lab) -> None:
-    """The index skipped no file in twenty scans; the DROP that ADVISE names can be run."""
+    """The index has skipped no file in twenty scans, and the proposed DROP can be run."""
     lab.sql("CREATE SIEVE INDEX ON orders (customer)")
     lab.check("SELECT * FROM orders WHERE customer = 3", exactly=10)
     for key in range(19):
@@ -165,7 +168,7 @@ def test_an_index_that_skips_nothing_is_to_be_dropped(lab: Lab) -> None:
 
 
 def test_a_dropped_table_is_not_named(lab: Lab) -> None:
-    """The record outlives a dropped table, but ADVISE does not name the table."""
+    """The record keeps scans of a dropped table, but ADVISE does not name the table."""
     with lab.database("advised_twice"):
         lab.sql("CREATE TABLE gone USING parquet AS SELECT id FROM range(10)")
         lab.sql("SELECT * FROM gone WHERE id = 3")

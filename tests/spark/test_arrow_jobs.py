@@ -1,4 +1,4 @@
-"""Tests what the tasks of a build leave to the next task of the same Python worker."""
+"""Tests how the tasks of a build affect the next task of the same Python worker."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
     """A task can import modules from Spark's archives, and reads no archive a second time."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
 
-    # The function stands inside the test so that Spark sends its code: workers lack this module.
+    # The function is inside the test so that Spark sends its code, because workers lack this
+    # module.
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         list(batches)
         kinds = [type(importer) for importer in sys.path_importer_cache.values()]
-        # The module lies in an archive, and no code imports it before the first of these tasks.
+        # The module is in an archive, and no code imports it before the first of these tasks.
         sys.modules.pop("pyspark.ml.linalg", None)
         module = importlib.import_module("pyspark.ml.linalg")
         yield pa.RecordBatch.from_pydict(
@@ -39,7 +40,8 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
         )
 
     tasks = [map_batches(lab.spark.range(0, 1, 1, 1), look, SCHEMA).collect()[0] for _ in range(8)]
-    # The archives that remain are Python's library and the code of builds: small or absent.
+    # The archives that remain contain Python's library and the code of builds; they are small or
+    # absent.
     assert tasks[-1].rereading <= 3
     assert tasks[-1].frozen > 0
     assert tasks[-1].module.endswith("pyspark.zip")

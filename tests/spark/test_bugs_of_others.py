@@ -1,4 +1,4 @@
-"""Bugs by which other systems' data skipping lost rows: Sieve loses none of these rows."""
+"""Bugs in the data skipping of other systems, which lost rows: Sieve loses none of these rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAN = "double('NaN')"
 
 @pytest.fixture(scope="module")
 def odd(lab: Lab) -> Iterator[Lab]:
-    """Six files with doubles (NaN, both zeros, NULL), and a string and a number column."""
+    """Six files with a column of doubles (NaN, both zeros, NULL), a string and a number column."""
     with lab.database("odd"):
         lab.sql("CREATE TABLE t (d DOUBLE, s STRING, plain INT) USING parquet")
         for number, values in enumerate(
@@ -43,7 +43,7 @@ def odd(lab: Lab) -> Iterator[Lab]:
     ],
 )  # fmt: skip
 def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: int) -> None:
-    """apache/hudi#18754: one NaN made 0 the minimum and maximum; other files' rows were lost."""
+    """apache/hudi#18754: because of one NaN, minimum and maximum were 0, and rows were lost."""
     odd.check(f"SELECT * FROM t WHERE {predicate}", at_most=files)
 
 
@@ -57,7 +57,7 @@ def test_a_nan_among_the_bounds_hides_no_file(odd: Lab, predicate: str, files: i
     ],
 )  # fmt: skip
 def test_nan_under_not_and_in(odd: Lab, predicate: str) -> None:
-    """ClickHouse#107074, #116927, #121481 negated bounds as if every value could be compared."""
+    """ClickHouse#107074, #116927, #121481 negated bounds as if all values were comparable."""
     odd.check(f"SELECT * FROM t WHERE {predicate}")
 
 
@@ -79,29 +79,29 @@ def test_a_filter_on_a_column_without_index_beside_one_with(
 @pytest.mark.parametrize(
     ("query", "files"),
     [
-        # ClickHouse#114812 compared NULL and NaN with the bound as if they were numbers.
+        # ClickHouse#114812 compared NULL and NaN with the bound as if NULL and NaN were numbers.
         ("SELECT d, s FROM t ORDER BY d NULLS FIRST, s LIMIT 3", 3),
         ("SELECT d, s FROM t ORDER BY d NULLS LAST, s LIMIT 3", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS LAST, s LIMIT 2", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS FIRST, s LIMIT 3", 4),
-        # ClickHouse#114073: a filter that the bound did not take into account left no row.
+        # ClickHouse#114073: a filter was ignored when the bound was computed, and no row remained.
         ("SELECT d, s FROM t WHERE plain > 2 ORDER BY d NULLS LAST, s LIMIT 1", 6),
         ("SELECT d, s FROM t WHERE s > 's2' ORDER BY d NULLS LAST, s LIMIT 1", 3),
         # datafusion#22554 applied the bound before DISTINCT.
         ("SELECT DISTINCT d FROM t ORDER BY d NULLS FIRST LIMIT 1", 6),
-        # datafusion#23684 lost a group of NULLs.
+        # datafusion#23684 lost the group of NULLs.
         ("SELECT s, max(d) FROM t GROUP BY s ORDER BY 2 NULLS FIRST, 1 LIMIT 2", 6),
-        # datafusion#16464 did not compare the second and later columns of the order.
+        # datafusion#16464 did not compare the second and later columns of the sort order.
         ("SELECT d, s, plain FROM t ORDER BY s DESC, d, plain LIMIT 2", 1),
     ],
 )
 def test_first_rows(odd: Lab, query: str, files: int) -> None:
-    """A bound for the first rows of an order excludes none of these rows."""
+    """A bound for the first rows in an order does not exclude any of these rows."""
     odd.check(query, at_most=files)
 
 
 def test_the_rows_of_a_deleted_file_bound_nothing(lab: Lab) -> None:
-    """ClickHouse#107309: deleted rows had the greatest key, and the query lost other rows."""
+    """ClickHouse#107309: deleted rows had the greatest key, and so the query lost other rows."""
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -116,7 +116,7 @@ def test_the_rows_of_a_deleted_file_bound_nothing(lab: Lab) -> None:
 
 
 def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
-    """apache/hudi#18792 stored absent statistics as "all NULL" and skipped the files.
+    """apache/hudi#18792 stored missing statistics as "all NULL", and skipped these files.
 
     The table has files without statistics, and files that lack a column added later.
     """
@@ -138,11 +138,11 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
 
 
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
-    """apache/hudi#7032 computed a wrong maximum; another zone map forgot its last partial stripe.
+    """apache/hudi#7032 computed a wrong maximum; another zone map ignored its last partial stripe.
 
-    The table has small row groups, a number of keys that no block size divides, and long strings.
-    Parquet cuts the bounds of long strings short; some of the strings end in the greatest
-    character.
+    The table has small row groups, long strings, and a number of keys that is not a multiple of any
+    block size. Parquet truncates the bounds of long strings; some of the strings end in the
+    greatest character.
     """
     with lab.database("maximum"):
         lab.sql(
@@ -164,7 +164,7 @@ def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP", "TIMESTAMP_NTZ"])
 def test_microseconds_above_the_last_whole_millisecond(lab: Lab, kind: str) -> None:
-    """delta-kernel-rs#1003, delta#7444: a maximum cut to milliseconds was below the true one."""
+    """delta-kernel-rs#1003, delta#7444: a maximum truncated to milliseconds was too low."""
     with lab.database("micros"):
         lab.sql(
             f"CREATE TABLE t USING parquet AS SELECT id, CAST(timestamp_micros(1700000000000000 "
@@ -180,7 +180,7 @@ def test_microseconds_above_the_last_whole_millisecond(lab: Lab, kind: str) -> N
 
 
 def test_offsets_with_seconds(lab: Lab) -> None:
-    """delta#5568, #6080 cut zone offsets to minutes, so that bounds were off by seconds."""
+    """delta#5568, #6080 truncated zone offsets to minutes, so that bounds were wrong by seconds."""
     with (
         lab.database("offsets"),
         lab.setting("spark.sql.session.timeZone", "Africa/Monrovia"),
@@ -202,7 +202,7 @@ def test_offsets_with_seconds(lab: Lab) -> None:
 def test_a_name_that_is_used_again(lab: Lab) -> None:
     """ClickHouse#121171: an index with a reused name read the files of the dropped index.
 
-    Sessions that have used the old index, of another column or type, stop using the old index.
+    Sessions that used the old index, on another column or type, stop using the old index.
     """
     with lab.database("reused"):
         lab.sql(

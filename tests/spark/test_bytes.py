@@ -1,4 +1,4 @@
-"""Files of very different sizes: a tight budget saves bytes, and statements report bytes."""
+"""Files of very different sizes: a tight budget saves bytes, and statements report the bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
 
 @pytest.fixture(scope="module")
 def keys() -> list[np.ndarray]:
-    """The keys of each file; each file has its own stretches of keys."""
+    """The keys of each file, which are in stretches that no other file has."""
     rng = np.random.default_rng(22)
     starts = [rng.choice(4000, STRETCHES, replace=False) * 1_000_000 for _ in range(FILES)]
     return [np.repeat(some, ROWS) + rng.integers(0, 1_000_000, STRETCHES * ROWS) for some in starts]
@@ -47,7 +47,7 @@ def tables(
 
 
 def kept(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
-    """The names of the files that a query for each of the keys reads."""
+    """The names of the files that a query reads, for each of the keys."""
     files = (
         f"SELECT {k} AS k, file FROM sieve_files('{table}', 'k = {key}') WHERE kept"
         for k, key in enumerate(keys)
@@ -60,7 +60,7 @@ def kept(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
 
 @pytest.mark.long
 def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
-    """The index of equal files chooses without weights; the other index reads far fewer bytes."""
+    """The index of equal files chooses without weights; the other reads far fewer bytes."""
     sizes = {path.name: path.stat().st_size for path in tables.files()}
     drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
     weighted, alike = (kept(tables, table, drawn) for table in ("t", "equal"))

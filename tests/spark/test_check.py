@@ -1,4 +1,4 @@
-"""CHECK SIEVE INDEX finds every key of a sound index, and each key that a forged index lost."""
+"""CHECK SIEVE INDEX finds every key of a sound index, and each key that a forged index lacks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OTHERS = """cast(id AS decimal(30,2)) AS wide, timestamp_micros(id * 1000001) AS
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[Lab]:
-    """A table of four files, each with a hundred keys of its own."""
+    """A table of four files; each file has a hundred keys that no other file has."""
     with lab.database("checked"):
         create(lab, "parquet", COLUMNS)
         yield lab
@@ -71,7 +71,7 @@ def append(lab: Lab, first: int) -> None:
 
 
 def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
-    """The number of files for each index and status."""
+    """The number of files by index and status."""
     return Counter((index, status) for index, _, status, _ in files(lab, rest))
 
 
@@ -82,12 +82,12 @@ def files(lab: Lab, rest: str = "ON t") -> list[tuple[Any, ...]]:
 
 
 def sound(*columns: str, files: int = FILES) -> Counter[tuple[str, str]]:
-    """The answer of CHECK for sound indexes."""
+    """The answer of CHECK if the indexes are sound."""
     return Counter({(f"{column}_sieve", "ok"): files for column in columns})
 
 
 def test_every_key_of_every_shape_is_found(t: Lab) -> None:
-    """The columns are strings, and doubles with NULL and NaN."""
+    """The columns are strings, and doubles that include NULL and NaN."""
     named = {"intervals": "word, f", "map": "word, f", "sieve": "word, f"}
     for shape, columns in named.items():
         t.sql(f"CREATE SIEVE INDEX ON t ({columns}) OPTIONS (shape = '{shape}')")
@@ -102,12 +102,12 @@ def test_every_key_of_every_shape_is_found(t: Lab) -> None:
 
 
 def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
-    """The share is rounded up, so CHECK draws at least one file, also for a disabled index."""
+    """The share is rounded up, so CHECK draws at least one file, even for a disabled index."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound("id", files=2)
     drawn = {files(t, "ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
-    # That twelve draws pick the same one of four files has a probability of one in four million.
+    # The probability that twelve draws select the same one of four files is one in four million.
     assert 1 < len(drawn) <= FILES
 
 
@@ -121,7 +121,7 @@ def test_every_type_is_found(lab: Lab) -> None:
 
 
 def test_text_files_are_checked(lab: Lab) -> None:
-    """CSV has no row counts beforehand, and its NULL counts prove nothing."""
+    """For CSV, row counts are unknown beforehand, and NULL counts prove nothing."""
     with lab.database("texts"):
         create(lab, "csv", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (word) OPTIONS (shape = 'map')")
@@ -167,7 +167,7 @@ def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
 
 
 def folder(lab: Lab, index: str) -> Path:
-    """The folder of an index."""
+    """The folder that contains an index."""
     facts = lab.facts(index)
     return Path(facts["path"].removeprefix("file:"))
 
@@ -177,7 +177,7 @@ def forge(
     index: str,
     change: Callable[[Locations, RunRef, Path], tuple[Locations, RunRef]],
 ) -> None:
-    """Publishes a forgery of version 1 with correct checksums, which queries use at once."""
+    """Publishes a forgery of version 1 with correct checksums, which queries then use."""
     place = folder(lab, index)
     store, uri = LocalStore(), f"file:{place}"
     sound, base = read_version(store, uri, 1), newest(store, uri)
@@ -216,7 +216,7 @@ def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 
 def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
-    """A query really loses the named key, and CHECK does not blame the other index."""
+    """A query loses the named key, and CHECK does not report the other index."""
     t.sql("CREATE SIEVE INDEX ON t (id, word) OPTIONS (shape = 'map')")
     forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))
     words = lost(t)
@@ -233,7 +233,7 @@ def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
 
 
 def test_counts_that_are_too_low_are_found(t: Lab) -> None:
-    """IS NULL, NaN and "any key" rely on the counts in the list of locations."""
+    """IS NULL, NaN and "any key" depend on the counts in the list of locations."""
     t.sql("CREATE SIEVE INDEX ON t (f)")
     for column, value, words in (
         ("slots", lambda slots: slots * 0 - 1, r"loses key .* \(80 rows of such keys\)"),
@@ -249,7 +249,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """Queries read such files anyway: they were too young to be indexed, or had no rows."""
+    """Queries read these files anyway: they were too young to be indexed, or had no rows."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),
@@ -263,7 +263,7 @@ def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
 
 
 def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
-    """A forgery of a run in the given shape, with the keys at the spared locations only."""
+    """A forgery of a run in the given shape, with keys only at the spared locations."""
 
     def change(locations: Locations, run: RunRef, place: Path) -> tuple[Locations, RunRef]:
         pairs = sorted(
@@ -306,7 +306,10 @@ def _made(step: Callable[[Any], Any], batch: pa.RecordBatch) -> list[Row]:
 
 
 def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
-    """The run lacks one location's entries, or one key in a map; the complete run is sound."""
+    """The run lacks one location's entries, or one key in a map.
+
+    The complete run is sound.
+    """
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for shape in SHAPES:
         forge(t, "id_sieve", rewritten(shape, lambda *_: True))

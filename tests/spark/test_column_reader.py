@@ -1,4 +1,4 @@
-"""The settings, options and columns that decide the values of one column, and those that do not."""
+"""Settings, options and columns that affect the values of one column, and others that do not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANGED = f"reader-changed: {FILES}"
 
 
 def shown(lab: Lab, index: str) -> tuple[str, str, str]:
-    """The state of an index of t by SHOW and by DESCRIBE, and DESCRIBE's line about the reader."""
+    """The state of an index of t in SHOW and in DESCRIBE, and DESCRIBE's line about the reader."""
     states = {
         row["index"]: row["state"] for row in lab.spark.sql("SHOW SIEVE INDEXES ON t").collect()
     }
@@ -43,7 +43,7 @@ def reasons(lab: Lab, query: str) -> Any:
     ],
 )
 def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
-    """A new column, a comment or an option leaves the values of the indexed column as they are."""
+    """A new column, a comment or an option does not change the values of the indexed column."""
     with lab.database("added"):
         lab.sql(f"CREATE TABLE t (id BIGINT, s STRUCT<a: BIGINT, b: INT>, x INT) {kind}")
         lab.sql(f"INSERT INTO t SELECT id, struct(id, 1), 1 FROM range(0, 40, 1, {FILES})")
@@ -79,7 +79,7 @@ def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
 
 
 def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> None:
-    """In JSON it may change another's values; a CSV record is damaged if it lacks a value."""
+    """In JSON it can change another column's values; in CSV, records without it are damaged."""
     record = {"json": '{"b":{"k":"x","a":7},"a":1}', "csv": "1"}
     for kind, new in (("json", "b MAP<STRING, INT>"), ("csv", "b INT")):
         (tmp_path / kind).mkdir()
@@ -104,7 +104,7 @@ def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> 
 
 
 def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
-    """Files without the column are read as if they had it, with the default's value."""
+    """Files that lack the column are read as if the column contained the default value."""
     with lab.database("lacking"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         for column, default in (("x", 3), ("y", 4)):
@@ -119,12 +119,12 @@ def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
 
 
 def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
-    """Parquet files have column ids; a column with another id is another column of the files."""
+    """Parquet files have column ids, and another id means another column in the files."""
     with lab.database("ids"):
         lab.sql("CREATE TABLE t (a INT, b INT) USING parquet")
         with_ids(lab, "t", {"a": 1, "b": 2})
         lab.sql(f"INSERT INTO t SELECT id, 39 - id FROM range(0, 40, 1, {FILES})")
-        # Spark itself looks for a filter's column by name in the statistics of a file.
+        # In a file's statistics, Spark itself looks for the column of a filter by name.
         own = {"fieldId.read.enabled": "true", "filterPushdown": "false"}
         with lab.settings({f"spark.sql.parquet.{key}": value for key, value in own.items()}):
             lab.sql("CREATE SIEVE INDEX ON t (a)")
@@ -136,7 +136,7 @@ def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized: str) -> None:
-    """Texts without a mark, and INT96: a reader asks for the types of the table."""
+    """The reader requests the table's types, for texts without a mark and for INT96."""
     for k in range(FILES):
         ids = range(10 * k, 10 * k + 10)
         texts = pa.array([f"text {i}".encode() for i in ids], pa.binary())
@@ -160,7 +160,7 @@ def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized:
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="VARIANT came with Spark 4")
 @pytest.mark.parametrize("how", ["v", "struct(id n, v) s", "map('k', v) m", "array(v) l"])
 def test_a_variant_beside_the_column(lab: Lab, how: str) -> None:
-    """Spark rewrites the columns of the relation, so that it reads only parts of the value."""
+    """Spark rewrites the columns of the relation in order to read only parts of the value."""
     with lab.database("variants"):
         lab.sql(
             f"CREATE TABLE t USING parquet AS SELECT id, {how} FROM (SELECT id, "
@@ -177,7 +177,7 @@ def test_a_variant_beside_the_column(lab: Lab, how: str) -> None:
 
 
 def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None:
-    """An int that is read as a bigint is compared with bigint constants."""
+    """If an int column is read as bigint, it is compared with bigint constants."""
     with lab.database("widened"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT CAST(id AS INT) id "
@@ -213,7 +213,7 @@ def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab) -> None:
 
 
 def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None:
-    """SHOW and DESCRIBE under another setting, which matters for one of two columns."""
+    """Another setting affects one of two columns, and SHOW and DESCRIBE report this."""
     with lab.database("told"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, timestamp_seconds(id) ts "
@@ -235,7 +235,7 @@ def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None
 
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="collations came with 4")
 def test_a_column_of_a_type_that_is_not_indexed_any_more(lab: Lab) -> None:
-    """With a collation, no query uses the index, and each statement says to drop it."""
+    """With a collation, no query uses the index, and each statement advises to drop the index."""
     with lab.database("collated"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id, 'x' s FROM range(0, 40, 1, {FILES})")
         lab.sql("CREATE SIEVE INDEX ON t (id, s)")

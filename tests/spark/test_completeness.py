@@ -1,4 +1,4 @@
-"""A build that may see fewer rows than a query fails, or leaves the file out of the index."""
+"""A build that can miss rows that a query returns either fails or does not index the file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUERY = "SELECT * FROM t WHERE id = 5"
 
 
 def location(lab: Lab, table: str) -> Path:
-    """The folder of a table."""
+    """Returns the folder of a table."""
     facts = {row[0]: row[1] for row in lab.sql(f"DESCRIBE EXTENDED {table}")}
     return Path(facts["Location"].removeprefix("file:"))
 
@@ -37,19 +37,19 @@ def data_files(lab: Lab, table: str, kind: str) -> list[Path]:
 
 
 def indexes_below(lab: Lab, table: str) -> list[Path]:
-    """The entries in the root folder of the table's database."""
+    """The names of all entries in the root folder of the table's database."""
     root = location(lab, table).parent / ".sieve"
     return list(root.iterdir()) if root.exists() else []
 
 
 def cut(path: Path) -> None:
-    """Remove the file's second half, which holds the footer of Parquet and ORC."""
+    """Removes the second half of the file, which contains the footer of Parquet and ORC."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
 
 def scramble(path: Path) -> None:
-    """Keep both ends of the file and overwrite the middle."""
+    """Keeps both ends of the file, and overwrites the middle."""
     data = path.read_bytes()
     path.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
 
@@ -59,7 +59,7 @@ def scramble(path: Path) -> None:
 def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
     lab: Lab, kind: str, damage: Callable[[Path], None]
 ) -> None:
-    """A session may ignore corrupt files, but a build fails, names the file and leaves no index."""
+    """A session can ignore corrupt files, but a build fails, names the file and leaves no index."""
     with lab.database("corrupt"):
         lab.sql(
             f"CREATE TABLE t USING {kind} AS SELECT id, concat('some text ', id) s "
@@ -81,7 +81,7 @@ def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
 
 
 def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: Lab) -> None:
-    """A build sets aside ignoreCorruptFiles as an option of the table, too."""
+    """A build also ignores the table option ignoreCorruptFiles."""
     with lab.database("corrupt_option"):
         lab.sql(
             "CREATE TABLE t USING parquet OPTIONS (ignoreCorruptFiles 'true', "
@@ -98,7 +98,7 @@ def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: La
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_a_torn_archive_of_text_fails_the_build(lab: Lab, kind: str) -> None:
-    """A gzip file that was cut short is an error, not a shorter file."""
+    """A truncated gzip file is an error; it is not read as a shorter file."""
     with lab.database("torn"):
         lab.sql(
             f"CREATE TABLE t USING {kind} OPTIONS (compression 'gzip') AS "
@@ -134,7 +134,7 @@ def test_a_missing_file_is_not_passed_over_by_a_build(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "json"])
 def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
-    """An index never skips a file that seems empty: the reader may have failed to see its rows."""
+    """An index never skips a file that seems empty, because the reader may have missed its rows."""
     with lab.database("rowless"):
         lab.sql(f"CREATE TABLE t (id BIGINT) USING {kind}")
         lab.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
@@ -160,7 +160,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
 def test_a_count_that_differs_leaves_the_file_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
-    """A build trusts a file if the row counts with and without the indexed column are equal."""
+    """A build trusts a file if the row counts with and without the indexed column agree."""
     honest = column_profile._row_counts
 
     def counts(*args: Any) -> np.ndarray[Any, Any]:
@@ -204,7 +204,7 @@ MALFORMED = {
 def test_malformed_text_gives_the_same_rows_in_every_projection(
     lab: Lab, tmp_path: Path, kind: str, mode: str, corrupt: str
 ) -> None:
-    """In malformed text, the columns that a query reads decide its rows and their NULLs."""
+    """In malformed text, the rows and their NULLs depend on the columns that a query reads."""
     for number in range(FILES):
         shifted = MALFORMED[kind]
         for digit in "56789":
@@ -229,7 +229,10 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
 
 
 def test_csv_with_stray_quotes_beside_other_columns_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """A query of only a reads another a than a query of a and b, so an index could lose rows."""
+    """In this file, the value of a depends on whether the query also reads b.
+
+    An index could therefore lose rows.
+    """
     (tmp_path / "1.csv").write_text('"\\ x,x,,,"""1 \n#a\n"')
     with lab.database("quotes"):
         lab.sql(

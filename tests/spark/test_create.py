@@ -22,20 +22,20 @@ def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
 
 
 def test_a_misspelt_statement_fails_in_our_words(lab: Lab) -> None:
-    """A SIEVE statement that does not parse raises Spark's ParseException, with a caret."""
+    """A SIEVE statement with a syntax error raises Spark's ParseException, with a caret."""
     with pytest.raises(AnalysisException, match=r"(?s)SIEVE_SYNTAX_ERROR.*INDX.*\^"):
         lab.sql("CREATE SIEVE INDX ON t (id)")
 
 
 def test_long_blanks_and_comments_before_a_statement_are_no_burden(lab: Lab) -> None:
-    """The parser accepts statements that begin with thousands of blanks or comments."""
+    """The parser accepts statements that begin with thousands of blanks or with long comments."""
     assert lab.sql(" " * 20_000 + "SELECT 1") == [(1,)]
     assert lab.sql("-- generated\n" * 20_000 + "SELECT 2") == [(2,)]
     assert lab.sql("-- generated\n" * 20_000 + "SHOW SIEVE INDEXES IN default") == []
 
 
 def test_long_and_deep_filters(lab: Lab) -> None:
-    """A chain of hundreds of conditions prunes; a filter nested too deep reads all files."""
+    """A chain of hundreds of conditions is pruned; a filter nested too deep reads all files."""
     with lab.database("deep"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

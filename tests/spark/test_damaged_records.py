@@ -1,4 +1,4 @@
-"""CSV and JSON records with an error: the columns that a query reads decide their values."""
+"""CSV and JSON records with an error: their values depend on the columns that a query reads."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ PROJECTIONS = ("*", "a", "n, a", "count(*)")
 
 @pytest.fixture
 def database(lab: Lab) -> Iterator[None]:
-    """A database for one test in which Spark does not compile each of the many projections."""
+    """A database for one test, in which Spark interprets the many projections."""
     with lab.database("damaged"), lab.settings(INTERPRETED):
         yield
 
 
 def write(folder: Path, kind: str) -> None:
-    """Write two clean files, and one file for each record."""
+    """Writes two clean files, and one more file for each record."""
     for number, content in enumerate((*CLEAN[kind], *RECORDS[kind])):
         path = folder / f"{number:02}.{kind}"
         path.write_bytes(content + b"\n")
@@ -99,7 +99,7 @@ def write(folder: Path, kind: str) -> None:
 
 
 def create(lab: Lab, folder: Path, kind: str, options: Mapping[str, str], more: str = "") -> None:
-    """Create table `t` over a folder."""
+    """Creates table `t` over a folder."""
     given = ", ".join(f"{key} '{value}'" for key, value in options.items())
     lab.sql(
         f"CREATE TABLE t ({COLUMNS[kind]}{more}) USING {kind} LOCATION '{folder}'"
@@ -108,7 +108,7 @@ def create(lab: Lab, folder: Path, kind: str, options: Mapping[str, str], more: 
 
 
 def damaged_to_a_build(lab: Lab, path: Path, kind: str, options: Mapping[str, str]) -> bool:
-    """Whether reading all columns finds an error, or a CSV record that may be cut in two ways."""
+    """Returns whether a read of all columns finds an error, or an ambiguous CSV record."""
     strictly = {k: v for k, v in options.items() if k.lower() != "mode"} | {"mode": "FAILFAST"}
     frame = lab.spark.read.options(**strictly).schema(COLUMNS[kind]).format(kind).load(str(path))
     try:
@@ -131,7 +131,7 @@ def test_every_projection_gives_the_same_rows(
     """Every query reads a file with a damaged record; the index skips the other files as usual."""
     write(tmp_path, kind)
     with ExitStack() as stack:
-        # By default a query in Spark 3.5 fails at a date that only Spark's former parser accepts.
+        # By default, a query in Spark 3.5 fails at a date that only the parser of Spark 2 accepts.
         for key, value in ({"spark.sql.legacy.timeParserPolicy": "CORRECTED"} | settings).items():
             stack.enter_context(lab.setting(key, value))
         names = {key.lower() for key in (*options, *settings)}
@@ -155,7 +155,7 @@ def test_every_projection_gives_the_same_rows(
 def test_check_and_audit_see_what_a_narrow_read_does_not(
     lab: Lab, tmp_path: Path, kind: str
 ) -> None:
-    """The test damages a record after the build, with other bytes of the same length and time."""
+    """After the build, the test damages a record without a change of the file's length and time."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
         path.unlink()
@@ -181,7 +181,7 @@ def test_check_and_audit_see_what_a_narrow_read_does_not(
 
 @pytest.mark.usefixtures("database")
 def test_a_file_that_fails_every_wide_read_is_left_to_queries(lab: Lab, tmp_path: Path) -> None:
-    """FAILFAST, a date that needs a parser policy, or another header does not fail a CREATE."""
+    """FAILFAST, a date that needs a parser policy, or another header does not make CREATE fail."""
     write(tmp_path, "csv")
     (tmp_path / "00.csv").write_bytes(b"a,d,n,u\n7,2020-01-01,1,x\n")
     os.utime(tmp_path / "00.csv", (OLD, OLD))
@@ -198,7 +198,7 @@ def test_a_file_that_fails_every_wide_read_is_left_to_queries(lab: Lab, tmp_path
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 @pytest.mark.usefixtures("database")
 def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
-    """A build refuses a column whose name it needs for the column of file names."""
+    """A build refuses a column whose name the build needs for file names."""
     lab.sql(f"CREATE TABLE t (a INT, __SIEVE_location__ INT) USING {kind}")
     for statement in ("CREATE SIEVE INDEX ON t (a)", "ESTIMATE SIEVE INDEX ON t (a)"):
         with pytest.raises(PySparkException, match=r"UNSUPPORTED_TABLE.*__SIEVE_location__"):
@@ -208,7 +208,7 @@ def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["VOID", "STRUCT<x: INT, y: VOID>", "ARRAY<VOID>"])
 @pytest.mark.usefixtures("database")
 def test_json_with_a_void_is_refused(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """Spark does not skip a void column's value in JSON: other columns' values would differ."""
+    """In JSON, Spark does not skip the value of a void column, which would change other values."""
     (tmp_path / "0.json").write_bytes(b'{"a":1,"v":{"y":{"a":7},"a":5}}\n{"v":[{"a":8}],"a":2}\n')
     os.utime(tmp_path / "0.json", (OLD, OLD))
     lab.sql(f"CREATE TABLE t (a INT) USING json LOCATION '{tmp_path}'")

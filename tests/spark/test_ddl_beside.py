@@ -14,7 +14,10 @@ ALL = 20
 
 
 def play(lab: Lab, rounds: int) -> None:
-    """Refresh in one session while another adds columns, properties and rows; then check all."""
+    """One session refreshes while another adds columns, properties and rows.
+
+    Then the results of both are checked.
+    """
     with lab.database("beside"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -22,7 +25,7 @@ def play(lab: Lab, rounds: int) -> None:
         other = Lab(lab.spark.newSession())
         other.sql("USE beside")
         failures: list[Exception] = []
-        # The user keeps pace with the refreshes, so that each refresh has a concurrent statement.
+        # The user is as fast as the refreshes, so that each refresh has a concurrent statement.
         ahead = threading.Semaphore(3)
 
         def users() -> None:
@@ -36,7 +39,7 @@ def play(lab: Lab, rounds: int) -> None:
             except Exception as error:  # noqa: BLE001 - told by the other thread
                 failures.append(error)
 
-        # The user's thread waits for a refresh that may have failed.
+        # The user's thread waits for a refresh, which may have failed.
         user = threading.Thread(target=users, daemon=True)
         user.start()
         refreshes = 0
@@ -61,7 +64,7 @@ def play(lab: Lab, rounds: int) -> None:
 
 
 def test_nothing_of_the_user_is_lost_nor_of_ours(lab: Lab) -> None:
-    """Neither the user nor Sieve undoes a change of the other to the table."""
+    """Neither the user nor Sieve undoes the other's change to the table."""
     play(lab, ROUNDS)
 
 

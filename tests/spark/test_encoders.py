@@ -14,7 +14,7 @@ HOST = "element_at(array('amber', 'bluebell', 'cobalt', 'deep-sea'), cast(id DIV
 
 @pytest.fixture(scope="module")
 def pages(lab: Lab) -> Iterator[Lab]:
-    """Pages of four hosts in order, a hundredth of them in files of other hosts, and odd pages."""
+    """Pages of four hosts in order; a hundredth is in files of other hosts, and some are odd."""
     url = f"concat('https://www.', {HOST}, '.com/articles/', lpad(cast(id AS string), 8, '0'), '/')"
     with lab.database("pages"):
         lab.sql(f"""
@@ -60,5 +60,5 @@ def test_few_files_are_read_and_none_missed(pages: Lab, where: str, files: int) 
 
 @pytest.mark.parametrize("where", ["url != ''", "url LIKE '%9/'", "bin >= X''", "ticket > -1"])
 def test_predicates_that_keep_most_rows_miss_none(pages: Lab, where: str) -> None:
-    """Codes of negations and open ranges are rounded outwards, so that no row is lost."""
+    """Codes of negations and open ranges are rounded outwards, so that queries lose no row."""
     pages.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")

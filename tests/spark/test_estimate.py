@@ -1,4 +1,4 @@
-"""ESTIMATE predicts the index that CREATE then builds, and leaves nothing behind."""
+"""ESTIMATE predicts the index that CREATE then builds, and leaves no file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDE = "budget = '4%'"
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A small table, a partitioned table, and a table so large that ESTIMATE samples windows."""
+    """A small table, a partitioned table, and a large table that ESTIMATE reads in part."""
     late = "CASE WHEN id % 50 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS late"
     with lab.database("estimates"):
         lab.sql(f"""
@@ -42,13 +42,13 @@ LONG = pytest.mark.long
 
 
 def told(lab: Lab, statement: str) -> Row:
-    """The row of the last budget in the result: the budget that the statement names, or `auto`."""
+    """The result's row for the last budget: the budget of the statement, or `auto`."""
     rows: list[Row] = lab.spark.sql(statement).collect()
     return rows[-1]
 
 
 def number(text: str) -> float:
-    """The first word as a number."""
+    """The number in the first word."""
     return float(text.split(maxsplit=1)[0])
 
 
@@ -66,7 +66,7 @@ def number(text: str) -> float:
 def test_it_tells_what_create_then_makes(
     tables: Lab, table: str, column: str, options: str
 ) -> None:
-    """Bytes agree within a quarter or 4 KB, files read within a quarter or half a file."""
+    """Bytes agree within a quarter or 4 KB; files read agree within a quarter or half a file."""
     on = f"ON {table} ({column}) OPTIONS ({options})"
     with tables.settings(COMPILED if table == "large" else {}):
         before = told(tables, f"ESTIMATE SIEVE INDEX EXTENDED {on}")
@@ -87,7 +87,7 @@ def test_it_tells_what_create_then_makes(
         "a range of 0.05% of the domain": before.files_range,
     }
     reads = {kind: n for kind, n in kinds.items() if f"files read for {kind}" in after}
-    # If nearly every key occurs, no probe may have met an absent key.
+    # If nearly every key occurs, it is possible that no probe was for an absent key.
     assert len(reads) >= 2
     for kind, files in reads.items():
         found = number(after[f"files read for {kind}"])
@@ -96,7 +96,10 @@ def test_it_tells_what_create_then_makes(
 
 @pytest.mark.long
 def test_the_frontier_of_several_columns(tables: Lab) -> None:
-    """Each column and budget has a row. A larger budget reads no more files; none is exceeded."""
+    """The result has a row for each column and budget.
+
+    A larger budget never reads more files, and no budget is exceeded.
+    """
     rows = tables.spark.sql("ESTIMATE SIEVE INDEX EXTENDED ON small (late, u)").collect()
     budgets = ["0.3%", "1%", "3%", "6%", "30%", "auto"]
     assert [(row.column, row.budget) for row in rows] == [
@@ -114,7 +117,7 @@ def test_the_frontier_of_several_columns(tables: Lab) -> None:
         for fewer, more in pairwise(found[:-1]):
             assert more.files_present <= fewer.files_present + 0.1
     assert found[-1].files_present < 1.1
-    # Any share of so small a column is at least 64 KB.
+    # The budget of such a small column is at least 64 KB for any share.
     assert max(row.bytes for row in rows) < (96 << 10) + 36 * 8000
 
 
@@ -131,7 +134,7 @@ PREDICATES = (
 
 @pytest.fixture(scope="module")
 def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
-    """For each predicate: the estimate without the index, and EXPLAIN's answer with the index."""
+    """For each predicate, the estimate without the index, and EXPLAIN's answer with the index."""
     estimate = "ESTIMATE SIEVE INDEX EXTENDED ON small (late) WHERE"
     before = {predicate: told(tables, f"{estimate} {predicate}") for predicate in PREDICATES}
     tables.sql("CREATE SIEVE INDEX ON small (late)")
@@ -157,7 +160,7 @@ def test_a_predicate_reads_what_is_told(
 
 @pytest.mark.long
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
-    """A point and a range at any place get windows of their own."""
+    """Wherever a point or range is, ESTIMATE reads windows of the table for it."""
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
         on = f"ON large (late) OPTIONS ({WIDE})"
@@ -173,9 +176,9 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
 
 @pytest.mark.long
 def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
-    """Bytes agree within a half, files read within a quarter.
+    """Bytes agree within a half, and files read agree within a quarter.
 
-    The advice names the sample, and no other file is read.
+    The advice mentions the sample, and ESTIMATE reads no file outside the sample.
     """
     tables.sql("""
         CREATE TABLE many USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(120, late) */ *
@@ -202,7 +205,7 @@ def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
 
 
 def test_a_map_is_not_advised_where_values_are_in_every_file(tables: Lab) -> None:
-    """With any shape, ESTIMATE and CREATE say that the index cannot help, and suggest no map."""
+    """With any shape, ESTIMATE and CREATE report that the index cannot help, and propose no map."""
     tables.sql("""
         CREATE TABLE modes USING parquet AS SELECT /*+ REPARTITION(12) */ id,
         element_at(array('REG AIR', 'AIR', 'SHIP', 'TRUCK'), 1 + int(id % 4)) AS mode,
@@ -232,7 +235,7 @@ def test_partitions_are_pruned_first(tables: Lab) -> None:
 
 
 def test_a_table_without_files(tables: Lab) -> None:
-    """ESTIMATE of an empty table has no expected reads, and the advice says so."""
+    """For an empty table, ESTIMATE has no expected reads, and the advice states the reason."""
     before = told(tables, "ESTIMATE SIEVE INDEX EXTENDED ON empty (late) WHERE late = 3")
     assert (before.files, before.bytes, before.files_predicate) == (0, 0, 0)
 
@@ -255,7 +258,7 @@ def test_a_table_without_files(tables: Lab) -> None:
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_words(tables: Lab, statement: str, words: str) -> None:
-    """The error names the bad input, and nothing is left behind."""
+    """The error names the bad input, and no file is left."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"ESTIMATE SIEVE INDEX {statement}")
     assert tables.sql("SHOW SIEVE INDEXES") == []

@@ -1,4 +1,4 @@
-"""`sieve advise` reads event logs that Spark writes with each codec, plain and rolling."""
+"""`sieve advise` reads the event logs of Spark, with each codec, single or rolling."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUERIES = (
 
 @contextmanager
 def logged(lab: Lab, folder: Path, **settings: str) -> Iterator[None]:
-    """Writes Spark's events within the block to a log, with these `spark.eventLog` settings."""
+    """Writes Spark's events in the block to a log, with these `spark.eventLog` settings."""
     jvm = lab.spark._jvm
     scala = lab.spark.sparkContext._jsc.sc()
     conf = jvm.org.apache.spark.SparkConf(False)
@@ -52,7 +52,7 @@ def logged(lab: Lab, folder: Path, **settings: str) -> Iterator[None]:
 
 
 def advised(folder: Path) -> Any:
-    """The JSON output of the command, which contains no constant of a query."""
+    """The JSON output of the command; asserts that it contains no constant of a query."""
     result = CliRunner().invoke(cli.main, ["advise", "--event-log", str(folder), "--json"])
     assert result.exit_code == 0, result.output
     assert SECRET not in result.output
@@ -77,7 +77,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.usefixtures("tables")
 def test_the_queries_of_a_log(lab: Lab, tmp_path: Path) -> None:
-    """Each form of predicate counts for its column, with the bytes that Spark read."""
+    """Each form of predicate counts for its column, together with the bytes that Spark has read."""
     with logged(lab, tmp_path, compress="false"), lab.setting("spark.sieve.enabled", "false"):
         for query in QUERIES:
             lab.sql(query)
@@ -102,7 +102,7 @@ def test_the_queries_of_a_log(lab: Lab, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("codec", ["zstd", "lz4", "snappy"])
 def test_compressed_and_rolling_logs(lab: Lab, tmp_path: Path, codec: str) -> None:
-    """`sieve advise` reads all codecs of Spark but LZF, also in rolling folders."""
+    """`sieve advise` reads all of Spark's codecs except LZF, also in rolling folders."""
     settings = {"compress": "true", "compression_codec": codec, "rolling_enabled": "true"}
     with logged(lab, tmp_path, **settings), lab.setting("spark.sieve.enabled", "false"):
         lab.sql(QUERIES[0])

@@ -1,4 +1,4 @@
-"""Executors in separate processes, which may lack what a build needs."""
+"""Executors in separate processes, in which things that a build needs can be missing."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 class Python:
-    """The command that executors start as their Python; the driver has the tests' own Python."""
+    """The command that starts Python on executors; the driver uses the Python of the tests."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def becomes(self, command: str, it: Driver) -> None:
-        """Replaces the executors' Python; no worker of the former Python remains."""
+        """Replaces the Python of executors; ends the workers of the previous Python."""
         self.path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.path.chmod(0o755)
         for executor in children(it.jvm, EXECUTOR):
@@ -45,13 +45,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(folder: Path) -> Python:
-    """The executors' Python, which starts nothing yet."""
+    """The Python of executors; its command has no program yet."""
     return Python(folder / "python")
 
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path, python: Python) -> Iterator[Driver]:
-    """A driver with a table, and two executors whose clocks are an hour off."""
+    """A driver with a table, and two executors whose clocks are wrong by an hour."""
     (folder / "events").mkdir()
     conf = {
         "spark.master": "local-cluster[2,1,1024]",
@@ -71,7 +71,7 @@ def cluster(folder: Path, python: Python) -> Iterator[Driver]:
 
 @pytest.mark.long
 def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path) -> None:
-    """CREATE names the executors' interpreter and the packages it lacks, and creates nothing."""
+    """CREATE names the executors' interpreter and its missing packages, and creates nothing."""
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     python.becomes(str(bare / "bin" / "python"), cluster)
@@ -86,7 +86,7 @@ def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path)
 def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Path) -> None:
     """A build publishes no run if the executors do not see the driver's files.
 
-    To the driver, its own files of the run would look complete.
+    For the driver, its own files of the run would look complete.
     """
     root = tmp_path / "root"
     root.mkdir()
@@ -108,10 +108,10 @@ def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Pa
 
 
 def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
-    """Executors build an index; they receive the code once, also for a new front end.
+    """Executors build an index; they receive the code once, even if the front end is new.
 
-    The time zone of executors matters only where a build reads a file's times in it. Every job of a
-    statement carries the zone, including the probes of executors.
+    The time zone of executors matters only where a build interprets a file's times in this zone.
+    Every job of a statement contains the zone, including the probes on executors.
     """
     python.becomes(sys.executable, cluster)
     cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")

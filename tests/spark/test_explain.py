@@ -1,4 +1,4 @@
-"""EXPLAIN SIEVE of subqueries, collated joins, and statements that are no queries."""
+"""EXPLAIN SIEVE for subqueries, collated joins, and statements that are not queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEYS = "{} IN (keys of spark_catalog.explained.dim{} at run time)"
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """A table of eight files with an index, and one row that picks one of them."""
+    """An indexed table of eight files, and a table with one row that selects one of the files."""
     with lab.database("explained"):
         lab.sql(
             "CREATE TABLE fact USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(8, id) */ id, "
@@ -25,7 +25,7 @@ def star(lab: Lab) -> Iterator[Lab]:
 
 
 def at_run_time(lab: Lab) -> tuple[int, int]:
-    """The counters of scans that got values at run time, and of skipped files."""
+    """The counters of scans that got values at run time, and of files that they skipped."""
     rows = {name: value for name, _, value in lab.sql("SELECT * FROM sieve_status()")}
     return int(rows["scans_at_run_time"]), int(rows["files_skipped"])
 
@@ -42,7 +42,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
 def test_values_of_subqueries_are_foretold(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
-    """EXPLAIN names the index that the run-time filter will use, and gives no reason against it."""
+    """EXPLAIN names the index that the run-time filter will use, and no reason against it."""
     query = f"SELECT k FROM fact WHERE {condition}"
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         fact = star.explain(query)[0]
@@ -55,7 +55,7 @@ def test_values_of_subqueries_are_foretold(
 
 
 def test_values_of_other_columns_are_not_promised(star: Lab) -> None:
-    """No index has the column, so nothing is skipped, and the reason says so."""
+    """There is no index on the column, so no file is skipped, and EXPLAIN names this reason."""
     fact = star.explain("SELECT id FROM fact WHERE k = (SELECT max(c) FROM dim)")[0]
     assert (fact["indexes"], fact["reasons"]) == (None, "no-predicate: 8")
     assert "at run time" not in (fact["predicate"] or "")
@@ -96,7 +96,7 @@ READS = {
 
 @pytest.mark.parametrize("statement", READS)
 def test_what_statements_with_a_query_read(star: Lab, statement: str) -> None:
-    """EXPLAIN shows the scans of the query in the statement, and runs nothing."""
+    """EXPLAIN shows the scans of the query inside the statement, and runs nothing."""
     rows = star.explain(statement)
     assert [(row["indexes"], row["files_read"]) for row in rows] == [("id_sieve@1", 1)] * len(rows)
     assert len(rows) == READS[statement]
@@ -117,7 +117,7 @@ def test_what_statements_with_a_query_read(star: Lab, statement: str) -> None:
     ],
 )
 def test_a_statement_that_cannot_be_foretold_is_refused(star: Lab, statement: str) -> None:
-    """The error names the statement, and nothing is run."""
+    """The error names the statement, and the statement is not run."""
     with pytest.raises(PySparkException, match=r"SIEVE_UNSUPPORTED_STATEMENT|PARSE_SYNTAX_ERROR"):
         star.explain(statement)
     assert star.sql("SELECT count(*) FROM dim") == [(1,)]
@@ -126,7 +126,7 @@ def test_a_statement_that_cannot_be_foretold_is_refused(star: Lab, statement: st
 
 @pytest.mark.parametrize("statement", ["DELETE FROM fact WHERE id = 3", "UPDATE fact SET k = 'x'"])
 def test_what_the_table_refuses_is_refused(star: Lab, statement: str) -> None:
-    """Parquet tables refuse UPDATE, and EXPLAIN SIEVE gives the statement's own error."""
+    """Parquet tables do not support UPDATE, and EXPLAIN SIEVE raises the same error as UPDATE."""
     with pytest.raises(PySparkException) as run:
         star.sql(statement)
     with pytest.raises(PySparkException) as explained:

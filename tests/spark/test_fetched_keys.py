@@ -1,4 +1,4 @@
-"""Join keys that Sieve fetches by a separate job: from which sides, and at what cost."""
+"""Join keys that Sieve fetches by a separate job: the sides of the join, and the cost."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ cost."""
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """A fact table of ten files of a hundred keys, plain and partitioned.
+    """A fact table of ten files with a hundred keys each, plain and partitioned.
 
-    The dimension table exists in three formats.
+    The dimension exists as a table in three formats.
     """
     with lab.database("fetched"):
         fact = "SELECT id AS k, id % 7 AS v, lpad(id, 9, '0') AS s"
@@ -56,7 +56,7 @@ def _plan(lab: Lab, query: str) -> str:
 
 
 def _gives(lab: Lab, build: str, fact: str = "fact") -> bool:
-    """Whether a side of a join supplies its keys to the scan of a fact table."""
+    """Returns whether a side of a join supplies its keys to the scan of a fact table."""
     plan = _plan(lab, f"SELECT v FROM ({build}) d LEFT JOIN {fact} f ON f.k = d.k")
     return "amongkeys" in plan
 
@@ -91,7 +91,7 @@ COLLATED = {
 
 
 def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
-    """A key that appears only when the join itself runs the side would be a lost row."""
+    """A key that only a second run of the side returns would be a lost row."""
     with star.settings(FETCHED):
         assert {kind for kind, build in AGAIN.items() if _gives(star, build)} == set(AGAIN)
         otherwise = OTHERWISE | ({} if star.spark.version.startswith("3.") else COLLATED)
@@ -99,7 +99,7 @@ def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
 
 
 def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
-    """A cached block may be lost between the two runs, and its plan may have unknown functions."""
+    """A cached block can be lost between the two runs, and its plan can have unknown functions."""
     dim = star.spark.table("dim")
     good = (
         dim.filter("attr = 7"),
@@ -130,7 +130,7 @@ def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
 
 @contextmanager
 def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
-    """Adds an empty file to a table, so that files and catalog report this size."""
+    """Adds an empty file to a table, and makes files and catalog report this size."""
     files = lab.files(table)
     large = files[0].with_name("large.parquet")
     large.touch()
@@ -154,7 +154,10 @@ def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
     ],
 )
 def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost: int) -> None:
-    """The limit is an eighth of the scan's bytes; the cost is a job and the build side's tables."""
+    """The limit is an eighth of the scan's bytes.
+
+    The cost includes a job and the tables of the build side.
+    """
     with star.settings(AUTO), _of_size(star, "dim", 1 << 20):
         with _of_size(star, "fact", SHARE * (JOB + cost)):
             assert _gives(star, build)
@@ -163,9 +166,9 @@ def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost:
 
 
 def test_the_price_is_of_what_an_index_leaves(star: Lab) -> None:
-    """The price counts only bytes that indexes leave, on both sides of the join.
+    """The cost counts only bytes that indexes do not skip, on both sides of the join.
 
-    The catalog says 1 GB for each.
+    In the catalog, the size of each table is 1 GB.
     """
     rows = "FROM range(0, 1000, 1, 10)"
     star.sql(f"CREATE TABLE large USING parquet AS SELECT id AS k, id % 7 AS v {rows}")
@@ -208,7 +211,7 @@ CHEAP = {
 
 
 def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
-    """Expressions are evaluated twice, and some cost more for a row than bytes suggest."""
+    """Expressions are evaluated twice, and some cost more per row than the bytes suggest."""
     with star.settings(AUTO), _of_size(star, "fact", 1 << 30):
         for kind, condition in (CHEAP | COSTLY).items():
             gives = _gives(star, f"SELECT k FROM dim WHERE {condition}")
@@ -219,14 +222,14 @@ def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
             "SELECT CAST(regexp_replace(s, '^0+', '') AS BIGINT) AS k FROM dim WHERE attr = 7",
         )
         assert not [build for build in others if _gives(star, build)]
-        # Of the expressions that do not affect the keys, only the join itself is computed.
+        # If an expression does not affect the keys, only the join itself computes it.
         assert _gives(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
         with star.setting("spark.sieve.join.pruning", "always"):
             assert all(_gives(star, f"SELECT k FROM dim WHERE {c}") for c in COSTLY.values())
 
 
 def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
-    """Spark takes partitions without statistics for the largest possible table."""
+    """For Spark, a table with partitions but without statistics has the largest possible size."""
     build = "SELECT k FROM dim WHERE attr = 7"
     with star.settings(AUTO):
         assert not _gives(star, build, "parts")
@@ -237,7 +240,7 @@ def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
 
 
 def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
-    """Keys that no index uses may be of any length, so Sieve does not collect them."""
+    """Keys that no index uses can have any length, so Sieve does not collect them."""
     query = (
         "SELECT v FROM fact f JOIN (SELECT k, attr, array(s) AS a FROM dim WHERE attr = 7) d "
         "ON f.v = d.attr AND f.k = d.k AND array(f.s) = d.a"
@@ -249,7 +252,7 @@ def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
 
 
 def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
-    """Spark reads such a side twice: in full for its keys, and pruned for the join."""
+    """Spark reads such a side twice: completely for its keys, and pruned for the join."""
     query = (
         "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
         "LEFT JOIN fact f ON f.k = d.k LEFT JOIN parts g ON g.k = f.k"
@@ -269,7 +272,7 @@ def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
 
 
 def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str]:
-    """The rows of a query that may wait forever; raises queue.Empty after a minute."""
+    """The rows of a query that can wait forever; raises queue.Empty after a minute."""
     answers: queue.Queue[Answer] = queue.Queue()
     with lab.settings(conf):
         threading.Thread(target=lambda: answers.put(lab.run(query)), daemon=True).start()
@@ -278,7 +281,7 @@ def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str
 
 @pytest.mark.parametrize("table", ["parts", "plain_parts"])
 def test_a_side_that_gives_keys_may_await_its_partitions(star: Lab, table: str) -> None:
-    """The key query must not contain the whole plan, or it would wait for its scans' locks."""
+    """If the key query contained the whole plan, it would wait for its own scans' locks."""
     query = (
         f"SELECT p.k, f.v FROM {table} p FULL JOIN (SELECT * FROM parts WHERE k < 42) f "
         "ON p.k = f.k JOIN dim d ON p.p = d.attr AND d.k < 100"
@@ -293,7 +296,7 @@ def test_a_side_that_gives_keys_may_await_its_partitions(star: Lab, table: str) 
 
 
 def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
-    """Spark has 16 threads for subqueries: a subquery that awaits another one blocks a thread."""
+    """Spark has 16 threads for subqueries, and a subquery that waits for another blocks one."""
     sums = (
         f"(SELECT sum(f.v) FROM fact f JOIN dim d ON f.k = d.k WHERE d.attr > {n})"
         for n in range(20)
@@ -311,7 +314,7 @@ def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
 
 
 def test_no_job_reads_keys_that_no_index_looks_up(star: Lab) -> None:
-    """The job would only cost, and its keys pick no file."""
+    """The job would cost time, and its keys would select no file."""
     query = "SELECT f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.k = d.k"
     with star.settings(FETCHED | {"spark.sieve.strict": "false"}):
         assert "amongkeys" in _plan(star, query)
@@ -324,7 +327,7 @@ def test_no_job_reads_keys_that_no_index_looks_up(star: Lab) -> None:
 
 
 def test_texts_outlive_their_rows(star: Lab) -> None:
-    """Sieve copies text keys: Spark reuses the memory of a row for the next row of a task."""
+    """Sieve copies text keys, because Spark reuses the memory of a row for a task's next row."""
     query = (
         "SELECT d.s, f.v FROM (SELECT * FROM dim WHERE attr = 7) d LEFT JOIN fact f ON f.s = d.s"
     )
@@ -341,7 +344,7 @@ def test_texts_outlive_their_rows(star: Lab) -> None:
     ],
 )
 def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> None:
-    """Ranges cover all keys, however many, long or scattered over tasks the keys are."""
+    """Ranges cover all keys, even if the keys are many, long, or distributed over tasks."""
     if star.spark.version.startswith("3."):
         pytest.skip("a column is made of an expression in another way")
     from pyspark.sql.classic.column import Column
@@ -360,7 +363,7 @@ def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> Non
 
 
 def test_a_range_of_keys_may_leave_the_type_of_the_column(star: Lab) -> None:
-    """Of many keys ranges are fetched; one may begin or end beyond all values of the column."""
+    """Sieve fetches many keys as ranges; a range can begin or end beyond the column's type."""
     star.sql(
         "CREATE TABLE ends USING parquet AS SELECT CAST(k AS INT) AS k FROM ("
         "SELECT 2147470000 + id AS k FROM range(0, 1000, 1, 2) UNION ALL "
@@ -379,7 +382,7 @@ def test_a_range_of_keys_may_leave_the_type_of_the_column(star: Lab) -> None:
 
 @pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
 def test_columns_of_a_union_go_by_their_place(star: Lab, conf: dict[str, str]) -> None:
-    """A branch of a union may have the names of another one in another order."""
+    """A branch of a union can have the same names as another branch, in another order."""
     star.sql(
         "CREATE TABLE IF NOT EXISTS swapped USING parquet AS "
         "SELECT id AS low, 999 - id AS high FROM range(0, 1000, 1, 10)"

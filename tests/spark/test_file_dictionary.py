@@ -1,4 +1,4 @@
-"""Compares the driver's dictionary of files, hashes in arrays, with a plain dictionary."""
+"""Compares the driver's dictionary of files (hashes in arrays) with a plain dictionary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MASK = (1 << 64) - 1
 
 
 def siphash(data: bytes) -> tuple[int, int]:
-    """SipHash-2-4 with 128 bits as its authors describe it, as two words."""
+    """SipHash-2-4 with 128 bits as its authors define it, returned as two words."""
     low, high = (int.from_bytes(KEY[k : k + 8], "little") for k in (0, 8))
     v = [low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D ^ 0xEE]
     v += [low ^ 0x6C7967656E657261, high ^ 0x7465646279746573]
@@ -52,7 +52,7 @@ def siphash(data: bytes) -> tuple[int, int]:
 
 
 def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
-    """The hash of an empty text equals the authors' example; other texts have any length."""
+    """The hash of an empty text is the authors' example; other texts have any length."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     words = [int.from_bytes(KEY[k : k + 8], "little", signed=True) for k in (0, 8)]
     draw = random.Random(4)
@@ -68,7 +68,7 @@ def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 200])
 def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) -> None:
-    """The files have few paths, lengths and times, so that many differ in one of the three."""
+    """The files have few different paths, lengths and times, so many differ in one of them."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     path_of = lab.spark._jvm.org.apache.hadoop.fs.Path
     draw = random.Random(n + cut)
@@ -102,7 +102,7 @@ def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) 
 
 
 def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
-    """Without a secret, an attacker could name two files so that their hashes are equal."""
+    """Without a secret, an attacker could name two files so that they have the same hash."""
     sieve, path = lab.spark._jvm.org.apache.spark.sql.sieve, "file:/t/a"
     own = sieve.ask.FileDictionary.hash(lab.spark._jvm.org.apache.hadoop.fs.Path(path))
     open_ = sieve.base.SipHash(sieve.base.Hash(0, 0)).of(path.encode())
@@ -111,7 +111,7 @@ def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 9, 300])
 def test_parts_of_files(lab: Lab, n: int) -> None:
-    """Ranges to read and to skip belong to the files of an answer and to no other file."""
+    """Ranges to read or to skip belong only to the files of an answer."""
     sieve, draw = lab.spark._jvm.org.apache.spark.sql.sieve, random.Random(n)
     numbers = sorted(draw.sample(range(3 * n), n))
     cuts = [sorted(draw.sample(range(1, 2**40), draw.randint(1, 5))) for _ in numbers]
@@ -148,7 +148,7 @@ def ranges_of(ranges: Any) -> list[tuple[int, int]]:
 
 
 def packed(known: list[tuple[str, int, int]], cuts: list[list[int]]) -> dict[str, Any]:
-    """The files in the encoding of the front end."""
+    """The files, encoded as in the front end."""
     paths, lengths, times = zip(*known, strict=True) if known else ((), (), ())
     columns = (lengths, times, [len(own) for own in cuts], [0] * len(known))
     flat = np.array([at for own in cuts for at in own], np.int64)

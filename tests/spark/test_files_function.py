@@ -13,7 +13,7 @@ MAY, SKIPPED = "may hold a match (i@1)", "skipped by i@1"
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """Ten files in the order of ``k``, with an index on it."""
+    """Ten files in the order of ``k``, and an index on ``k``."""
     with lab.database("scanned"):
         lab.spark.range(0, 200, 1, 10).selectExpr("id AS k", "id % 7 AS r").write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX i ON t (k)")
@@ -21,7 +21,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def _jobs(lab: Lab) -> int:
-    """The number of jobs that the driver has begun since its start."""
+    """The number of jobs that the driver has started so far."""
     return int(lab.spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
@@ -33,7 +33,7 @@ def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
 
 @pytest.mark.parametrize("predicate", ["k = 25", "k BETWEEN 15 AND 44", "k < 0", "k IN (1, 199)"])
 def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate: str) -> None:
-    """`sieve_files` keeps as many files as the query reads, among them all with matching rows."""
+    """`sieve_files` keeps as many files as the query reads, including every file with a match."""
     rows = lab.sql(f"SELECT * FROM sieve_files('{table}', '{predicate}')")
     kept = {path for path, kept, *_ in rows if kept}
     assert {reason for _, _, reason, *_ in rows} <= {MAY, SKIPPED}
@@ -45,7 +45,7 @@ def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate:
 
 
 def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
-    """Each file has the reason: no index on the column, a disabled index, or no index at all."""
+    """Each file has the reason: the column has no index, the index is disabled, or none exists."""
     assert _why(lab, table, "r = 3") == {(True, "no index used: no-predicate"): 10}
     assert _why(lab, table, "coalesce(k, 0) % 2 = 1") == {
         (True, "no index used: unsupported-predicate"): 10
@@ -60,7 +60,7 @@ def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
 
 
 def test_stale_files_say_so(lab: Lab, table: str) -> None:
-    """A file written after the build and a changed file are kept, each with its reason."""
+    """A file written after the build and a changed file are kept, and each file has its reason."""
     lab.sql(f"CREATE TABLE stale USING parquet AS SELECT * FROM {table} WHERE k < 60")
     before = {Path(path.removeprefix("file:")) for (path,) in lab.sql(
         "SELECT DISTINCT _metadata.file_path FROM stale"
@@ -77,7 +77,7 @@ def test_stale_files_say_so(lab: Lab, table: str) -> None:
 
 
 def test_spark_s_own_pruning_is_told(lab: Lab, table: str) -> None:
-    """The reason names Spark's own pruning for other partitions and for false predicates."""
+    """For other partitions and false predicates, the reason is Spark's own pruning."""
     lab.sql(
         f"CREATE TABLE parted USING parquet PARTITIONED BY (p) AS SELECT k, k % 2 AS p FROM {table}"
     )
@@ -94,7 +94,7 @@ def test_spark_s_own_pruning_is_told(lab: Lab, table: str) -> None:
 
 
 def test_a_subquery_s_scans_are_not_the_table_s(lab: Lab, table: str) -> None:
-    """If a predicate has a subquery over the same table, the rows are about the outer scan only."""
+    """If a predicate has a subquery on the same table, the rows describe only the outer scan."""
     assert _why(lab, table, "k < 40 AND k IN (SELECT k FROM t WHERE k = 199)") == {
         (True, MAY): 2,
         (False, SKIPPED): 8,
@@ -116,7 +116,7 @@ def test_a_subquery_s_scans_are_not_the_table_s(lab: Lab, table: str) -> None:
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str) -> None:
-    """An invalid predicate, an unknown table and a view fail with Sieve's error conditions."""
+    """An invalid predicate, an unknown table and a view raise Sieve's error conditions."""
     lab.sql("CREATE OR REPLACE VIEW v AS SELECT * FROM t")
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_files({arguments})")
@@ -144,7 +144,7 @@ def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str)
 def test_a_function_tells_what_the_statement_tells(
     lab: Lab, table: str, function: str, statement: str
 ) -> None:
-    """Function and statement give the same rows and names without a job, and run no query."""
+    """Function and statement return the same rows and names without a job, and run no query."""
     said = lab.spark.sql(statement)
     before = _jobs(lab)
     told = lab.spark.sql(f"SELECT * FROM {function}")
@@ -157,7 +157,7 @@ def test_a_function_tells_what_the_statement_tells(
 
 @pytest.mark.usefixtures("table")
 def test_a_statement_without_scans_is_refused_alike(lab: Lab) -> None:
-    """Function and statement refuse to explain a statement that reads no table."""
+    """Neither function nor statement explains a statement that reads no table."""
     for text in ("EXPLAIN SIEVE DROP TABLE t", "SELECT * FROM sieve_explain('DROP TABLE t')"):
         with pytest.raises(Exception, match="SIEVE_UNSUPPORTED_STATEMENT"):
             lab.sql(text)
@@ -166,7 +166,10 @@ def test_a_statement_without_scans_is_refused_alike(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
-    """The functions join like other relations; Spark refuses a permanent view of one."""
+    """The functions can be joined like other relations.
+
+    Spark refuses a permanent view on such a function.
+    """
     joined = lab.sql(
         "SELECT i.index, v.change, d.value FROM sieve_indexes() i JOIN sieve_versions('t') v "
         "ON i.index = v.index CROSS JOIN sieve_describe('t', 'i') d WHERE d.property = 'files' "
@@ -195,14 +198,14 @@ def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
     ],
 )
 def test_a_wrong_question_says_what_is_wrong(lab: Lab, call: str, problem: str) -> None:
-    """A function refuses a wrong argument in the words of the statement."""
+    """If an argument is wrong, a function raises the same error as the statement."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM {call}")
 
 
 @pytest.mark.usefixtures("table")
 def test_functions_in_queries_that_are_planned_wait_for_no_thread_of_theirs(lab: Lab) -> None:
-    """More calls than threads run at once, and each of them calls one other function."""
+    """There are more calls at once than threads, and each call runs another function."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

@@ -1,4 +1,4 @@
-"""An index follows its table when the table is dropped, renamed, moved, written or replaced."""
+"""An index follows its table if the table is dropped, renamed, moved, written or replaced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_session import Lab
 
 
 def soon(what: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait until a background task has made a condition true; fail after the given seconds."""
+    """Waits until a background task has made a condition true; fails after the given seconds."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it did not happen"
@@ -18,14 +18,14 @@ def soon(what: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def create(lab: Lab, table: str = "t") -> Path:
-    """Create a table of four files of ten keys, and an index; return the index's folder."""
+    """Creates a table of four files with ten keys each, and an index; returns its folder."""
     lab.sql(f"CREATE TABLE {table} USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id)")
     return folder(lab, table)
 
 
 def folder(lab: Lab, table: str = "t") -> Path:
-    """The folder of a table's index."""
+    """The folder that contains a table's index."""
     told = lab.facts(table=table)
     return Path(told["path"].removeprefix("file:"))
 
@@ -42,7 +42,7 @@ def version(lab: Lab, table: str = "t") -> int:
 
 
 def test_an_index_goes_with_its_table(lab: Lab) -> None:
-    """DROP TABLE and DROP DATABASE delete the indexes of dropped tables, and no other index."""
+    """DROP TABLE and DROP DATABASE delete the indexes of the dropped tables, and no others."""
     with lab.database("dropping"):
         gone, stays = create(lab), create(lab, "u")
         lab.sql("DROP TABLE t")
@@ -54,7 +54,7 @@ def test_an_index_goes_with_its_table(lab: Lab) -> None:
 
 
 def test_an_index_goes_with_a_database_that_it_does_not_lie_in(lab: Lab, tmp_path: Path) -> None:
-    """spark.sieve.path may hold the indexes of many databases in one folder."""
+    """With spark.sieve.path, the indexes of many databases can be in one folder."""
     root = f"file:{tmp_path}"
     with (
         lab.setting("spark.sieve.path", root),
@@ -71,7 +71,7 @@ def test_an_index_goes_with_a_database_that_it_does_not_lie_in(lab: Lab, tmp_pat
 
 
 def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
-    """The files of a managed table move with its name; the index needs no rebuild."""
+    """The files of a managed table move when its name changes; the index needs no rebuild."""
     with lab.database("renaming"):
         at = create(lab, "old_name")
         lab.check("SELECT * FROM old_name WHERE id = 5", exactly=1)
@@ -93,7 +93,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
 
 
 def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
-    """However fast two tables swap names, each index ends up with its table, also by REFRESH."""
+    """Even if two tables swap names quickly, each index stays with its table, also by REFRESH."""
     with lab.database("swapping"):
         one, two = create(lab, "a"), create(lab, "b")
         for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
@@ -105,7 +105,7 @@ def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
 
 
 def test_an_index_follows_a_table_to_another_place(lab: Lab, tmp_path: Path) -> None:
-    """The index treats the files at the new place as new until REFRESH."""
+    """Until REFRESH, the index treats the files in the new place as new files."""
     with lab.database("moving"):
         at = create(lab)
         lab.sql(
@@ -122,7 +122,7 @@ def test_an_index_follows_a_table_to_another_place(lab: Lab, tmp_path: Path) -> 
 
 
 def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
-    """UNSET TBLPROPERTIES takes effect in open sessions; a copied property has no effect."""
+    """UNSET TBLPROPERTIES affects open sessions, too; a copied property has no effect."""
     with lab.database("properties"):
         create(lab)
         ((_, value),) = [
@@ -148,7 +148,7 @@ def test_what_is_written_is_refreshed(lab: Lab) -> None:
         for first in (40, 50, 60):
             lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
-        # A few rounds of refresh include all rows written while the first refresh ran.
+        # A few refreshes include all rows that were written during the first refresh.
         assert version(lab) <= 4
         lab.spark.range(70, 80, 1, 1).write.insertInto("t")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
@@ -163,7 +163,7 @@ def test_what_is_written_is_refreshed(lab: Lab) -> None:
 
 
 def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
-    """The option refresh = 'auto' suffices, though the session that writes has no auto refresh."""
+    """The option refresh = 'auto' suffices, even if the writing session has no auto refresh."""
     with lab.database("asked"), lab.setting("spark.sieve.refresh.auto", "false"):
         create(lab)
         create(lab, "u")
@@ -188,7 +188,7 @@ def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
         lab.check("SELECT * FROM d WHERE id = 5", exactly=1)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (refresh = 'manual')")
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
-        # The second write is reported after the first one.
+        # Spark reports the second write after the first write.
         lab.sql("INSERT INTO d SELECT id FROM range(50, 60, 1, 1)")
         soon(lambda: reads(lab, "SELECT * FROM d WHERE id = 55") == 1)
         assert lab.facts()["files new"] == "1"
@@ -196,7 +196,7 @@ def test_an_index_may_ask_for_its_refresh_itself(lab: Lab) -> None:
 
 
 def test_what_is_written_before_a_rename_is_refreshed_after_it(lab: Lab) -> None:
-    """The rename may happen before the refresh begins, while it runs, or after it."""
+    """The rename happens before the refresh begins, while it runs, or after it."""
     with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab, "name_0")
         for k in range(3):
@@ -210,7 +210,7 @@ def test_what_is_written_before_a_rename_is_refreshed_after_it(lab: Lab) -> None
 
 
 def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> None:
-    """ADD and DROP PARTITION, also at a foreign location, and LOAD DATA into a Hive table."""
+    """Refreshes follow ADD and DROP PARTITION, foreign locations, and LOAD DATA in a Hive table."""
     for first in (40, 50):
         lab.spark.range(first, first + 10, 1, 1).write.parquet(f"{tmp_path}/{first}")
     with lab.database("partitions_written"), lab.setting("spark.sieve.refresh.auto", "true"):
@@ -235,7 +235,7 @@ def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> 
 
 
 def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
-    """DataFrame.saveAsTable in overwrite mode drops the table, and with the table its property."""
+    """In overwrite mode, DataFrame.saveAsTable drops the table together with its property."""
     with lab.database("saved"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (budget = '2%')")
@@ -247,7 +247,7 @@ def test_a_table_saved_anew_gets_its_index_back(lab: Lab) -> None:
 
 
 def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
-    """A table of another catalog may have the name of an indexed table and of its database."""
+    """A table of another catalog can have the same name and database as an indexed table."""
     catalog, kind = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
     other = {
         catalog: f"{kind}.JDBCTableCatalog",
@@ -261,7 +261,7 @@ def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
         with lab.setting("spark.sieve.refresh.auto", "true"):
             lab.sql("CREATE NAMESPACE other.following")
             lab.sql("CREATE TABLE other.following.t AS SELECT 1L AS id")
-            # The second write is reported after the first one.
+            # Spark reports the second write after the first write.
             lab.sql("INSERT INTO u VALUES (40)")
             soon(lambda: version(lab, "u") == 2)
         assert version(lab) == 1
@@ -269,7 +269,7 @@ def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
 
 
 def test_a_refresh_that_fails_says_so(lab: Lab) -> None:
-    """The index's state shows the error; queries go on; the next successful refresh clears it."""
+    """The index's state shows the error, and queries work; the next good refresh clears it."""
     with lab.database("failing"), lab.setting("spark.sieve.refresh.auto", "true"):
         at = create(lab)
         (at / "intents").rename(at / "hidden")
@@ -292,12 +292,12 @@ SELECT = "SELECT id, named_struct('a b', id) AS s FROM range(0, 40, 1, 4)"
 
 
 def indexed(lab: Lab, table: str = "t") -> set[str]:
-    """The names of a table's indexes that are in use and up to date."""
+    """The names of a table's indexes that are used and up to date."""
     return {row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}") if row[6] == "ready"}
 
 
 def test_a_table_declares_its_indexes(lab: Lab) -> None:
-    """Declared indexes return when the table is dropped and created, even during their build."""
+    """Declared indexes return if the table is dropped and created, even during their build."""
     both = {"id_sieve", "s_a b_sieve"}
     with lab.database("declared"), lab.setting("spark.sieve.refresh.auto", "true"):
         for run in range(3):
@@ -314,8 +314,8 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
         more.write.mode("append").saveAsTable("t")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 55") == 1)
         lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
-        # Spark creates the table again without its properties; declared indexes return all the
-        # same.
+        # Spark creates the table again without its properties, but the declared indexes are built
+        # again.
         soon(lambda: indexed(lab) == both)
         lab.spark.sql(SELECT).write.mode("overwrite").saveAsTable("t")
         soon(lambda: indexed(lab) == both)
@@ -323,7 +323,10 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
 
 
 def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
-    """The tables come from LIKE, Hive or a DataFrame, or are empty; a wrong name fails no write."""
+    """Tables are made by LIKE, Hive or a DataFrame, or are empty.
+
+    A wrong name does not make a write fail.
+    """
     with lab.database("declared_kinds"), lab.setting("spark.sieve.refresh.auto", "true"):
         lab.sql(
             "CREATE TABLE t (id BIGINT) USING parquet TBLPROPERTIES ('sieve.columns' = 'id, idd')"
@@ -349,9 +352,9 @@ def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
 
 
 def test_declared_indexes_wait_for_a_refresh(lab: Lab) -> None:
-    """Without spark.sieve.refresh.auto one REFRESH builds all declared indexes.
+    """Without spark.sieve.refresh.auto, one REFRESH builds all declared indexes.
 
-    DROP removes the declaration of an index.
+    DROP also removes the declaration of the index.
     """
     with lab.database("declared_waiting"):
         lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")

@@ -1,4 +1,4 @@
-"""A reader needs a file's footer for each range: how large footers affect cuts and bytes read."""
+"""A reader needs a file's footer for each range, so large footers affect cuts and bytes read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from spark_session import Lab
 
 @pytest.fixture(scope="module", autouse=True)
 def database(lab: Lab) -> Iterator[None]:
-    """The database of this module's tests."""
+    """The database that all tests of this module use."""
     with lab.database("footers"):
         yield
 
 
 @contextlib.contextmanager
 def wide_table(lab: Lab, folder: Path, groups: int) -> Iterator[Path]:
-    """Create table `v` of one file with one-row row groups, so that its footer is large."""
+    """Creates table `v` of one file whose row groups have one row, so that its footer is large."""
     folder.mkdir()
     path, names = folder / "a.parquet", [f"c{k}" for k in range(150)]
     wide = {name: ["x" * 40] * groups for name in names}
@@ -36,7 +36,7 @@ def wide_table(lab: Lab, folder: Path, groups: int) -> Iterator[Path]:
 
 
 def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> None:
-    """Each range that a scan reads costs the file's footer again, here more than a megabyte."""
+    """For each range, a scan reads the file's footer again, here more than a megabyte."""
     with wide_table(lab, tmp_path / "v", 120) as path:
         metadata = pq.read_metadata(path)
         assert metadata.serialized_size > 1 << 20
@@ -47,7 +47,10 @@ def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> No
 
 
 def test_footers_that_cost_more_than_they_save(lab: Lab, tmp_path: Path) -> None:
-    """The footer is half the file: two separate ranges cost less than the file, three more."""
+    """The footer is half the file.
+
+    Two separate ranges cost less than the whole file, and three ranges cost more.
+    """
     with (
         lab.setting("spark.sql.files.openCostInBytes", "0"),
         wide_table(lab, tmp_path / "v", 40) as path,

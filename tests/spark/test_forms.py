@@ -1,4 +1,4 @@
-"""Alternative forms of SIEVE statements, and whether Sieve or Spark handles them."""
+"""Alternative forms of SIEVE statements; either Sieve or Spark handles them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def _point(lab: Lab, files: int) -> None:
 
 
 def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
-    """Procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP, by name and by position."""
+    """The procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP do the same.
+
+    Arguments are named or by position.
+    """
     (made,) = lab.sql(f"CALL sieve.create(table => '{table}', columns => 'id', budget => '2%')")
     assert made[0] == "id_sieve"
     _point(lab, 1)
@@ -59,7 +62,7 @@ def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_procedures_of_a_catalog_of_that_name_are_its_own(lab: Lab) -> None:
-    """If a catalog ``sieve`` exists, Spark handles calls of its procedures."""
+    """If a catalog ``sieve`` exists, Spark handles calls of the catalog's procedures."""
     lab.sql("CALL sieve.show_indexes()")
     with lab.setting("spark.sql.catalog.sieve", "no.such.Catalog"):
         _not_ours(lab, "CALL sieve.show_indexes()")
@@ -136,14 +139,14 @@ def test_an_index_makes_room_for_another_of_its_name(lab: Lab, table: str) -> No
     ],
 )
 def test_near_misses_get_our_words(lab: Lab, typed: str, meant: str) -> None:
-    """Sieve suggests a statement for a text that Spark cannot parse and that resembles its own."""
+    """If Spark cannot parse a text that resembles a SIEVE statement, Sieve suggests a statement."""
     with pytest.raises(Exception, match=rf"SIEVE_SYNTAX_ERROR.*Did you mean {meant}\?"):
         lab.sql(typed)
 
 
 @pytest.mark.usefixtures("table")
 def test_other_mistakes_are_spark_s_to_tell(lab: Lab) -> None:
-    """Spark handles texts that do not resemble a SIEVE statement, and texts that it can parse."""
+    """Spark handles texts that it can parse, and texts that do not resemble a SIEVE statement."""
     for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
         _not_ours(lab, text)
     lab.sql("CREATE VIEW seive AS SELECT 1 AS index")
@@ -151,7 +154,10 @@ def test_other_mistakes_are_spark_s_to_tell(lab: Lab) -> None:
 
 
 def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
-    """A query that requires an index fails with the reason, if any; EXPLAIN shows the reason."""
+    """If a query requires an index that cannot be used, it fails with the reason.
+
+    EXPLAIN shows the same reason.
+    """
     lab.sql(f"CREATE SIEVE INDEX i ON {table} (id)")
     lab.sql("CREATE TABLE plain USING parquet AS SELECT * FROM t")
     query = "SELECT * FROM t WHERE id = 25"
@@ -161,7 +167,7 @@ def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
         for free in ("TABLE t", "SELECT * FROM t WHERE r = 3", "SELECT * FROM plain WHERE id = 25"):
             assert lab.run(free).rows
         assert lab.run(f"{query} AND {unsupported}").files == 1
-        # Spark adds id IS NOT NULL to the second predicate; an index skips no file by it.
+        # Spark adds id IS NOT NULL to the second predicate, which does not skip a file.
         for useless in (unsupported, "id % 2 = 5", "id = 25 OR id % 2 = 5"):
             with pytest.raises(Exception, match=r"SIEVE_REQUIRED.*forms.t.*unsupported-predicate"):
                 lab.run(f"SELECT * FROM t WHERE {useless}")

@@ -1,4 +1,4 @@
-"""Pictures of indexes by `sieve_inspect`, and the errors of `sieve inspect`."""
+"""Pictures of indexes by `sieve_inspect`, and errors of `sieve inspect`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_what_cannot_be_drawn_is_told(
 
 
 def test_the_picture_is_of_the_sessions_own_table(lab: Lab) -> None:
-    """The function resolves names in the session; the PNG has its full size."""
+    """The function resolves names in the session, and the PNG has its full size."""
     with lab.database("inspected"):
         rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"
         lab.sql(f"CREATE TABLE late USING parquet AS {rows}")

@@ -15,9 +15,9 @@ JOIN = "SELECT fact.k, v, attr FROM fact JOIN dim ON fact.k = dim.k"
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """Forty files of a hundred keys each, ascending; a dimension of every twentieth key.
+    """Forty files with a hundred ascending keys each, and a dimension with every twentieth key.
 
-    A second fact table has as many files in four partitions.
+    A second fact table has the same number of files, in four partitions.
     """
     with lab.database("joined"):
         lab.sql(
@@ -42,7 +42,7 @@ def star(lab: Lab) -> Iterator[Lab]:
 
 
 def _fact_files(frame: DataFrame) -> int:
-    """The files of `fact` that an executed query has read."""
+    """The files of `fact` that an executed query read."""
     return sum(
         scan.metrics().apply("numFiles").value()
         for scan in scans(frame._jdf.queryExecution().executedPlan())
@@ -60,7 +60,7 @@ _ROWS: dict[str, Counter[str]] = {}
 
 
 def _without(lab: Lab, query: str) -> Counter[str]:
-    """The query's rows without Sieve, computed once: they are the same for every plan."""
+    """The query's rows without Sieve, computed once, because they are the same for every plan."""
     if query not in _ROWS:
         with lab.setting("spark.sieve.enabled", "false"):
             _ROWS[query], _ = _run(lab, query)
@@ -68,7 +68,7 @@ def _without(lab: Lab, query: str) -> Counter[str]:
 
 
 def _check(lab: Lab, query: str, files: int, conf: Mapping[str, str] | None = None) -> None:
-    """Asserts that the rows equal those without Sieve, and the number of files read of `fact`."""
+    """Asserts that the rows equal those without Sieve, and that `fact` reads this many files."""
     strict = {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"}
     with lab.settings(strict | (conf or {})):
         on, read = _run(lab, query)
@@ -88,9 +88,9 @@ MODES = {
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Pairs each kind of query with the modes of one turn; successive kinds take successive turns.
+    """Pairs each kind of query with the modes of one turn; the turns rotate over the kinds.
 
-    Sieve decides whether a join supplies keys before Spark chooses the join's algorithm.
+    Sieve decides whether a join supplies keys before Spark chooses the algorithm of the join.
     tests/golden/joinkinds.sql runs each kind of join in all modes.
     """
     return [(kind, mode) for n, kind in enumerate(kinds) for mode in turns[n % len(turns)]]
@@ -182,7 +182,7 @@ UNPRUNED = {
 }  # fmt: skip
 
 
-# In these joins, Spark can broadcast no side whose keys may prune the other side.
+# In these joins, Spark can broadcast no side whose keys can prune the other side.
 OUTER = {
     "left, through another": (
         (
@@ -210,12 +210,12 @@ OUTER = {
     ),
 )
 def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: str) -> None:
-    """Keys come from the broadcast of the other side, or from a job of their own in a shuffle."""
+    """The keys come from the other side's broadcast, or in a shuffle join from a separate job."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
-        # A job that fetches keys from the table itself also scans the table.
+        # A job that fetches keys from the table itself scans the table a second time.
         files += kind == "with itself"
-        # A subquery fetches no keys: Spark has few threads for subqueries.
+        # A subquery does not fetch keys, because Spark has few threads for subqueries.
         files = FILES if kind == "in a subquery" else files
     _check(star, query, files, MODES[mode])
 
@@ -225,15 +225,15 @@ def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: 
 def test_the_side_that_gets_nulls_reads_files_with_a_partner(
     star: Lab, kind: str, adaptive: str
 ) -> None:
-    """Keys of the side whose rows are all returned prune; Spark never broadcasts this side."""
+    """The keys of the side that returns all its rows prune; Spark never broadcasts this side."""
     query, files = OUTER[kind]
     conf = {"spark.sql.adaptive.enabled": adaptive}
     _check(star, query, files, FETCHED | conf)
     _check(star, query, FILES, SHUFFLED | conf)
 
 
-# For each kind of join, the files of `fact` that are read with `fact` as the left side, and as the
-# right side.
+# For each kind of join, the files of `fact` that are read if `fact` is the left side, and if it is
+# the right side.
 SIDES = {
     "INNER": (1, 1),
     "LEFT": (FILES, 1),
@@ -249,23 +249,24 @@ SIDES = {
 def test_a_side_whose_rows_without_a_partner_are_given_out_reads_all(
     star: Lab, kind: str, *, on_right: bool
 ) -> None:
-    """Either side may have the index.
+    """Either side can have the index.
 
-    Both sides have rows without a partner, and one has a NULL key.
+    Both sides have rows without a partner, and one side has a NULL key.
     """
     few = "(SELECT IF(k = 3540, 9999, k) AS k FROM dim WHERE attr = 77) d"
     left, right = (few, "fact f") if on_right else ("fact f", few)
     query = f"SELECT * FROM {left} {kind} JOIN {right} ON f.k = d.k"
     files = SIDES[kind][on_right]
     _check(star, query, files, FETCHED)
-    # A semi join can broadcast only its right side, here `fact`; then it fetches no other keys.
+    # A semi join can broadcast only its right side (here `fact`), and then it fetches no other
+    # keys.
     is_own = (kind, on_right) == ("LEFT SEMI", True)
     _check(star, query, FILES if is_own else files, {"spark.sieve.join.pruning": "always"})
 
 
 @pytest.mark.parametrize("kind", ["inner", "in", "below a union", "the same dimension twice"])
 def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
-    """The job for the keys would take longer than the scan; `always` runs it nevertheless."""
+    """The job for the keys would take longer than the scan, but `always` runs the job."""
     query, _ = PRUNED[kind]
     with star.settings(SHUFFLED | {"spark.sieve.join.pruning": "off"}):
         _, files = _run(star, query)
@@ -280,13 +281,13 @@ def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
 def test_a_join_that_gives_out_rows_without_a_partner_reads_all(
     star: Lab, kind: str, mode: str
 ) -> None:
-    """A scan also reads all files if a plan node between scan and join depends on other rows."""
+    """A scan also reads all files if a node between scan and join depends on other rows."""
     _check(star, UNPRUNED[kind], FILES, MODES[mode])
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_empty_side_reads_no_file(star: Lab, mode: str) -> None:
-    """A join with an empty side does not even read files that the index does not know."""
+    """A join with an empty side reads no file, not even files that the index does not know."""
     conf = MODES[mode]
     _check(star, f"{JOIN} WHERE attr = -1", 0, conf)
     nulls = "SELECT v FROM fact JOIN (SELECT k FROM dim WHERE k IS NULL OR attr = -1) USING (k)"
@@ -298,7 +299,7 @@ def test_an_empty_side_reads_no_file(star: Lab, mode: str) -> None:
 
 
 def test_off_reads_all(star: Lab) -> None:
-    """The setting turns off pruning by keys of joins and by results of subqueries."""
+    """The setting turns off pruning by join keys and by results of subqueries."""
     conf = {"spark.sieve.join.pruning": "off"}
     _check(star, f"{JOIN} WHERE attr = 77", FILES, conf)
     _check(star, "SELECT v FROM fact WHERE k = (SELECT max(k) FROM dim)", FILES, conf)
@@ -331,7 +332,7 @@ def test_a_scalar_subquery_picks_files(
 
 
 def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
-    """Parameters select files, as do session variables and EXECUTE IMMEDIATE on Spark 4."""
+    """Parameters select files, and on Spark 4 also session variables and EXECUTE IMMEDIATE."""
     frame = star.spark.sql("SELECT v FROM fact WHERE k = :k", args={"k": 1540})
     assert [tuple(row) for row in frame.collect()] == [(0,)]
     assert _fact_files(frame) == 1
@@ -361,7 +362,7 @@ def test_many_keys_go_as_ranges(star: Lab) -> None:
 
 
 def test_a_large_side_without_a_predicate_is_not_asked_for_its_keys(star: Lab) -> None:
-    """All keys of a dimension would skip nothing, and its side would be planned twice."""
+    """All keys of a dimension would skip no file, and Spark would plan its side twice."""
     query = (
         "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
     )
@@ -370,7 +371,7 @@ def test_a_large_side_without_a_predicate_is_not_asked_for_its_keys(star: Lab) -
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_with_keys_is_not_taken_for_one_without(star: Lab, adaptive: str) -> None:
-    """Spark reuses exchanges of equal scans only; scans with different keys are unequal."""
+    """Spark reuses only exchanges of equal scans, and scans with different keys are unequal."""
     grouped = "SELECT v, count(*) AS n FROM fact GROUP BY v"
     keyed = (
         "SELECT v, count(*) AS n FROM fact JOIN dim ON fact.k = dim.k WHERE attr = {} GROUP BY v"
@@ -381,7 +382,7 @@ def test_a_scan_with_keys_is_not_taken_for_one_without(star: Lab, adaptive: str)
 
 
 def test_a_query_runs_twice(star: Lab) -> None:
-    """The same frame runs again, as do a cached frame and a cached dimension."""
+    """The same frame runs twice, and so do a cached frame and a cached dimension."""
     for adaptive in ("true", "false"):
         with star.setting("spark.sql.adaptive.enabled", adaptive):
             frame = star.spark.sql(f"{JOIN} WHERE attr = 77")
@@ -392,7 +393,7 @@ def test_a_query_runs_twice(star: Lab) -> None:
             assert cached.count() == cached.filter("attr < 3").count() == 6
             cached.unpersist()
             star.sql("CACHE TABLE kept AS SELECT * FROM dim WHERE attr = 77")
-            # Adaptive execution takes each scan of a cached table for another plan.
+            # For adaptive execution, each scan of a cached table is a different plan.
             files = FILES if adaptive == "true" else 2
             query = "SELECT v FROM fact JOIN kept ON fact.k = kept.k"
             _check(star, query, files)
@@ -401,7 +402,7 @@ def test_a_query_runs_twice(star: Lab) -> None:
 
 
 def test_files_that_the_index_does_not_know_are_read(star: Lab) -> None:
-    """Rows that were written after the build find their partners."""
+    """Rows that were written after the build are joined with their partners."""
     with star.database("later"):
         star.sql(
             "CREATE TABLE fact USING parquet AS SELECT id AS k, 1 AS v FROM range(0, 4000, 1, 40)"
@@ -469,7 +470,7 @@ def test_explain_names_what_comes_at_run_time(star: Lab, adaptive: str) -> None:
 def test_explain_says_why_a_join_gives_no_keys(
     star: Lab, query: str, conf: Mapping[str, str], reason: str
 ) -> None:
-    """`sieve_status` counts the reason, too; the query reads all files."""
+    """`sieve_status` also counts the reason, and the query reads all files."""
     count = f"SELECT value FROM sieve_status() WHERE reason = '{reason}'"
     with star.settings(conf):
         ((before,),) = star.sql(count)
@@ -481,7 +482,7 @@ def test_explain_says_why_a_join_gives_no_keys(
 
 
 def test_one_exchange_for_scans_alike_is_worth_more(star: Lab) -> None:
-    """Scans that share an exchange get keys only if all of them get the same keys."""
+    """Scans that share an exchange use keys only if all of them get the same keys."""
     keyed = "SELECT f.v FROM fact f JOIN dim ON f.k = dim.k WHERE attr = {}"
     apart = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(7)})"
     alike = f"SELECT * FROM ({keyed.format(77)}) UNION ALL SELECT * FROM ({keyed.format(77)})"
@@ -496,7 +497,10 @@ def test_one_exchange_for_scans_alike_is_worth_more(star: Lab) -> None:
 
 
 def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
-    """`sieve_status` counts scans and their keys; Spark's SQL tab shows the time they waited."""
+    """`sieve_status` counts scans and their keys.
+
+    Spark's SQL tab shows the time for which the scans waited.
+    """
     counters = ("scans_at_run_time", "keys_received")
     count = f"SELECT value FROM sieve_status() WHERE counter IN {counters} ORDER BY counter DESC"
     for conf in ({}, FETCHED):
@@ -512,7 +516,7 @@ def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
 
 
 def test_more_keys_than_are_looked_up_are_told_of(star: Lab) -> None:
-    """The scan reads by ranges that contain the keys; `spark.sieve.require` accepts this."""
+    """The scan reads by ranges that contain the keys, and `spark.sieve.require` accepts this."""
     many = "FROM fact JOIN range(500, 30000) d ON fact.k = d.id WHERE d.id != 5"
     count = "SELECT value FROM sieve_status() WHERE reason = 'keys-too-many'"
     for hint, conf in (("BROADCAST(d)", {"spark.sieve.require": "true"}), ("MERGE(d)", FETCHED)):
@@ -528,7 +532,7 @@ LIMITED = {"spark.sql.autoBroadcastJoinThreshold": "20KB"}
 
 
 def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
-    """The join's algorithm in Spark's plan before anything has run."""
+    """The join's algorithm in Spark's plan before execution."""
     with lab.settings(conf):
         plan = lab.spark.sql(query)._jdf.queryExecution().sparkPlan().toString()
     kinds = {kind for kind in (BROADCAST, MERGED) if kind in plan}
@@ -546,7 +550,7 @@ def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
     ],
 )
 def test_an_index_makes_no_table_a_broadcast(star: Lab, conf: Mapping[str, str]) -> None:
-    """Few bytes may be many rows: an index does not change the algorithm of Spark's joins."""
+    """Few bytes can be many rows, so an index does not change the algorithm of Spark's joins."""
     few = "SELECT f.v FROM fact f JOIN fact g ON f.v = g.v WHERE f.k BETWEEN 110 AND 250"
     assert _join_of(star, few, LIMITED | conf) == MERGED
     with star.settings(LIMITED | conf):
@@ -561,7 +565,7 @@ def test_an_index_makes_no_table_a_broadcast(star: Lab, conf: Mapping[str, str])
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adaptive: str) -> None:
-    """The file has 60 KB, but its rows take 40 MB, above the broadcast limit of 4 MB."""
+    """The file has 60 KB, but its rows need 40 MB, and the broadcast limit is 4 MB."""
     conf = {
         "spark.sql.adaptive.enabled": adaptive,
         "spark.sql.autoBroadcastJoinThreshold": "300KB",
@@ -593,7 +597,7 @@ def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adap
 def test_a_side_whose_partitions_a_join_above_picks_is_broadcast_once(
     star: Lab, adaptive: str
 ) -> None:
-    """A side planned without the join above would read all partitions for a second broadcast."""
+    """A side planned without the outer join would read all partitions for a second broadcast."""
     query = (
         "SELECT /*+ BROADCAST(p), BROADCAST(d) */ f.v FROM fact f JOIN parted p ON f.k = p.k "
         "JOIN (SELECT k DIV 1000 AS q FROM dim WHERE attr = 77) d ON p.p = d.q"

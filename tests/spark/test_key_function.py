@@ -73,7 +73,7 @@ def _codes(array: pa.Array, type_name: str) -> list[int | None]:
 
 @pytest.mark.parametrize("type_name", COLUMNS)
 def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name: str) -> None:
-    """The function computes the encoder's codes of columns, compiled, interpreted and in WHERE."""
+    """In compiled and interpreted code and in WHERE, the function returns the encoder's codes."""
     array = _column(type_name)
     pq.write_table(pa.table({"n": pa.array(range(len(array))), "x": array}), tmp_path / "x.parquet")
     frame = lab.spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(str(tmp_path))
@@ -87,7 +87,8 @@ def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name:
         ):
             rows = lab.sql("SELECT n, sieve_key(x), sieve_key(named_struct('x', x).x) FROM keyed")
         assert sorted(rows) == [(n, code, code) for n, code in enumerate(wanted)]
-    # Decimals have hundreds of values and each count is a query, so a dozen values and NULL do.
+    # Decimals have hundreds of values and each count is a query, so a dozen values and NULL
+    # suffice.
     for code in {None, *wanted[:: len(wanted) // 12 + 1]}:
         (found,) = lab.sql(f"SELECT count(*) FROM keyed WHERE sieve_key(x) <=> {_literal(code)}")
         assert found == (wanted.count(code),)
@@ -122,7 +123,7 @@ def _literal(code: int | None) -> str:
 def test_a_constant_has_the_code_of_its_value(
     lab: Lab, literal: str, type_name: str, value: object
 ) -> None:
-    """A constant's code equals the encoder's, folded or not, also for bytes that are not UTF-8."""
+    """A constant has the encoder's code, folded or not, even for bytes that are not UTF-8."""
     arrow = pa.decimal128(*map(int, type_name[8:-1].split(","))) if "(" in type_name else None
     arrow = arrow or COLUMNS[type_name][0]
     (code,) = _codes(pa.array([value], arrow), type_name)
@@ -131,7 +132,7 @@ def test_a_constant_has_the_code_of_its_value(
 
 
 def test_null_and_nan_have_no_code(lab: Lab) -> None:
-    """NULL of any type, untyped NULL and NaN give NULL, also for a column without NULLs."""
+    """NULL of any type, untyped NULL and NaN give NULL, even in a column without NULLs."""
     assert lab.sql("SELECT sieve_key(NULL), sieve_key(CAST(NULL AS DATE))") == [(None, None)]
     nans = "sieve_key(double('NaN') * id), sieve_key(float('NaN') * id)"
     assert lab.sql(f"SELECT {nans} FROM range(1)") == [(None, None)]
@@ -148,13 +149,13 @@ def test_null_and_nan_have_no_code(lab: Lab) -> None:
     ],
 )
 def test_what_has_no_key_is_refused(lab: Lab, call: str, condition: str) -> None:
-    """A type that cannot be indexed and a wrong number of arguments raise errors that say so."""
+    """For a type that cannot be indexed or a wrong number of arguments, the error says so."""
     with pytest.raises(Exception, match=condition):
         lab.sql(f"SELECT {call}")
 
 
 def test_functions_describe_themselves(lab: Lab) -> None:
-    """SHOW FUNCTIONS lists Sieve's functions, and DESCRIBE FUNCTION shows how to call each."""
+    """SHOW FUNCTIONS lists Sieve's functions; DESCRIBE FUNCTION shows how to call each."""
     names = [name for (name,) in lab.sql("SHOW FUNCTIONS LIKE 'sieve*'")]
     assert names == [
         f"sieve_{what}"

@@ -10,7 +10,7 @@ ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range(
 
 
 def labels_of(lab: Lab, text: str) -> set[str | None]:
-    """The descriptions of the jobs that a statement runs, and of their stages."""
+    """The descriptions of a statement's jobs, and of the stages of these jobs."""
     jobs = jobs_of(lab, text)
     return {_described(what) for what in (*jobs, *(s for job in jobs for s in _stages(lab, job)))}
 
@@ -53,7 +53,7 @@ def _described(what: Any) -> str | None:
 def test_the_jobs_of_a_statement_carry_it(lab: Lab) -> None:
     """Each job and stage of CREATE and REFRESH names its statement and its step.
 
-    The user's own job description is unchanged afterwards.
+    Afterwards, the user's own job description is unchanged.
     """
     context = lab.spark.sparkContext
     with lab.database("labels"):

@@ -1,4 +1,4 @@
-"""Lines that begin at, before and after the offsets at which an index cuts their file.
+"""Lines that begin at, before and after the offsets where an index cuts their file.
 
 A line belongs to the range in which it begins; a line that begins exactly at a cut belongs to the
 range before the cut. The index and the scan must assign each line to the same range.
@@ -29,12 +29,12 @@ CONF = INTERPRETED | {
 
 
 def keys_by_line() -> list[int]:
-    """Keys of three digits in scattered order, so that each key identifies a range."""
+    """Keys of three digits in scattered order, so that each key belongs to one range."""
     return random.Random(3).sample(range(100, 1000), LINES)
 
 
 def write(path: Path, keys: list[int], line: str, ending: str) -> None:
-    """Writes a file of lines of one width: the key, then a number as padding."""
+    """Writes a file of lines with equal width: the key, then a number as padding."""
     fixed = len(line.format(100, "")) + len(ending)
     text = "".join(line.format(key, "7" * (WIDTH - fixed)) + ending for key in keys)
     assert len(text) == LINES * WIDTH
@@ -45,7 +45,7 @@ def write(path: Path, keys: list[int], line: str, ending: str) -> None:
 def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """One query has the first line after every third cut, so no neighbour is read by chance."""
+    """A query looks for the first line after every third cut, so no neighbour is read by chance."""
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
     keys = keys_by_line()
@@ -70,7 +70,7 @@ def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
 def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """A scan that reads ranges of one file splits another one, which no index knows, by itself."""
+    """A scan that reads ranges of one file splits another file, unknown to the index, by itself."""
     format_name, options, line, ending = FORMS[form]
     known, new = random.Random(4).sample(range(100, 500), LINES), range(500, 500 + LINES)
     write(tmp_path / f"known.{format_name}", known, line, ending)

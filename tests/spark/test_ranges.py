@@ -1,4 +1,7 @@
-"""Queries that read ranges of large files: rows, bytes, tasks and counters; scans that cannot."""
+"""Queries that read ranges of large files: rows, bytes, tasks and counters.
+
+Some scans cannot read ranges.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ SMALL = {"spark.sieve.range.bytes": "1000"}
 """Cuts the files of these tests, which are small."""
 READ = {
     "spark.sql.files.openCostInBytes": "0",
-    # With pushdown, Parquet's own statistics would skip row groups, too.
+    # With pushdown, Parquet's own statistics would also skip row groups.
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.orc.filterPushdown": "false",
     "spark.sieve.strict": "true",
@@ -63,7 +66,7 @@ def table(
 
 
 def scan_of(frame: DataFrame) -> Any:
-    """The only scan of a query that has run."""
+    """The only scan of an executed query."""
     (scan,) = scans(frame._jdf.queryExecution().executedPlan())
     return scan
 
@@ -77,7 +80,7 @@ def scanned(lab: Lab, query: str) -> tuple[int, int]:
 
 
 def largest_task(lab: Lab, query: str) -> int:
-    """The bytes of files that the largest task of a query's scan reads."""
+    """The number of file bytes that the largest task of a query's scan reads."""
     frame = lab.spark.sql(query)
     frame.collect()
     tasks = scan_of(frame).inputRDD().getPartitions()
@@ -107,7 +110,7 @@ def test_a_point_query_reads_one_range(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("adaptive", "most"), [("true", "20000"), ("false", "1g")])
 def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
-    """Ranges of several files, merged or not, never make more tasks than Spark alone makes."""
+    """Ranges of several files, merged or not, never cause more tasks than Spark alone has."""
     keys = ", ".join(map(str, random.Random(most).sample(KEYS, 9)))
     query = f"SELECT k, n, pad FROM t WHERE k IN ({keys})"
     with lab.settings(
@@ -124,7 +127,7 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 
 
 def test_tasks_have_work(lab: Lab) -> None:
-    """A task reads as many bytes as the setting says; Spark alone would split by cores."""
+    """A task reads as many bytes as the setting states; Spark alone would split by cores."""
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
     with lab.setting("spark.sql.files.minPartitionNum", "8"):
         lab.check(query)
@@ -183,7 +186,7 @@ def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:
     ],
 )
 def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None:
-    """Queries that show splits return what Spark returns, and EXPLAIN gives the reason."""
+    """Queries that show splits return Spark's results, and EXPLAIN names the reason."""
     query = shown.format(KEYS[77])
     lab.check(query, exactly=1)
     (told,) = lab.explain(query)
@@ -194,7 +197,10 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
 
 
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
-    """Adjacent ranges cost one footer, separate ranges one footer each; text files have none."""
+    """Adjacent ranges read one footer, and separate ranges read one each.
+
+    Text files have no footer.
+    """
 
     def told(*numbers: int) -> tuple[int, int]:
         keys = ", ".join(str(KEYS[number]) for number in numbers)
@@ -203,7 +209,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         (of,) = lab.explain(query)
         return of["ranges_read"], of["bytes_read"]
 
-    # The keys of the first file in file order: one key a row group where the range changes.
+    # The keys of the first file in file order; where the range changes, one key for each row group.
     singles = [told(k * ROWS)[1] for k in range(GROUPS)]
     second = next(k for k in range(1, GROUPS) if told(0, k * ROWS)[0] == 2)
     third = next(k for k in range(second, GROUPS) if told(second * ROWS, k * ROWS)[0] == 2)
@@ -225,14 +231,14 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
     assert with_neighbour == (2, singles[0] + singles[second] - footer)
     assert with_other == (2, singles[0] + singles[third])
     if footer:
-        # Single ranges together cost the file, and a footer for each range but the last one.
+        # Together, single ranges cost the file, and a footer for each range except the last.
         borders = [k for k in range(1, GROUPS) if told((k - 1) * ROWS, k * ROWS)[0] == 2]
         size = Path(local).stat().st_size
         assert sum(singles[k] for k in (0, *borders)) == size + len(borders) * footer
 
 
 def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
-    """Under ignoreCorruptFiles Spark leaves out the rest of a split after damage."""
+    """With ignoreCorruptFiles, Spark omits the rest of a split after damage."""
     query = f"SELECT k FROM t WHERE k = {KEYS[77]}"
     with lab.setting("spark.sql.files.ignoreCorruptFiles", "true"):
         lab.check(query, exactly=1)
@@ -255,7 +261,10 @@ def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
 
 
 def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
-    """`sieve_files` shows ranges by file, `sieve_status` in total, and the scan's node by query."""
+    """The skipped ranges are in `sieve_files` by file, and in `sieve_status` in total.
+
+    The scan's node in the plan shows those of a query.
+    """
     query = f"SELECT * FROM t WHERE k = {KEYS[40]}"
     (told,) = lab.explain(query)
     rows = lab.sql(
@@ -279,7 +288,7 @@ def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
 
 
 def test_audits_read_skipped_ranges(lab: Lab) -> None:
-    """Audits also read the skipped ranges of a file that the query reads."""
+    """Audits also read the skipped ranges of a file if the query reads the file's other ranges."""
     with lab.setting("spark.sieve.audit.sample", "1.0"):
         before = status(lab)
         lab.sql(f"SELECT * FROM t WHERE k = {KEYS[44]}")
@@ -288,7 +297,7 @@ def test_audits_read_skipped_ranges(lab: Lab) -> None:
 
 
 def test_a_file_that_changed_is_read_whole(lab: Lab, table: str, tmp_path: Path) -> None:
-    """A replaced file of the same name and a new file are read whole."""
+    """A new file, and a replaced file with the same name, are read whole."""
     write(tmp_path / "t", table)
     lab.sql("DROP TABLE IF EXISTS u")
     lab.sql(

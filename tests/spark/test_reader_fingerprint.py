@@ -1,4 +1,4 @@
-"""Under other reader settings than the build's, queries read all files: reader-changed."""
+"""If the reader settings differ from those of the build, queries read all files: reader-changed."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ _ORC = [
     ("spark.sql.orc.impl", "hive"),
     ("orc.force.positional.evolution", "true"),
     ("orc.skip.corrupt.data", "true"),
-    # ORC's reader converts the types of a file, for example days to texts.
+    # ORC's reader converts the types of a file, for example days to text.
     ("orc.proleptic.gregorian", "true"),
-    # This is ORC's alternative name of the key above.
+    # ORC has this alternative name for the key above.
     ("hive.exec.orc.skip.corrupt.data", "true"),
 ]
 _TEXT = [
@@ -66,7 +66,7 @@ _TEXT = [
     ("spark.sql.legacy.nobody.knows.this.key", "1"),
     ("spark.sql.columnNameOfCorruptRecord", "broken"),
     ("mapreduce.input.linerecordreader.line.maxlength", "9"),
-    # Hadoop's old name for the same setting, which still takes effect.
+    # Hadoop's old name of the same setting, which still has an effect.
     ("mapred.linerecordreader.maxlength", "9"),
     ("io.compression.codecs", "org.apache.hadoop.io.compress.GzipCodec"),
     ("spark.sql.execution.datasources.hadoopLineRecordReader.enabled", "false"),
@@ -177,7 +177,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 @contextmanager
 def aside(lab: Lab, name: str) -> Iterator[None]:
-    """Uses another database within the block, then the module's database again."""
+    """Uses another database within the block, and then the module's database again."""
     try:
         with lab.database(name):
             yield
@@ -187,7 +187,7 @@ def aside(lab: Lab, name: str) -> Iterator[None]:
 
 @contextmanager
 def flipped(lab: Lab, key: str, value: str) -> Iterator[None]:
-    """Sets a setting to another value than it has."""
+    """Sets a setting to a value that differs from its present value."""
     if value == "flip":
         value = str(lab.spark.conf.get(key) != "true").lower()
     with lab.setting(key, value):
@@ -202,13 +202,13 @@ def hadoop_setting(lab: Lab, key: str, value: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Hadoop sets a key under its new name, too, when it is set under its old name.
+        # If a Hadoop key is set under its old name, Hadoop also sets the new name.
         for name in (key, "mapreduce.input.linerecordreader.line.maxlength"):
             conf.unset(name)
 
 
 def parts(lab: Lab, table: str) -> dict[str, str]:
-    """The parts of a table's fingerprint."""
+    """The parts of the fingerprint of a table."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     database = lab.spark.catalog.currentDatabase()
     info = json.loads(resolve(lab.spark._jsparkSession, [database, table]).info())
@@ -217,7 +217,7 @@ def parts(lab: Lab, table: str) -> dict[str, str]:
 
 
 def reasons(lab: Lab, query: str) -> Any:
-    """The reasons why the only scan of a query reads its files."""
+    """The reasons for which the only scan of a query reads its files."""
     (scan,) = lab.explain(query)
     return scan["reasons"]
 
@@ -226,7 +226,7 @@ def reasons(lab: Lab, query: str) -> Any:
 def test_a_changed_reader_setting_switches_the_index_off(
     tables: Lab, table: str, column: str, key: str, value: str
 ) -> None:
-    """A setting that could give other values than the build saw makes the query read every file."""
+    """If a setting can change the values that the build saw, queries read every file."""
     query = f"SELECT * FROM {table} WHERE {column} = {_FIVE[column]}"
     with flipped(tables, key, value):
         tables.check(query, exactly=FILES)
@@ -235,7 +235,7 @@ def test_a_changed_reader_setting_switches_the_index_off(
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_settings_of_other_columns_do_not(tables: Lab, table: str, column: str) -> None:
-    """All those together for which the reader of this column in this format never asks."""
+    """Changes all settings together that the reader of this column in this format never uses."""
     own = dict(_READ[table][column])
     others = {k: v for k, v in (_ANYWHERE | _INFERENCE).items() if k not in own}
     if table not in ("csv_t", "json_t"):
@@ -248,7 +248,7 @@ def test_settings_of_other_columns_do_not(tables: Lab, table: str, column: str) 
 
 @pytest.mark.parametrize(("table", "key", "value"), HARMLESS)
 def test_a_harmless_setting_does_not(tables: Lab, table: str, key: str, value: str) -> None:
-    """Settings of writers, sizes and unrelated things, and explicit defaults, cost nothing."""
+    """Settings of writers, sizes and unrelated things, and explicit defaults, have no cost."""
     with flipped(tables, key, value):
         tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
 
@@ -265,9 +265,10 @@ def test_a_harmless_setting_does_not(tables: Lab, table: str, key: str, value: s
 def test_a_changed_setting_of_hadoop_counts_too(
     tables: Lab, table: str, key: str, value: str
 ) -> None:
-    """Readers take Hadoop's settings from the context as well as from the session.
+    """Readers use Hadoop's settings from the context as well as from the session.
 
-    Each scan follows a scan with other settings, which its prefetched request used.
+    Before each scan, a scan with other settings runs, and its settings were used for the prefetched
+    request.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -293,7 +294,7 @@ def test_of_a_secret_the_mark_has_a_digest(tables: Lab, key: str) -> None:
 
 
 def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
-    """CSV text without a zone denotes other instants under another session time zone."""
+    """CSV text without a zone is another instant in a session with another time zone."""
     with aside(tables, "zones"):
         tables.sql("CREATE TABLE t (id INT, at STRING) USING csv")
         tables.sql(
@@ -322,7 +323,7 @@ def make_swapped(tables: Lab) -> None:
 
 
 def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """With positional reading, ORC takes a column's values from the column at its position."""
+    """With positional reading, ORC reads a column's values from the column at the same position."""
     with aside(tables, "positions"):
         make_swapped(tables)
         query = "SELECT a, b FROM swapped WHERE a = 3"
@@ -334,7 +335,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
 
 
 def test_a_session_decides_on_a_setting_that_its_driver_has_too(tables: Lab) -> None:
-    """Readers take a key of Hadoop from the session, and from the driver where that has none."""
+    """Readers use the session's value of a Hadoop key, or else the driver's value."""
     key = "orc.force.positional.evolution"
     with aside(tables, "own"), hadoop_setting(tables, key, "false"):
         make_swapped(tables)
@@ -347,7 +348,7 @@ def test_a_session_decides_on_a_setting_that_its_driver_has_too(tables: Lab) -> 
 
 
 def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """With positional reading, a scan of some struct fields has a fingerprint of its own."""
+    """With positional reading, a scan of some struct fields has its own fingerprint."""
     with aside(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
         tables.sql(
             "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, named_struct("
@@ -364,7 +365,7 @@ def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> Non
 
 
 def test_days_as_text_hang_on_the_zone(tables: Lab) -> None:
-    """A text pattern may write a date with time and zone; in binary formats a date has neither."""
+    """A text pattern can write a date with time and zone; in binary formats, a date has neither."""
     with aside(tables, "days"):
         for kind in ("csv", "json", "parquet"):
             tables.sql(f"CREATE TABLE {kind}_d (id INT, d DATE) USING {kind}")
@@ -374,7 +375,7 @@ def test_days_as_text_hang_on_the_zone(tables: Lab) -> None:
 
 
 def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
-    """Options belong to the reader: another separator gives other columns of the same line."""
+    """Options affect the reader: another separator makes other columns of the same line."""
     with aside(tables, "options"):
         tables.sql(f"CREATE TABLE t USING csv AS SELECT id, 7 x FROM range(0, 40, 1, {FILES})")
         tables.sql("CREATE SIEVE INDEX ON t (id)")
@@ -383,12 +384,12 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {}
         assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
         tables.sql("REFRESH SIEVE INDEX ON t")
-        # The key lies in a gap of one file, which the default budget does not index.
+        # The key is in a gap of one file that the default budget does not index.
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=1).rows == {}
 
 
 def test_an_index_is_no_option_of_its_own_table(tables: Lab) -> None:
-    """Hive tables pass their properties on to their readers, except Sieve's properties."""
+    """Hive tables pass their properties to their readers, except Sieve's properties."""
     with aside(tables, "names"):
         tables.sql("CREATE TABLE t (id INT) STORED AS PARQUET")
         tables.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")
@@ -400,7 +401,7 @@ def test_an_index_is_no_option_of_its_own_table(tables: Lab) -> None:
 def test_a_view_over_two_sessions_is_pruned_only_if_both_read_as_the_build(
     tables: Lab, changed: str
 ) -> None:
-    """A global temporary view reads with settings of its creator's session and of the caller's."""
+    """A global temporary view reads with settings of its creator's and its caller's sessions."""
     maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
     maker.sql("USE fingerprints")
     maker.spark.table("csv_t").createOrReplaceGlobalTempView("both")
@@ -417,7 +418,7 @@ def test_a_view_over_two_sessions_is_pruned_only_if_both_read_as_the_build(
 
 
 def test_the_parts_of_the_mark(tables: Lab) -> None:
-    """With no setting changed, a table's fingerprint has exactly these parts."""
+    """If no setting is changed, a table's fingerprint has exactly these parts."""
     columns = {"format", "schema", "partitions", "spark", "case"}
     zones = {"zone.session", "zone.jvm"}
     text = columns | zones | {"ansi", "corrupt", "java", "records"}
@@ -432,7 +433,7 @@ def test_the_parts_of_the_mark(tables: Lab) -> None:
 
 
 def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
-    """Text parsers change between releases of a Spark line; readers of binary formats do not."""
+    """Text parsers change within a Spark line; readers of binary formats do not change."""
     full = str(tables.spark.version)
     line = ".".join(full.split(".")[:2])
     versions = {table: parts(tables, f"{table}_t")["spark"] for table in ("csv", "json", "parquet")}
@@ -441,7 +442,7 @@ def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
 
 
 def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
-    """The fingerprint has exactly the settings that decide values, and the unknown settings."""
+    """The fingerprint has exactly the settings that affect values, and the unknown settings."""
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")
     before = set(parts(session, "csv_t"))
@@ -461,7 +462,7 @@ def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
         for _, key, _ in HARMLESS
         if key.startswith("spark.sql.legacy.") and not key.startswith(harmless)
     }
-    # The last value of this key in the list of harmless settings is its default.
+    # The last value of this key in the list of harmless settings is the default value.
     own -= {*fixed, "spark.sql.parquet.enableVectorizedReader"}
     expected = {
         f"conf.{key}" if key.startswith("spark.") else f"hadoop.{key}"

@@ -1,4 +1,4 @@
-"""Recursive queries: Spark plans each round of a loop separately, and each round prunes."""
+"""Recursive queries: Spark plans each round of a loop separately, and each round is pruned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def graph(lab: Lab) -> Iterator[Lab]:
-    """Eight files of a hundred nodes each; every node has an edge to a node in another file."""
+    """Eight files of a hundred nodes each; every node has an edge to a node of another file."""
     if lab.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no recursive queries")
     with lab.database("graph"):
@@ -44,7 +44,7 @@ MODES = {
 
 
 def _listed(lab: Lab) -> Counter[str]:
-    """The numbers of files that scans have listed and skipped; no plan shows the rounds' scans."""
+    """The numbers of files that scans have listed and skipped; plans do not show rounds' scans."""
     status = lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'")
     return Counter(dict(status))
 
@@ -65,10 +65,10 @@ def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("hint", ["/*+ BROADCAST(w) */", pytest.param("", marks=LONG)])
 def test_each_round_reads_the_files_of_its_own_keys(graph: Lab, hint: str, mode: str) -> None:
-    """A filter of another round would lose rows, and Spark could not analyse its plan again."""
+    """A filter from another round would lose rows, and Spark could not analyse its plan again."""
     listed, read = _check(graph, WALK.format(hint) + "SELECT * FROM walk", MODES[mode])
     assert listed >= 4 * FILES
-    # A second run of a shuffled round might give other keys, unless its rows are constants.
+    # A second run of a shuffled round could return other keys, unless its rows are constants.
     assert read < listed if "data frames" in mode else read == listed // FILES
 
 
@@ -91,12 +91,12 @@ BEYOND = {
 @pytest.mark.parametrize("kind", BEYOND)
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_queries_around_a_loop(graph: Lab, kind: str, adaptive: str) -> None:
-    """A loop that is a side of a join supplies keys like any other plan."""
+    """If a loop is a side of a join, it supplies keys like any other plan."""
     query = WALK.format("") + BEYOND[kind]
     listed, read = _check(graph, query, {"spark.sql.adaptive.enabled": adaptive})
     assert read < listed
     if kind == "a join with the result":
-        # The five nodes are in four or five files.
+        # The five nodes are distributed over four or five files.
         assert read <= (listed // FILES - 1) + 5
 
 
@@ -119,7 +119,7 @@ INSIDE = {
 @pytest.mark.parametrize("kind", INSIDE)
 @pytest.mark.parametrize("mode", ["fetched", pytest.param("adaptive", marks=LONG)])
 def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> None:
-    """A round may consist of joins and subqueries of any kind."""
+    """A round can contain joins and subqueries of any kind."""
     loop = f"WITH RECURSIVE walk(node, hops) AS (SELECT 0L, 0 UNION ALL {INSIDE[kind]}) "
     listed, read = _check(graph, f"{loop} SELECT * FROM walk", MODES[mode])
     assert read <= listed
@@ -127,7 +127,7 @@ def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> No
 
 @pytest.mark.parametrize("where", ["view", "cached"])
 def test_loops_are_planned_again_where_they_are_used(graph: Lab, where: str) -> None:
-    """A view may be used twice in a query; a cached table may be a side of a join in each round."""
+    """A query can use a view twice, and each round can join a cached table."""
     names = (
         "CREATE TABLE names USING parquet AS SELECT id AS k, id % 7 AS g FROM range(0, 800, 1, 8)"
     )
@@ -151,7 +151,7 @@ def test_loops_are_planned_again_where_they_are_used(graph: Lab, where: str) -> 
 
 
 def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
-    """EXPLAIN shows the scans of the first rows, and the scans of a round."""
+    """EXPLAIN shows the scans for the first rows, and the scans of one round."""
     anchor = WALK.format("").replace("SELECT 0L, 0", "SELECT src, 0 FROM edges WHERE src = 5")
     with graph.setting("spark.sieve.strict", "true"):
         first, round_ = graph.explain(f"{anchor} SELECT * FROM walk")
@@ -162,7 +162,7 @@ def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
 
 @pytest.mark.parametrize("conf", [{}, FETCHED])
 def test_an_optimized_plan_may_be_analysed_again(lab: Lab, conf: Mapping[str, str]) -> None:
-    """Spark analyses plans of loops again, and libraries any plan, which they may have changed."""
+    """Spark analyses plans of loops again; libraries do this with any plan, even a changed one."""
     if lab.spark.version.startswith("3."):
         pytest.skip("frames of a plan are made in another way")
     with lab.database("analysed_again"), lab.settings(conf | {"spark.sieve.strict": "true"}):

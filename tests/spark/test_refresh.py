@@ -1,4 +1,4 @@
-"""REFRESH reads new files only; an index after many refreshes answers as a new index does."""
+"""REFRESH reads only new files; after many refreshes, an index returns the same as a new index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 100
 
 
 def append(lab: Lab, first: int, files: int = 1) -> None:
-    """Appends files of a hundred keys each, from a first key on."""
+    """Appends files of a hundred keys each, starting at a first key."""
     last = first + files * ROWS
     lab.sql(f"INSERT INTO t SELECT {COLUMNS} FROM range({first}, {last}, 1, {files})")
 
@@ -34,9 +34,10 @@ def create(lab: Lab, files: int) -> None:
 
 @contextmanager
 def reading(lab: Lab) -> Iterator[list[int]]:
-    """Yields a list that receives the number of records that tasks within the block read.
+    """Yields a list that receives the number of records read by tasks in the block.
 
-    Spark forgets old stages, so a sum over all stages may shrink; the count uses stage numbers.
+    Spark forgets old stages, so the sum over all stages can shrink; the count therefore uses stage
+    numbers.
     """
     before = max((stage.stageId() for stage in stages(lab)), default=-1)
     told: list[int] = []
@@ -45,7 +46,7 @@ def reading(lab: Lab) -> Iterator[list[int]]:
 
 
 def stages(lab: Lab) -> list[Any]:
-    """Spark's records of the stages it has run, after all listeners have received their events."""
+    """Spark's records of finished stages, after all listeners have received their events."""
     context = lab.spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()
@@ -55,7 +56,7 @@ def stages(lab: Lab) -> list[Any]:
 
 
 def refreshed(lab: Lab) -> None:
-    """REFRESH the index, which then knows all files of the table."""
+    """Refreshes the index, which then knows all files of the table."""
     lab.sql("REFRESH TABLE t")
     lab.sql("REFRESH SIEVE INDEX ON t")
     told = lab.facts()
@@ -63,14 +64,17 @@ def refreshed(lab: Lab) -> None:
 
 
 def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
-    """Spark's count of records shows it; the version has two runs, each with its own files."""
+    """Spark's count of records proves this.
+
+    The version has two runs, each with its own files.
+    """
     with lab.database("delta"):
         create(lab, 20)
         append(lab, 2000)
         with reading(lab) as told:
             assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 21), (2, 21)]
-        # For each of two indexes, a build counts, samples and reads the rows, then writes the run
-        # and reads it back.
+        # For each of two indexes, a build counts, samples and reads the rows, writes the run, and
+        # reads the run back.
         assert 2 * ROWS <= told[0] < 8 * ROWS
         assert lab.facts()["runs"] == "2"
         assert lab.facts()["rows"] == "2100"
@@ -82,7 +86,7 @@ def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
 
 
 def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
-    """REFRESH forgets deleted files and reads no other file."""
+    """REFRESH forgets deleted files, and reads no other file."""
     with lab.database("lost"):
         create(lab, 10)
         lab.files()[4].unlink()
@@ -108,7 +112,7 @@ def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
 
 
 def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
-    """An emptied table has no run, no files and no rows; a refilled table has them again."""
+    """An emptied table has no run, no files and no rows; when filled again, it has them again."""
     with lab.database("emptied"):
         lab.sql("CREATE TABLE t (id BIGINT, word STRING) USING parquet")
         lab.sql("CREATE SIEVE INDEX ON t (id, word)")
@@ -127,7 +131,7 @@ def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [3])
 def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
-    """Appends, losses, overwrites and replacements in random order, with a REFRESH now and then."""
+    """Random appends, losses, overwrites and replacements, with a REFRESH from time to time."""
     chance = random.Random(seed)
     with lab.database("history"):
         create(lab, 6)
@@ -160,7 +164,7 @@ def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
 
 
 def test_an_unreadable_new_file_changes_nothing(lab: Lab) -> None:
-    """The refresh fails and names the file; the version in force stays."""
+    """The refresh fails and names the file; the current version does not change."""
     with lab.database("unreadable"):
         create(lab, 4)
         append(lab, 400)

@@ -1,4 +1,4 @@
-"""Refused statements leave nothing behind, and their errors say what to do."""
+"""Refused statements leave nothing, and their errors say what the user can do."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("rest", "condition", "words"), REFUSED, ids=[r[0] for r in REFUSED])
 def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str) -> None:
-    """CREATE gives an error condition and the reason in words, and creates nothing."""
+    """CREATE raises an error with a condition and a reason in words, and creates nothing."""
     folders = root_folders(refusing)
     refuse(refusing, f"CREATE SIEVE INDEX {rest}", f"SIEVE_{condition}", words)
     assert root_folders(refusing) == folders
@@ -90,7 +90,7 @@ def test_hive_tables_left_to_the_serde_name_the_setting(
 
 
 def test_a_collated_column_is_refused(refusing: Lab) -> None:
-    """CREATE refuses collations other than UTF8_BINARY: they equate strings of different codes."""
+    """CREATE refuses collations other than UTF8_BINARY, because they make different codes equal."""
     if refusing.spark.version < "4":
         pytest.skip("Spark 3.5 has no collations")
     refusing.sql("CREATE TABLE collated (s STRING COLLATE UTF8_LCASE, x STRING) USING parquet")
@@ -101,7 +101,7 @@ def test_a_collated_column_is_refused(refusing: Lab) -> None:
 
 
 def test_a_read_by_path_is_refused(refusing: Lab) -> None:
-    """`parquet`.`path` is not a table: the error shows how to create a table of the path."""
+    """`parquet`.`path` is not a table, and the error shows how to create a table of the path."""
     file = refusing.spark.table("t").inputFiles()[0].removeprefix("file:")
     folder = Path(file).parent
     refuse(refusing, f"CREATE SIEVE INDEX ON parquet.`{folder}` (id)", "SIEVE_UNSUPPORTED_TABLE",
@@ -109,7 +109,7 @@ def test_a_read_by_path_is_refused(refusing: Lab) -> None:
 
 
 def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
-    """A streaming view has no files of its own, whether its source is files or a generator."""
+    """A streaming view has no files, even if the source of the stream is files."""
     refusing.spark.range(3).write.parquet(str(tmp_path / "in"))
     files = refusing.spark.readStream.schema("id LONG").parquet(str(tmp_path / "in"))
     files.createTempView("flow")
@@ -125,7 +125,7 @@ def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_suggests_near_ones(refusing: Lab) -> None:
-    """The error for an unknown table has Sieve's or Spark's condition and names the table."""
+    """The error for an unknown table has Sieve's or Spark's condition, and names the table."""
     refuse(refusing, "CREATE SIEVE INDEX ON pedded (id)", "SIEVE_UNKNOWN_TABLE",
            "there is no table refusals.pedded; did you mean padded")  # fmt: skip
     refuse(refusing, "SHOW SIEVE INDEXES ON nowhere.t", "SIEVE_UNKNOWN_TABLE",
@@ -153,7 +153,7 @@ STATES = [
 
 @pytest.mark.parametrize(("statement", "state"), STATES, ids=[s[0] for s in STATES])
 def test_sql_states_are_sparks(refusing: Lab, statement: str, state: str) -> None:
-    """Errors have the SQLSTATE that Spark gives to similar errors, for programs to distinguish."""
+    """Errors have the SQLSTATE of similar errors in Spark, so programs can distinguish them."""
     with pytest.raises(PySparkException) as refused:
         refusing.sql(statement)
     assert refused.value.getSqlState() == state
@@ -171,7 +171,7 @@ def test_sql_states_are_sparks(refusing: Lab, statement: str, state: str) -> Non
     ],
 )
 def test_positions_count_from_the_start(refusing: Lab, statement: str, position: str) -> None:
-    """An error's position counts comments, blank lines and other text before the statement."""
+    """The position in an error counts comments, blank lines and other text before the statement."""
     with pytest.raises(PySparkException) as refused:
         refusing.sql(statement)
     assert position in str(refused.value)
@@ -201,7 +201,7 @@ def test_an_unknown_index_suggests_near_ones(refusing: Lab, statement: str) -> N
 
 
 def test_if_exists_and_if_not_exists(refusing: Lab) -> None:
-    """IF EXISTS ignores a missing index; IF NOT EXISTS returns an existing index unchanged."""
+    """IF EXISTS ignores a missing index; IF NOT EXISTS leaves an existing index unchanged."""
     assert refusing.sql("DROP SIEVE INDEX IF EXISTS nothing ON t") == []
     assert refusing.sql("DROP SIEVE INDEX IF EXISTS ON t (s)") == []
     (row,) = refusing.sql("CREATE SIEVE INDEX IF NOT EXISTS taken ON t (id)")
@@ -219,7 +219,7 @@ def test_several_columns_make_all_indexes_or_none(refusing: Lab) -> None:
 
 
 def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
-    """CREATE names a data file that is not Parquet and fails; folder and property are gone."""
+    """CREATE names a data file that is not Parquet, fails, and leaves no folder and no property."""
     with lab.database("corrupt"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
         file = Path(lab.spark.table("t").inputFiles()[0].removeprefix("file:"))
@@ -239,7 +239,7 @@ def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
 
 
 def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> None:
-    """CREATE names a root that is a file, or whose URI scheme has no file system, and fails."""
+    """CREATE fails and names the root if it is a file, or if its URI scheme has no file system."""
     (tmp_path / "file").write_text("")
     with lab.database("rootless"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(3)")
@@ -251,7 +251,7 @@ def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> Non
 
 
 def refuse(lab: Lab, statement: str, condition: str, words: str) -> None:
-    """Assert that a statement fails with an error class and with words that match a pattern."""
+    """Asserts that a statement fails with an error class, and with words that match a pattern."""
     with pytest.raises(Exception, match=rf"\[{condition}\]") as refusal:
         lab.sql(statement)
     message = str(refusal.value)
@@ -259,7 +259,7 @@ def refuse(lab: Lab, statement: str, condition: str, words: str) -> None:
 
 
 def root_folders(lab: Lab) -> list[str]:
-    """The entries in the root folder of the current database."""
+    """The names of all entries in the root folder of the current database."""
     database = lab.spark.catalog.currentDatabase()
     root = (
         Path(lab.spark.catalog.getDatabase(database).locationUri.removeprefix("file:")) / ".sieve"

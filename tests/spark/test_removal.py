@@ -1,4 +1,4 @@
-"""Removal of Sieve by its own statements, or by hand, as docs/operations.md describes."""
+"""Removal of Sieve by its own statements or by hand, according to docs/operations.md."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_drop_leaves_an_empty_root(lab: Lab) -> None:
 
 
 def test_removal_by_hand_needs_no_sieve(lab: Lab) -> None:
-    """Spark's ALTER TABLE UNSET and deletion of the root remove every trace of Sieve."""
+    """Spark's ALTER TABLE UNSET and the deletion of the root remove all traces of Sieve."""
     with lab.database("gone_by_hand"):
         folder = _table(lab)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)

@@ -1,4 +1,4 @@
-"""Monotone functions of columns, also where clocks change and where values wrap around."""
+"""Monotone functions of columns, also at clock changes and where values wrap around."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ QUERIES = [
 
 @pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
 def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
-    """When a clock is set back, functions of a time decrease once, and no row is lost.
+    """If a clock is set back, functions of a time decrease once, and no row is lost.
 
-    Spark 4 rewrites the comparison of a cast into one of the column, and so finds only one of the
-    two passes. Without this rule, the comparison reaches the index as it was typed.
+    Spark 4 turns the comparison of a cast into a comparison of the column, and therefore finds only
+    one of the two passes. Without this rule, the index receives the comparison as the user typed
+    it.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (
@@ -61,13 +62,13 @@ def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
             assert found == {"(49,)": 1, "(52,)": 1}
 
 
-# -- every function over the whole of its type --
+# -- every function on all values of its type --
 
 DAY = 86_400_000_000
 INT, LONG = 1 << 31, 1 << 63
 OPS = ("=", "<", "<=", ">", ">=")
 _SETTINGS = {
-    # Spark passes the comparison to the index as it is typed, and evaluates it as it is typed.
+    # Spark passes the comparison to the index as typed, and also evaluates it as typed.
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
     ),
@@ -80,8 +81,8 @@ _SETTINGS = {
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-# Columns with functions of them; columns `m` and `u` have only values on which these functions do
-# not fail.
+# Columns and functions of these columns; the values of columns `m` and `u` never make these
+# functions fail.
 OF_TIMES: Mapping[str, Sequence[str]] = {
     "d": [
         "date_add({}, 1)",
@@ -128,7 +129,7 @@ OF_TIMES: Mapping[str, Sequence[str]] = {
     ],
     "n": ["CAST({} AS DATE)", "year({})"],
 }
-# With these functions, half of all days exceed the limits of their type.
+# With these functions, half of all days exceed their type's limits.
 WRAPPING: Mapping[str, Sequence[str]] = {
     "d": ["date_add({}, 2147483647)", "date_sub({}, CAST(-2147483648 AS INT))"]
 }
@@ -205,7 +206,8 @@ class Values:
 def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None:
     """The key ranges for a comparison contain every value for which the comparison is TRUE.
 
-    Away from the limits of the type and from clock changes, the key ranges contain no other value.
+    Except near the limits of the type and near clock changes, the key ranges contain no other
+    value.
     """
     clocks = changes(lab, zone)
     seconds = [
@@ -262,7 +264,7 @@ def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
 
 
 def changes(lab: Lab, zone: str) -> list[int]:
-    """The seconds of a zone's latest clock changes, and of its changes near a turn of month."""
+    """The seconds of a zone's latest clock changes, and of changes near the end of a month."""
     jvm = lab.spark._jvm
     found = [t.toEpochSecond() for t in jvm.java.time.ZoneId.of(zone).getRules().getTransitions()]
     months = np.array(found, "datetime64[s]").astype("datetime64[D]")
@@ -272,7 +274,7 @@ def changes(lab: Lab, zone: str) -> list[int]:
 
 @contextmanager
 def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) -> Iterator[None]:
-    """A temporary table `edges` of all these values, with each column padded with NULLs."""
+    """A temporary table `edges` of all these values; shorter columns are filled up with NULLs."""
     rows = max(map(len, columns.values()))
     table = {k: pa.concat_arrays([v, pa.nulls(rows - len(v), v.type)]) for k, v in columns.items()}
     pq.write_table(pa.table({"at": pa.array(range(rows)), **table}), folder / "edges.parquet")
@@ -285,14 +287,14 @@ def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) ->
 
 
 def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, plain: Flags) -> None:
-    """Compares the index's key ranges with the values for which Spark finds each comparison TRUE.
+    """Compares the index's key ranges with the values for which a comparison is TRUE in Spark.
 
     Args:
         lab: the session that has `edges`.
         column: a column of `edges`.
         functions: functions of the column.
         values: all values of the column.
-        plain: the values for which the key ranges must be exact.
+        plain: the values for which the key ranges must contain no other value.
     """
     typed = lab.spark.sql(
         "SELECT {} FROM edges".format(", ".join(f.format(column) for f in functions))
@@ -323,7 +325,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
 
 
 def translated(lab: Lab, frame: DataFrame) -> list[object]:
-    """The key ranges for each comparison in the array of a query."""
+    """The key ranges for each comparison in a query's array."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     arrays, relations = [], []
     waiting = [plan]

@@ -1,4 +1,4 @@
-"""Rules of Spark that touch the relation of a table: an index stays in use under each."""
+"""Rules of Spark that change the relation of a table: an index is still used under each rule."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OTHERS = {
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """Tables of four files, whose column ``id`` is indexed."""
+    """Tables of four files with an index on ``id``."""
     rows = "FROM range(0, 40, 1, 4)"
     with lab.database("rules"):
         lab.sql(
@@ -78,7 +78,7 @@ def _each(sequence: Any) -> Iterator[Any]:
 
 
 def _rules(lab: Lab) -> set[str]:
-    """The classes of Spark's rules from the resolution of a plan to its strategies."""
+    """The classes of the rules that Spark applies from a plan's resolution to its strategies."""
     state = lab.spark._jsparkSession.sessionState()
     batches = [*_each(state.analyzer().batches()), *_each(state.optimizer().batches())]
     rules = [rule for batch in batches for rule in _each(batch.rules())]
@@ -87,7 +87,7 @@ def _rules(lab: Lab) -> set[str]:
 
 
 def _relation_rules(classes: set[str]) -> set[str]:
-    """The simple names of classes that name a class of relations anywhere in their code."""
+    """The simple names of classes whose code mentions a class of relations."""
     found, seen = set(), set()
     for jar in Path(find_spark(os.environ).path, "jars").glob("spark-*.jar"):
         with zipfile.ZipFile(jar) as archive:
@@ -103,7 +103,7 @@ def _relation_rules(classes: set[str]) -> set[str]:
 
 
 def test_every_rule_that_touches_a_relation_is_known(tables: Lab) -> None:
-    """A new release of Spark that brings another one needs a query above."""
+    """If a new release of Spark has another rule, the test needs a query for it above."""
     found = _relation_rules(_rules(tables))
     assert found <= READS.keys() | OTHERS.keys()
     newer = {"PushVariantIntoScan", "ResolveDataSource"} if str(tables.spark.version) < "4" else ()
@@ -112,11 +112,11 @@ def test_every_rule_that_touches_a_relation_is_known(tables: Lab) -> None:
 
 @pytest.mark.parametrize("rule", READS)
 def test_an_index_stays_in_use_under_a_rule(tables: Lab, rule: str) -> None:
-    """The rule has rewritten the plan, and each scan of an indexed table reads one file."""
+    """The rule has rewritten the plan, and each scan of an indexed table still reads one file."""
     if rule == "PushVariantIntoScan" and str(tables.spark.version) < "4":
         pytest.skip("VARIANT came with Spark 4")
     query = READS[rule]
-    # Each scan reads one file; a join has two.
+    # Each scan reads one file, and a join has two scans.
     tables.check(query, exactly=1 + query.count("JOIN"))
     tracked = tables.spark.sql(query)._jdf.queryExecution()
     tracked.executedPlan()
@@ -126,6 +126,6 @@ def test_an_index_stays_in_use_under_a_rule(tables: Lab, rule: str) -> None:
 
 
 def test_an_index_stays_in_use_in_a_statement_that_writes(tables: Lab) -> None:
-    """DataSourceAnalysis makes a command of the statement around the query."""
+    """The rule DataSourceAnalysis replaces the statement around the query by a command."""
     plan = tables.spark.sql("EXPLAIN FORMATTED INSERT INTO days SELECT id, 1 FROM t WHERE id = 5")
     assert "Location: SieveFileIndex" in plan.collect()[0][0]

@@ -10,7 +10,7 @@ from spark_session import Lab, shown_scans
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """Ten files in the order of ``k``, with an index on it."""
+    """Ten files in the order of ``k``, and an index on ``k``."""
     with lab.database("shown"):
         lab.spark.range(0, 200, 1, 10).selectExpr("id AS k", "id % 7 AS r").write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (k)")
@@ -19,7 +19,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_shows_the_files_it_skips(lab: Lab, table: str, adaptive: str) -> None:
-    """The scan also shows the files it reads, and the time that the index took."""
+    """The scan also shows the files that it reads, and the time that the index used."""
     query = f"SELECT r, count(*) FROM {table} WHERE k BETWEEN 25 AND 45 GROUP BY r"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         (scan,) = shown_scans(lab, query)

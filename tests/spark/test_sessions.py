@@ -1,4 +1,4 @@
-"""Many sessions of a driver: all see at once what one session creates, disables or drops."""
+"""Many sessions of a driver: if one creates, disables or drops, all see the change at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def index(lab: Lab, table: str) -> str:
 
 
 def opened(lab: Lab, number: int) -> list[Lab]:
-    """Sessions of different users, each of which has read the table before."""
+    """Sessions of different users; each session has read the table before."""
     sessions = [Lab(lab.spark.newSession()) for _ in range(number)]
     for session in sessions:
         assert session.sql(POINT) == ROWS
@@ -46,7 +46,7 @@ def opened(lab: Lab, number: int) -> list[Lab]:
 
 @pytest.mark.usefixtures("index")
 def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
-    """Spark runs an RDD's jobs from the calling thread, which may have no active session."""
+    """Spark runs the jobs of an RDD from the calling thread, which can be without a session."""
     frame = lab.spark.sql(POINT)
 
     def rows() -> list[Any]:
@@ -59,7 +59,7 @@ def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
 
 
 def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) -> None:
-    """Whichever session runs a statement, every open session obeys it with its next query."""
+    """If any session runs a statement, the next query of every open session follows it."""
     first, second = opened(lab, 2)
     everyone = (lab, first, second)
     for session in everyone:
@@ -101,7 +101,7 @@ def test_a_session_may_go_without(lab: Lab) -> None:
 def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_path: Path) -> None:
     """CREATE refuses a folder outside ``spark.sieve.roots``.
 
-    Sessions without this setting report the reason root-refused.
+    Sessions without this setting report root-refused as the reason.
     """
     one, other = opened(lab, 2)
     create = f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)"
@@ -132,7 +132,7 @@ def test_an_index_in_a_folder_that_one_session_names(lab: Lab, table: str, tmp_p
 
 
 def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
-    """SET and ``conf.set`` name key, value and allowed values, and leave the setting unchanged."""
+    """SET and ``conf.set`` name key, value and allowed values, and do not change the setting."""
     session = Lab(lab.spark.newSession())
     for key, values in INVALID.items():
         for value in values:
@@ -164,7 +164,7 @@ def test_a_wrong_value_fails_where_it_is_set(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
-    """Sessions with the wrong value read all rows; statements name the value until a SET."""
+    """Sessions with the wrong value read all rows, and statements name the value until a SET."""
     defaults = lab.spark._jsc.sc().conf()
     wrong = {"spark.sieve.enabled": "maybe", "spark.sieve.cache.bytes": "much"}
     for key, value in wrong.items():
@@ -196,7 +196,7 @@ def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
-    """An index belongs to the table of one database; a namesake in another database has none."""
+    """An index belongs to a table in one database; the same name elsewhere has no index."""
     with lab.database("sessions_b"):
         lab.spark.range(0, 2000, 1, 4).write.saveAsTable("t")
         (other,) = opened(lab, 1)
@@ -215,7 +215,7 @@ def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
-    """Adaptive execution plans stages again: rows stay, and each scan still reads one file."""
+    """If adaptive execution plans stages again, rows stay right and each scan reads one file."""
     lab.sql("CREATE TABLE few USING parquet AS SELECT CAST(id AS int) AS k FROM range(0, 3)")
     query = (
         f"SELECT a.s, count(*) FROM {table} a JOIN few ON a.r - 4 = few.k "
@@ -240,7 +240,7 @@ def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
-    """A filtered query's cache serves no other query; a table's cache holds all rows."""
+    """The cache of a filtered query is used by no other query; a table's cache has all rows."""
     (other,) = opened(lab, 1)
     try:
         lab.sql(f"CACHE TABLE part AS SELECT * FROM {table} WHERE id = 123")
@@ -254,7 +254,7 @@ def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
 
 
 def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
-    """While indexes come and go, each query of each session returns its rows, and none hangs."""
+    """While indexes are created and dropped, each query returns its rows, and no query hangs."""
     finished = threading.Event()
     wrong: list[object] = []
 
@@ -285,7 +285,7 @@ def test_queries_beside_create_and_drop(lab: Lab, table: str) -> None:
 
 
 def entries(lab: Lab) -> Any:
-    """The map of tables inside the registry, which the product does not expose."""
+    """The map of tables inside the registry, which the product does not make public."""
     found = lab.spark._jvm.java.lang.Class.forName("org.apache.spark.sql.sieve.catalog.Registry$")
     field = found.getDeclaredField("entries")
     field.setAccessible(True)
@@ -293,7 +293,7 @@ def entries(lab: Lab) -> Any:
 
 
 def test_the_registry_forgets_the_least_used(lab: Lab, index: str, table: str) -> None:
-    """The registry holds 10,000 tables, and reads a forgotten one from the metastore again."""
+    """The registry holds 10,000 tables, and reads a forgotten table from the metastore again."""
     registry = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.Registry
     key = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.TableKey
     none = lab.spark._jvm.PythonUtils.toScalaMap({})
@@ -325,7 +325,7 @@ def the_listing(session: SparkSession, query: str) -> str:
 def test_a_scan_from_before_an_index_came_is_not_one_from_after(
     lab: Lab, table: str, change: str
 ) -> None:
-    """Spark runs equal scans once, so two scans are equal only in the same state of the indexes."""
+    """Spark runs equal scans once, and scans are equal only if the indexes have the same state."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()
@@ -335,7 +335,7 @@ def test_a_scan_from_before_an_index_came_is_not_one_from_after(
 
 @pytest.mark.usefixtures("index")
 def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
-    """A plan that runs again sends a new request, because its table may have changed."""
+    """If a plan runs again, it sends a new request, because its table may have changed."""
     scan = the_scan(lab.spark, POINT)
     listing = scan.relation().location()
     listing.prefetch(scan.dataFilters())
@@ -344,7 +344,7 @@ def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
 
 
 def test_a_table_without_an_index_is_planned_as_ever(lab: Lab, table: str) -> None:
-    """The scans of a table without an index keep Spark's own listing."""
+    """Scans of a table without an index use Spark's own listing."""
     assert the_listing(lab.spark, POINT) == "InMemoryFileIndex"
     lab.sql(f"CREATE SIEVE INDEX ON {table} (id)")
     assert the_listing(lab.spark, POINT) == "SieveFileIndex"

@@ -1,4 +1,4 @@
-"""With every shape of index, rows are the same, fewer files are read, and the budget holds."""
+"""With every shape of index, rows are the same, fewer files are read, and the budget is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WITHOUT: dict[str, Answer] = {}
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A table of several types with mostly ascending keys and some late keys; and odd columns."""
+    """A table of several types with mostly ascending keys and some late keys, and odd columns."""
     with lab.database("shapes"):
         lab.sql(f"""
             CREATE TABLE t USING parquet AS SELECT id AS row,
@@ -41,7 +41,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
-    """The queries ask for present and absent points, lists and ranges, and their negations."""
+    """The queries are for present and absent points, lists and ranges, and their negations."""
     tables.sql(
         f"CREATE SIEVE INDEX ON t (late, url, noise, wide, f, day) OPTIONS (shape = '{shape}')"
     )
@@ -56,7 +56,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         "late = 4321 AND url = 'nope'", "late <=> 5", "late = 4321 OR late IS NULL",
     ]  # fmt: skip
     many = ("NOT (late = 5)", "late != 5", "f IS NULL", "url LIKE 'https%'", "wide > 0")
-    # One query has many scans: planning a query for each scan would take most of the time.
+    # One query has many scans, because most of the time would be needed to plan a query per scan.
     scans = [
         f"SELECT {k}, count(*), sum(row) FROM t WHERE {where}"
         for k, where in enumerate((*few, *many))
@@ -84,7 +84,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
     }.items():  # fmt: skip
         query = f"SELECT id FROM odd WHERE {where}"
         if shape == "sieve" and where.startswith("ends"):
-            # Blocks as wide as the whole type distinguish little more than the ends from the
+            # Blocks as wide as the whole type distinguish little more than its ends from its
             # middle.
             tables.check(query, at_most=3, known=WITHOUT)
         else:
@@ -95,7 +95,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
 
 @pytest.mark.parametrize("budget", ["5KB", "10KB", "100KB"])
 def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
-    """The run's files are within the budget, and a larger budget reads no more files."""
+    """The files of the run are within the budget, and a larger budget does not read more files."""
     tables.sql(f"CREATE SIEVE INDEX cheap ON t (noise) OPTIONS (budget = '{budget}')")
     facts = tables.facts("cheap")
     location = tables.spark.catalog.getDatabase("shapes").locationUri.removeprefix("file:")
@@ -113,9 +113,10 @@ def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
 def test_auto_takes_a_map_where_it_reads_fewer_files(
     tables: Lab, column: str, budget: str, chosen: bool
 ) -> None:
-    """Long strings that differ late share key codes; a map distinguishes them within a budget.
+    """Long strings that differ late share key codes; a map within a budget distinguishes them.
 
-    Unique numbers have codes of their own, which few bytes distinguish. ESTIMATE agrees.
+    Unique numbers have their own codes, which few bytes distinguish. The result of ESTIMATE is the
+    same.
     """
     on = f"ON t ({column}) OPTIONS (budget = '{budget}')"
     (key,) = tables.sql(f"SELECT {column} FROM t WHERE row = 4001")[0]
@@ -139,7 +140,7 @@ def test_auto_takes_a_map_where_it_reads_fewer_files(
 
 
 def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
-    """Without options, a point query reads one file, and other queries only the files they need."""
+    """Without options, a point query reads one file, and other queries read only needed files."""
     tables.sql("CREATE SIEVE INDEX ON t (noise)")
     assert tables.facts("noise_sieve")["options"] == "shape = auto, budget = auto, payback = 10"
     for key, row in tables.sql("SELECT noise, row FROM t WHERE row IN (77, 4001, 7999)"):
@@ -153,7 +154,7 @@ def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
 
 
 def test_a_map_of_keys_in_many_files_knows_absent_ones(tables: Lab) -> None:
-    """Each of 4,000 keys lies in about five files; a query for an absent key reads one file."""
+    """Each of 4,000 keys is in about five files, and a query for an absent key reads one file."""
     tables.sql(f"""
         CREATE TABLE plane USING parquet PARTITIONED BY (file) AS
         SELECT /*+ REPARTITION(1) */ md5(cast(k AS string)) AS tail,
@@ -168,7 +169,7 @@ def test_a_map_of_keys_in_many_files_knows_absent_ones(tables: Lab) -> None:
 
 
 def test_what_is_expected_is_told(tables: Lab) -> None:
-    """DESCRIBE shows expected reads of keys, absent keys and ranges, the least, and min/max."""
+    """DESCRIBE shows expected reads of keys, absent keys and ranges, the minimum, and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
     words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()
@@ -199,14 +200,14 @@ def test_what_is_expected_is_told(tables: Lab) -> None:
     ],
 )
 def test_options_that_cannot_be_had(tables: Lab, rest: str, words: str) -> None:
-    """Each refusal names the allowed values, and leaves nothing behind."""
+    """Each refusal names the allowed values, and no file is left."""
     with pytest.raises(AnalysisException, match=words):
         tables.sql(f"CREATE SIEVE INDEX refused ON {rest}")
     assert tables.sql("SHOW SIEVE INDEXES IN shapes") == []
 
 
 def test_options_change_with_a_refresh(tables: Lab) -> None:
-    """The next REFRESH builds another shape; the budget changes with the shape."""
+    """The next REFRESH builds another shape, and the budget changes with the shape."""
     tables.sql("CREATE SIEVE INDEX ON t (url)")
     tables.sql("ALTER SIEVE INDEX url_sieve ON t SET OPTIONS (shape = 'map')")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX url_sieve ON t"))

@@ -1,6 +1,6 @@
 """Runs each SQL block of the docs in order and compares its result with the page.
 
-A block is marked ``sql``; forms of statements are marked ``sql-grammar``. Below a block stand the
+A block is marked ``sql``; forms of statements are marked ``sql-grammar``. Below a block are the
 results of its last statements, separated by blank lines.
 """
 
@@ -31,13 +31,13 @@ DATABASES = {
 }
 ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
 
-# Statements that create what an example needs and its page does not create.
+# Statements that create tables and indexes that an example needs and its page does not create.
 BEFORE = {
     "JOIN customers": [
         "ALTER TABLE orders ADD COLUMNS (customer BIGINT)",
         "CREATE TABLE customers USING parquet AS SELECT id, 'Utrecht' AS city FROM range(10)",
     ],
-    # The home page begins with an index; README makes its table.
+    # The home page begins with an index, and README makes the table for it.
     "ON orders (id);\nSELECT": [
         """CREATE TABLE orders USING parquet AS
           SELECT /*+ REPARTITION_BY_RANGE(100, arrived) */ id, arrived, id % 997 AS amount
@@ -59,7 +59,7 @@ def blocks(page: str) -> Iterator[re.Match[str]]:
 
 
 def printed(lab: Lab, statement: str) -> list[list[str]]:
-    """The column names and rows of a result as texts."""
+    """A result's column names and rows as text."""
     frame = lab.spark.sql(statement)
     rows = [["NULL" if cell is None else str(cell) for cell in row] for row in frame.collect()]
     lowered = [
@@ -72,7 +72,7 @@ def printed(lab: Lab, statement: str) -> list[list[str]]:
 
 
 def comparable(rows: list[list[str]]) -> list[list[str]]:
-    """The rows with measured numbers left out."""
+    """The rows without measured numbers."""
     measured = [name in MEASURED for name in rows[0]]
     return [
         [
@@ -111,7 +111,7 @@ def test_the_sql_of_pages_is_true(lab: Lab, database: str, least: int) -> None:
                 continue
             shown = tables(block["shown"])
             if "sieve_status()" in block["sql"]:
-                # The counters include other tests of this session.
+                # The counters include scans of other tests in this session.
                 answers = [[row for row in answers[-1] if row in shown[0]]]
             if answers[-len(shown) :] != shown:
                 wrong.append((block["sql"], answers[-len(shown) :]))
@@ -121,7 +121,7 @@ def test_the_sql_of_pages_is_true(lab: Lab, database: str, least: int) -> None:
 
 
 def test_no_page_is_left_out() -> None:
-    """A test runs each page that has an SQL block: this one, or the one listed with the page."""
+    """A test runs each page that has an SQL block: this test, or the test beside the page."""
     pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
     names = {str(page.relative_to(HOME)) for page in pages}
     with_sql = {name for name in names if "```sql\n" in (HOME / name).read_text(encoding="utf-8")}

@@ -10,7 +10,7 @@ Status = dict[tuple[str, str | None], int]
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """Ten files in the order of ``k``, with an index on it."""
+    """Ten files in the order of ``k``, and an index on ``k``."""
     with lab.database("counted"):
         lab.spark.range(0, 200, 1, 10).selectExpr("id AS k", "id % 7 AS r").write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (k)")
@@ -25,7 +25,7 @@ def _status(lab: Lab) -> Status:
 
 
 def _grown(before: Status, after: Status) -> dict[str, int]:
-    """The increase of the counters, except times and memory, which no test can predict."""
+    """The increase of the counters, except times and memory, which nothing can predict."""
     assert before.keys() == after.keys()
     return {
         reason or counter: after[counter, reason] - before[counter, reason]
@@ -36,7 +36,7 @@ def _grown(before: Status, after: Status) -> dict[str, int]:
 
 
 def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
-    """The scan counts as one scan with one call; of ten files listed, nine were skipped."""
+    """The scan counts as one scan with one call, and as nine skipped files of ten listed files."""
     (told,) = lab.explain(f"SELECT * FROM {table} WHERE k = 26")
     before = _status(lab)
     assert lab.run(f"SELECT * FROM {table} WHERE k = 26").files == 1
@@ -53,7 +53,7 @@ def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
 
 
 def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
-    """Each scan counts once: a filter that no index serves, another reader, a new file."""
+    """Each scan counts once, with a reason: no index, another reader, or a new file."""
     before = _status(lab)
     lab.run(f"SELECT * FROM {table}")
     lab.run(f"SELECT * FROM {table} WHERE r = 3")
@@ -82,7 +82,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
 
 
 def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) -> None:
-    """An audit reads nine skipped files; EXPLAIN is a statement, not a scan; caches use bytes."""
+    """An audit reads nine skipped files; EXPLAIN counts as a statement only; caches use bytes."""
     lab.run(f"SELECT * FROM {table} WHERE k = 25")
     before = _status(lab)
     with lab.setting("spark.sieve.audit.sample", "1.0"):

@@ -1,4 +1,4 @@
-"""Orders by a field of a struct, with filters on the struct around the field, which may be NULL."""
+"""Orders by a field of a struct, with filters on the structs around it, which can be NULL."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ORDERS = ("ASC NULLS FIRST", "ASC NULLS LAST", "DESC NULLS FIRST", "DESC NULLS L
 
 @pytest.fixture(scope="module")
 def structs(lab: Lab) -> Iterator[Lab]:
-    """Files of ten rows, of which all or some have a NULL struct, field, or inner struct."""
+    """Files of ten rows; all or some rows can have a NULL struct, field, or inner struct."""
     with lab.database("structs"), lab.settings(INTERPRETED):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, f, "
@@ -41,7 +41,7 @@ def structs(lab: Lab) -> Iterator[Lab]:
 def test_a_filter_on_what_holds_a_field_says_nothing_of_its_nulls(
     structs: Lab, parent: str
 ) -> None:
-    """Rows with a NULL field in a struct that is not NULL all come first, or all last."""
+    """If the struct is not NULL but its field is, such rows all come first, or all come last."""
     orders = (
         f"SELECT id, {field} AS x FROM t WHERE {parent} ORDER BY {field} {order}, id LIMIT 12"
         for field in FIELDS

@@ -10,7 +10,7 @@ from spark_session import Lab
 
 
 def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
-    """Queries read new files with the reason new-file; after REFRESH the index prunes them."""
+    """Queries read new files with the reason new-file; after REFRESH, the index prunes them."""
     with lab.database("append"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -27,7 +27,7 @@ def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
 
 
 def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
-    """REFRESH without a changed file creates no version; REFRESH FULL always builds."""
+    """REFRESH creates no version if no file has changed, but REFRESH FULL always builds."""
     with lab.database("unchanged"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 20, 1, 2)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -37,7 +37,7 @@ def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
 
 
 def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
-    """INSERT OVERWRITE makes all files new, so queries read all; REFRESH forgets the old files."""
+    """After INSERT OVERWRITE, queries read all files, which are new; REFRESH forgets the others."""
     with lab.database("overwrite"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -54,7 +54,7 @@ def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
 
 
 def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
-    """After REFRESH TABLE, queries read a file with new bytes under an old name: changed-file."""
+    """After REFRESH TABLE, queries read a file whose bytes changed under its name: changed-file."""
     with lab.database("replaced"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
@@ -103,7 +103,7 @@ def test_a_touched_file_is_read(lab: Lab) -> None:
 
 
 def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
-    """After REFRESH TABLE, a deleted file gives no rows and no error."""
+    """After REFRESH TABLE, a deleted file causes no rows and no error."""
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -117,7 +117,7 @@ def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
 
 
 def test_added_columns_leave_the_reader_of_others(lab: Lab) -> None:
-    """After ADD COLUMN an index serves as before; REFRESH reads only new files."""
+    """After ADD COLUMN, an index is used as before, and REFRESH reads only new files."""
     with lab.database("columns"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -135,7 +135,7 @@ def test_added_columns_leave_the_reader_of_others(lab: Lab) -> None:
 
 
 def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
-    """Files older than the column read as its default, for the index as for the query."""
+    """In files older than the column, the index and the query read the default value."""
     with lab.database("defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("ALTER TABLE t ADD COLUMN kind INT DEFAULT 7")
@@ -144,14 +144,14 @@ def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
         assert len(lab.check("SELECT * FROM t WHERE kind = 7", exactly=4).rows) == 40
         lab.check("SELECT * FROM t WHERE kind = 8", exactly=2)
         lab.check("SELECT * FROM t WHERE kind IS NULL", exactly=0)
-        # A new default applies to new rows only; older files keep reading as the former default.
+        # A new default applies only to new rows; in older files, the former default is read.
         lab.sql("ALTER TABLE t ALTER COLUMN kind SET DEFAULT 9")
         assert len(lab.check("SELECT * FROM t WHERE kind = 7").rows) == 40
         lab.check("SELECT * FROM t WHERE kind = 9")
 
 
 def test_a_default_of_a_struct_is_read_with_all_of_it(lab: Lab) -> None:
-    """A query of one field may lose the struct's default, so the index reads the whole struct."""
+    """A query of one field can lose the struct's default, so the index reads the whole struct."""
     with lab.database("struct_defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql(
@@ -165,7 +165,7 @@ def test_a_default_of_a_struct_is_read_with_all_of_it(lab: Lab) -> None:
 
 
 def test_struct_fields_added_later(lab: Lab) -> None:
-    """Each struct field can be indexed; files without the field hold NULL there."""
+    """Each struct field can be indexed; in files without the field, its value is NULL."""
     with lab.database("structs"):
         lab.sql(
             "CREATE TABLE t USING parquet AS "
@@ -199,7 +199,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
 
 
 def test_a_file_of_a_time_to_come_is_always_read(lab: Lab) -> None:
-    """Such a time can hide a later change, so the index leaves the file out and says so."""
+    """A time in the future can hide a later change, so the file is not indexed, with a reason."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400

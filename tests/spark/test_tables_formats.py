@@ -1,4 +1,4 @@
-"""All kinds of tables: each format, managed and external, bucketed, without rows."""
+"""All kinds of tables: each format, managed, external, bucketed, and without rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_each_format_is_indexed_and_pruned(lab: Lab, form: str) -> None:
 
 
 def test_an_external_table_keeps_its_folder_untouched(lab: Lab, tmp_path: Path) -> None:
-    """If the folder of an external table is not writable, its index lies elsewhere."""
+    """If the folder of an external table is not writable, its index is in another folder."""
     folder = tmp_path / "data"
     lab.spark.range(0, 80, 1, 8).write.parquet(str(folder))
     before = sorted((p.name, p.stat().st_mtime_ns) for p in folder.iterdir())
@@ -69,7 +69,7 @@ def test_a_table_of_foreign_files_with_options(lab: Lab, tmp_path: Path) -> None
 
 
 def test_an_empty_table_can_be_indexed(lab: Lab) -> None:
-    """An index of no files is ready; queries read later rows in full until REFRESH."""
+    """An index of no files is ready; until REFRESH, queries read all later rows."""
     with lab.database("empty"):
         lab.sql("CREATE TABLE t (id BIGINT, s STRING) USING parquet")
         assert lab.sql("CREATE SIEVE INDEX ON t (id)")[0][:3] == ("id_sieve", 1, 0)
@@ -81,7 +81,7 @@ def test_an_empty_table_can_be_indexed(lab: Lab) -> None:
 
 
 def test_files_without_rows_prove_nothing(lab: Lab) -> None:
-    """A scan always reads a file of zero rows; a table of such files can be indexed."""
+    """A scan always reads a file without rows, and a table of such files can be indexed."""
     with lab.database("norows"):
         lab.sql("CREATE TABLE t (id BIGINT) USING parquet")
         lab.sql("INSERT INTO t SELECT id FROM range(10) WHERE id < 0")
@@ -94,7 +94,7 @@ def test_files_without_rows_prove_nothing(lab: Lab) -> None:
 
 
 def test_bucketed_tables_prune_and_still_join_by_bucket(lab: Lab) -> None:
-    """The index skips bucket files, in one scan and in a join of two tables by bucket."""
+    """The index skips bucket files, both in one scan and in a join of two tables by bucket."""
     with lab.database("buckets"), lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
         for name in ("a", "b"):
             lab.sql(

@@ -1,4 +1,4 @@
-"""An index belongs to one table, never to a copy, a namesake or a successor of the table."""
+"""An index belongs to one table, and never to a copy, a namesake or a successor of this table."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def index_folders(lab: Lab, database: str) -> list[Path]:
 
 
 def properties(lab: Lab, table: str) -> dict[str, str]:
-    """The index registrations of a table in the metastore's properties."""
+    """The properties in the metastore that register a table's indexes."""
     rows = lab.sql(f"SHOW TBLPROPERTIES {table}")
     return {key: value for key, value in rows if key.startswith("sieve.index.")}
 
 
 def test_no_index_is_registered_on_a_table_that_took_its_tables_place(lab: Lab) -> None:
-    """A table resolved before DROP and CREATE TABLE, or before a move, is another table."""
+    """A table that was resolved before DROP and CREATE TABLE, or a move, is another table."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     with lab.database("replaced") as database:
         for change in ("DROP TABLE t", "ALTER TABLE t SET LOCATION '/elsewhere'"):
@@ -43,7 +43,7 @@ def test_no_index_is_registered_on_a_table_that_took_its_tables_place(lab: Lab) 
 
 
 def test_create_and_drop_leave_no_trace(lab: Lab) -> None:
-    """DROP removes the property and the files; queries go on without the index."""
+    """DROP removes the property and the files, and queries work without the index."""
     with lab.database("trace") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -58,7 +58,7 @@ def test_create_and_drop_leave_no_trace(lab: Lab) -> None:
 
 
 def test_create_table_like_does_not_take_the_index_along(lab: Lab) -> None:
-    """Queries read all files of a table created LIKE an indexed table; it needs its own index."""
+    """Queries read all files of a table created LIKE an indexed table, which has no own index."""
     with lab.database("likes") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -73,7 +73,7 @@ def test_create_table_like_does_not_take_the_index_along(lab: Lab) -> None:
 
 
 def test_a_copied_property_is_not_an_index(lab: Lab) -> None:
-    """Queries ignore another table's registration; DROP removes the property, not the files."""
+    """Queries ignore another table's registration, and DROP removes only the property."""
     with lab.database("copied") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE TABLE u USING parquet AS SELECT id + 20 AS id FROM range(0, 40, 1, 4)")
@@ -96,7 +96,7 @@ def test_a_copied_property_is_not_an_index(lab: Lab) -> None:
 
 
 def test_a_namesake_made_anew_starts_without_an_index(lab: Lab) -> None:
-    """A table dropped and created again at the same place does not use the old index."""
+    """A table that is dropped and created again in the same place does not use the old index."""
     with lab.database("anew"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -133,7 +133,7 @@ def test_two_databases_keep_their_namesakes_apart(lab: Lab) -> None:
 
 
 def test_a_renamed_table_loses_speed_not_rows(lab: Lab) -> None:
-    """After RENAME, a table returns all its rows, whether or not its index has followed."""
+    """After RENAME, a table returns all its rows, even if its index has not followed."""
     with lab.database("renamed"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -144,7 +144,7 @@ def test_a_renamed_table_loses_speed_not_rows(lab: Lab) -> None:
 
 
 def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
-    """DISABLE stops and ENABLE starts pruning in a session that was open before."""
+    """In a session that is already open, DISABLE stops pruning, and ENABLE starts it again."""
     with lab.database("switched"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         other = Lab(lab.spark.newSession())
@@ -163,7 +163,7 @@ def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
 
 
 def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
-    """SET OPTIONS stores options, which SHOW lists beside those in force and REFRESH applies."""
+    """SET OPTIONS stores options; SHOW lists them beside current options; REFRESH applies them."""
     with lab.database("options_set"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 50) COMMENT 'why'")
@@ -180,7 +180,7 @@ def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
 
 
 def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
-    """DROP DATABASE CASCADE names no table, yet a table created again there uses no old index."""
+    """DROP DATABASE CASCADE names no table, but a table that is created again uses no old index."""
     with lab.database("cascade"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -193,7 +193,7 @@ def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
 
 
 def test_a_name_is_given_once(lab: Lab) -> None:
-    """If two sessions create one index concurrently, one is refused and leaves nothing."""
+    """If two sessions create the same index at once, one is refused and leaves nothing."""
     with lab.database("taken") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
 
@@ -215,7 +215,7 @@ def test_a_name_is_given_once(lab: Lab) -> None:
 
 
 def test_one_lost_index_keeps_refresh_from_no_other(lab: Lab) -> None:
-    """REFRESH of all indexes of a table refreshes the others, then names the failed one."""
+    """REFRESH of all indexes of a table refreshes the others, and then names the failed index."""
     with lab.database("lost") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (r)")

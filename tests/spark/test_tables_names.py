@@ -1,4 +1,4 @@
-"""Names with blanks, other scripts, dots and quotes; letter case follows Spark."""
+"""Names with blanks, other scripts, dots and quotes; letter case is handled as in Spark."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ COLUMNS = ["a b", "a.b", "größe", "列", "select", "x`y", "a,b", "50%", "Mixed
 
 
 def quoted(name: str) -> str:
-    """A name in backquotes."""
+    """A name between backquotes."""
     return f"`{name.replace('`', '``')}`"
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc", "json"])
 def test_columns_of_strange_names(lab: Lab, form: str) -> None:
-    """A column's name may hold blanks, dots, commas, quotes, or words of the grammar."""
+    """A column's name can contain blanks, dots, commas, quotes, or words of the grammar."""
     usable = [c for c in COLUMNS if form != "orc" or c not in ("x`y", "a,b")]
     with lab.database("strange_names"):
         columns = ", ".join(f"id + {k} AS {quoted(c)}" for k, c in enumerate(usable))
@@ -45,7 +45,7 @@ def test_fields_of_strange_names(lab: Lab) -> None:
 
 
 def test_an_index_name_in_quotes(lab: Lab) -> None:
-    """An index name may have blanks and letters of other scripts, and ignores case."""
+    """An index name can have blanks and letters of other scripts, and its case does not matter."""
     with lab.database("index_names"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX My_Index ON t (id)")
@@ -69,7 +69,7 @@ def test_case_of_columns_is_as_the_session_has_it(lab: Lab) -> None:
 
 
 def test_case_sensitive_sessions_tell_columns_apart(lab: Lab) -> None:
-    """Under case sensitivity, `a` and `A` are two columns with separate indexes."""
+    """With case sensitivity, `a` and `A` are two columns with separate indexes."""
     with lab.database("sensitive"), lab.setting("spark.sql.caseSensitive", "true"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id AS a, -id AS A FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX lower ON t (a)")
@@ -80,7 +80,7 @@ def test_case_sensitive_sessions_tell_columns_apart(lab: Lab) -> None:
 
 
 def test_another_case_sensitivity_reads_everything(lab: Lab) -> None:
-    """A case-sensitive session does not use an index built without case sensitivity."""
+    """A case-sensitive session does not use an index that was built without case sensitivity."""
     with lab.database("mixed"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -92,7 +92,7 @@ def test_another_case_sensitivity_reads_everything(lab: Lab) -> None:
 
 
 def test_files_of_another_case_than_the_table(lab: Lab) -> None:
-    """A build matches columns of files in another letter case as Spark does."""
+    """If files have column names in another letter case, a build matches them as Spark does."""
     with lab.database("spelling") as database:
         lab.sql("CREATE TABLE t (OrderKey BIGINT) USING parquet")
         location = lab.spark.catalog.getDatabase(database).locationUri + "/t"

@@ -10,7 +10,7 @@ from spark_session import Lab
 
 @pytest.mark.parametrize("form", ["USING parquet", "USING json", "STORED AS ORC"])
 def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
-    """Within the partitions that Spark selects, the index leaves the files with the key."""
+    """Within the partitions that Spark selects, the index keeps the files with the key."""
     with lab.database("levels"):
         lab.sql(
             f"CREATE TABLE t (id BIGINT, v INT) {form} PARTITIONED BY (y INT, m STRING)"
@@ -55,7 +55,7 @@ def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
 
 
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
-    """SHOW of a database finds how stale each index is on the driver alone."""
+    """SHOW of a database computes on the driver alone how stale each index is."""
     with lab.database("glance"):
         lab.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p)")
         lab.sql("INSERT INTO t SELECT id, id % 40 FROM range(0, 400, 1, 1)")
@@ -108,10 +108,10 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_file_that_several_partitions_list(lab: Lab, tmp_path: Path) -> None:
-    """Such a file bounds no group: low keys of one group would rule it out for another.
+    """If such a file bounded a group, its low keys would exclude another group that also lists it.
 
-    A scan always reads such a file. Partitions share the location in the same spelling, in another
-    spelling, or as the folder of another partition.
+    A scan always reads such a file. Partitions share the location with the same spelling, with
+    another spelling, or because it is the folder of another partition.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))
@@ -138,7 +138,7 @@ def test_a_file_that_several_partitions_list(lab: Lab, tmp_path: Path) -> None:
 def test_partitions_come_and_go(lab: Lab) -> None:
     """Queries read a new partition until REFRESH.
 
-    A dropped partition gives no rows, and REFRESH forgets its files.
+    A dropped partition returns no rows, and REFRESH forgets its files.
     """
     with lab.database("come_and_go"):
         lab.sql("CREATE TABLE t (id BIGINT, p INT) USING parquet PARTITIONED BY (p)")

@@ -18,7 +18,7 @@ PARTITIONED = 12
 
 @pytest.fixture(scope="module")
 def top(lab: Lab) -> Iterator[Lab]:
-    """Tables of a hundred keys a file: ascending and scattered keys, NULLs and NaNs."""
+    """Tables with a hundred keys per file: ascending and scattered keys, NULLs and NaNs."""
     with lab.database("top"):
         columns = (
             "id AS k, CAST(id AS STRING) AS s, (id * 7919) % 4000 AS r, id DIV 250 AS tied, "
@@ -162,16 +162,16 @@ _WITHOUT: dict[str, Answer] = {}
 
 
 def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | None = None) -> None:
-    """Asserts the rows equal those without Sieve, in an audited session, and the files read."""
+    """Asserts rows equal to those without Sieve, audited, and the number of files read."""
     with lab.settings({"spark.sieve.audit.sample": "1.0"} | dict(conf or {})):
         lab.check(query, exactly=files, known=_WITHOUT)
 
 
 @pytest.mark.parametrize("kind", PRUNED)
 def test_files_that_can_hold_one_of_the_rows_are_read(top: Lab, kind: str) -> None:
-    """The scan reads at most one file more than the rows need: the file of the bound.
+    """The scan reads at most one file more than the rows need, which is the file of the bound.
 
-    Similar queries stand together and use the modes in turn.
+    Similar queries follow one another, and use the modes in turn.
     """
     _check(top, *PRUNED[kind], MODES[list(PRUNED).index(kind) % 2])
 
@@ -190,7 +190,7 @@ def _read(frame: DataFrame) -> int:
 def test_calls_of_a_sorted_frame_read_what_a_limit_does(
     top: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The counter of skipped files shows `take`, `head`, `first` and `show` to be bounded."""
+    """The counter of skipped files shows that `take`, `head`, `first` and `show` are bounded."""
     frame = top.spark.table("fact").select("k", "v").sort(f.desc("k"))
     count = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
 
@@ -208,7 +208,7 @@ def test_calls_of_a_sorted_frame_read_what_a_limit_does(
     assert frame.tail(1)[0].k == 0
     assert len(frame.collect()) == FILES * 100
     assert _read(frame.limit(3).union(frame.limit(3))) == 1 + 1
-    # The union also needs the sorted rows themselves, from the same plan nodes.
+    # The union also needs the sorted rows themselves, and they come from the same plan nodes.
     both = frame.limit(3).union(frame)
     assert len(both.collect()) == FILES * 100 + 3
     assert [tuple(row) for row in frame.offset(3995).limit(10).sort("k").collect()] == [
@@ -218,7 +218,7 @@ def test_calls_of_a_sorted_frame_read_what_a_limit_does(
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_scan_with_a_bound_is_not_taken_for_one_without(top: Lab, adaptive: str) -> None:
-    """Spark reuses exchanges of equal scans only; scans with different bounds are unequal."""
+    """Spark reuses only exchanges of equal scans, and scans with different bounds are unequal."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     ends = "SELECT k FROM fact ORDER BY k {} LIMIT 3"
     parts = [ends.format(""), ends.format("DESC"), "SELECT k FROM fact WHERE v = 6"]
@@ -237,7 +237,7 @@ def test_a_scan_with_a_bound_is_not_taken_for_one_without(top: Lab, adaptive: st
 
 
 def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
-    """The same frame runs again, as do a cached result and a sort of a cached table."""
+    """The same frame runs twice, and so do a cached result and a sort of a cached table."""
     frame = top.spark.sql("SELECT k FROM fact ORDER BY k DESC LIMIT 3")
     assert _read(frame) == 1
     assert frame.collect() == [(3999,), (3998,), (3997,)]
@@ -252,7 +252,7 @@ def test_a_query_runs_twice_and_from_a_cache(top: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
-    """Spark sorts all rows for a limit above its threshold."""
+    """For a limit above its threshold, Spark sorts all rows."""
     conf = {
         "spark.sql.execution.topKSortFallbackThreshold": "2",
         "spark.sql.adaptive.enabled": adaptive,
@@ -262,7 +262,7 @@ def test_a_limit_over_a_whole_sort(top: Lab, adaptive: str) -> None:
 
 
 def test_off_reads_all(top: Lab) -> None:
-    """The setting turns off the bound for top rows."""
+    """The setting turns off the bound for the first rows."""
     conf = {"spark.sieve.top.pruning": "off"}
     _check(top, "SELECT k FROM fact ORDER BY k LIMIT 10", FILES, conf)
     _check(top, "SELECT min(k) FROM fact", FILES, conf)
@@ -270,7 +270,7 @@ def test_off_reads_all(top: Lab) -> None:
 
 @pytest.mark.parametrize("key", ["ignoreCorruptFiles", "ignoreMissingFiles"])
 def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path, key: str) -> None:
-    """A setting or table option may let the reader ignore damaged or missing files."""
+    """A setting or table option can let the reader ignore damaged or missing files."""
     query = "SELECT k FROM {} ORDER BY k LIMIT 3"
     _check(top, query.format("fact"), FILES, {f"spark.sql.files.{key}": "true"})
     top.sql(
@@ -279,7 +279,7 @@ def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path,
     )
     top.sql(f"CREATE SIEVE INDEX ON {key} (k)")
     _check(top, query.format(key), 4)
-    # The current setting counts, also for a plan that was made and listed earlier.
+    # The current setting decides, even for a plan that was made and listed earlier.
     frame = top.spark.sql(query.format("fact"))
     plan = frame._jdf.queryExecution().executedPlan()
     (scan,) = scans(plan)
@@ -290,7 +290,7 @@ def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path,
 
 
 def test_files_behind_the_index_are_read(top: Lab) -> None:
-    """A scan reads new, changed and replaced files; removed files supply no bound."""
+    """A scan reads new, changed and replaced files, and removed files give no bound."""
     with top.database("behind"):
         top.sql("CREATE TABLE t USING parquet AS SELECT id AS k FROM range(0, 400, 1, 4)")
         top.sql("CREATE SIEVE INDEX ON t (k)")
@@ -310,7 +310,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The file of the index with the least keys, which bounds the other files."""
+            """The file with the least keys in the index, which bounds the other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path
@@ -331,7 +331,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
 
 
 def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
-    """Spark drops buckets and, at run time, partitions: the rows of their files bound nothing."""
+    """Spark drops buckets, and partitions at run time: the rows of their files bound nothing."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
         "SELECT id AS k, id % 5 AS w FROM range(0, 400, 1, 2)"
@@ -349,7 +349,7 @@ def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
     )
     top.check(joined)
     top.check("SELECT min(k) FROM parts WHERE p IN (SELECT k FROM texts WHERE k IN (2, 3))")
-    # The result of a subquery picks partitions once the files of all are listed.
+    # A subquery's result selects partitions after all partitions have been listed.
     of_result = ("p = (SELECT max(k) FROM texts WHERE k < 3)", "q >= (SELECT min(v) FROM texts)")
     for condition in of_result:
         top.check(f"SELECT k FROM parts WHERE {condition} ORDER BY k LIMIT 3")
@@ -387,7 +387,7 @@ def test_ranges_of_files_are_read(top: Lab, tmp_path: Path) -> None:
 
 
 def test_explain_names_what_bounds_a_scan(top: Lab) -> None:
-    """EXPLAIN names the bound after the filters, or the reason why nothing bounds the scan."""
+    """EXPLAIN names the bound after the filters, or the reason why there is no bound."""
 
     def told(query: str) -> tuple[object, object, object]:
         (row,) = top.explain(query)
@@ -416,7 +416,7 @@ def test_explain_names_what_bounds_a_scan(top: Lab) -> None:
 
 
 def test_a_query_that_requires_an_index_does_not_fail_without_a_bound(top: Lab) -> None:
-    """The query has no filter that an index could have served."""
+    """The query has no filter that an index could have used."""
     with top.setting("spark.sieve.require", "true"):
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 4001", FILES)
         _check(top, "SELECT k FROM fact ORDER BY k LIMIT 3", 1)

@@ -25,7 +25,7 @@ def members(lab: Lab) -> tuple[int, int, int, int]:
 
 
 def create(lab: Lab) -> None:
-    """Creates a table of four files of ten keys, and an index."""
+    """Creates a table of four files with ten keys each, and an index."""
     lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
 
@@ -33,7 +33,7 @@ def create(lab: Lab) -> None:
 def test_a_life_in_versions(lab: Lab) -> None:
     """SHOW lists each version's change; OPTIMIZE makes one run.
 
-    VACUUM keeps the version in force.
+    VACUUM keeps the current version.
     """
     with lab.database("life"):
         create(lab)
@@ -46,7 +46,7 @@ def test_a_life_in_versions(lab: Lab) -> None:
         lab.sql("INSERT INTO t SELECT id FROM range(50, 60, 1, 1)")
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.sql("OPTIMIZE SIEVE INDEX ON t")[0][:3] == ("id_sieve", 8, 6)
-        # OPTIMIZE leaves an index of one run without gaps unchanged.
+        # If an index has one run without gaps, OPTIMIZE does not change it.
         assert lab.sql("OPTIMIZE SIEVE INDEX id_sieve ON t")[0][:3] == ("id_sieve", 8, 6)
         told = lab.spark.sql("SHOW SIEVE VERSIONS ON t").collect()
         assert [(row["version"], row["change"], row["state"], row["runs"]) for row in told] == [
@@ -76,7 +76,7 @@ def test_a_life_in_versions(lab: Lab) -> None:
 
 
 def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
-    """VACUUM deletes a run that has a pending write and no version, not files without either."""
+    """VACUUM deletes a run with a pending write and no version, but not files without either."""
     with lab.database("dead_writer"):
         create(lab)
         at = folder(lab)
@@ -100,7 +100,7 @@ def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
 
 
 def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
-    """VACUUM deletes old indexes of dropped tables and dead statements, not young or used ones."""
+    """VACUUM deletes old indexes of dropped tables and dead statements, but not used indexes."""
     with lab.database("orphaned"):
         create(lab)
         kept = folder(lab)
@@ -110,7 +110,7 @@ def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
         (dead / "intent.json").write_bytes((kept / "intent.json").read_bytes())
         stranger = root / "00000000-0000-4000-8000-00000000000e"
         stranger.mkdir()
-        # The writer may still be at work, so VACUUM spares the index whatever RETAIN says.
+        # The writer may still be working, so VACUUM keeps the index with any RETAIN.
         assert lab.sql("VACUUM SIEVE INDEXES IN orphaned RETAIN 0 HOURS") == []
         yesterday = time.time() - 86_500
         os.utime(dead / "intent.json", (yesterday, yesterday))
@@ -123,7 +123,7 @@ def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
 
 
 def test_a_registration_that_was_lost_is_found_again(lab: Lab) -> None:
-    """Another tool may drop the table's property: REFRESH restores it, VACUUM spares the index."""
+    """If another tool drops the table's property, REFRESH restores it; VACUUM keeps the index."""
     with lab.database("lost_property"):
         create(lab)
         lab.sql("ALTER TABLE t UNSET TBLPROPERTIES ('sieve.index.id_sieve')")

@@ -1,4 +1,4 @@
-"""Scans that cannot read ranges of files return the same rows; EXPLAIN gives the reason."""
+"""Scans that cannot read ranges of files return the same rows, and EXPLAIN names the reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RANGES = {
 
 
 def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
-    """Spark groups files by buckets if a query reads the bucket columns."""
+    """If a query reads the bucket columns, Spark groups files by bucket."""
     with lab.database("bucketed"), lab.settings(RANGES):
         rows = lab.spark.range(0, 40_000, 1, 1).selectExpr("id AS k", "id % 3 AS n", "uuid() AS u")
         with lab.setting("spark.sql.parquet.compression.codec", "uncompressed"):
@@ -37,7 +37,7 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
 
 
 def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_path: Path) -> None:
-    """Spark 4.1 fails on two splits of such a file, and makes smaller splits for fewer files."""
+    """Spark 4.1 fails on two splits of such a file, and makes smaller splits of fewer files."""
     if lab.spark.version < "4.1":
         pytest.skip("this Spark does not read such files")
     draw, files, rows = random.Random(5), 20, 120
@@ -62,7 +62,7 @@ def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_pa
 
 
 def test_a_separator_that_overlaps_with_itself_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """Lines that end in part of such a separator differ by split: an index of them lost rows."""
+    """Splits decide about a line that ends in part of such a separator: an index lost rows."""
     (tmp_path / "a.csv").write_text("s1,1,tyyyys2,2,tyys3,3,tyyy", encoding="utf-8")
     with lab.database("overlapping"):
         lab.sql(

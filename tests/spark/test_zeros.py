@@ -1,4 +1,4 @@
-"""-0.0 and 0.0 are one value to a comparison and to an IN list, short or long."""
+"""For a comparison, -0.0 and 0.0 are one value, and also in a short or long IN list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MANY = ", ".join(f"{n}.0" for n in range(1, 13))
 
 @pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE"])
 def test_a_list_may_have_either_zero(lab: Lab, kind: str) -> None:
-    """Spark makes a set of a long IN list; rows are the same with either zero in the list."""
+    """Spark makes a set of a long IN list, and rows are the same with either zero in the list."""
     with lab.database("zeros"):
         lab.sql(f"CREATE TABLE t (id INT, x {kind}) USING parquet")
         for row in ("1, -0.0D", "2, 0.0D", "3, 5.0D", "4, 77.0D", "5, NULL"):

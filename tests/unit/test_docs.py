@@ -32,7 +32,7 @@ SHIM = HOME / "sql_ext" / "jvm" / "src"
 
 
 def _section(title: str, page: str = SQL) -> str:
-    """The text below a heading, up to the next heading of the same depth."""
+    """The text below a heading, up to the next heading of the same level."""
     depth = re.search(rf"^(#+) {re.escape(title)}$", page, re.MULTILINE)
     assert depth is not None, f"docs have no section {title}"
     rest = page[depth.end() :]
@@ -41,7 +41,7 @@ def _section(title: str, page: str = SQL) -> str:
 
 
 def _first_column(title: str) -> set[str]:
-    """The backquoted text in the first cell of each row of a section's table."""
+    """The text in backquotes in the first cell of each row of a section's table."""
     return set(re.findall(r"^\| `([^`]+)` \|", _section(title), re.MULTILINE))
 
 
@@ -51,9 +51,9 @@ def test_reasons_are_those_of_the_code() -> None:
 
 
 def test_errors_are_those_of_the_code() -> None:
-    """Each condition of Python or Scala is in exactly one table of its page.
+    """Each condition in Python or Scala is in exactly one table of its page.
 
-    The tables of errors have no other conditions.
+    The tables of errors contain no other conditions.
     """
     sources = [
         *SHIM.rglob("*.scala"),
@@ -61,7 +61,7 @@ def test_errors_are_those_of_the_code() -> None:
     ]
     named = re.compile(r'"(SIEVE_[A-Z_]+)"')
     used = set(chain.from_iterable(named.findall(p.read_text(encoding="utf-8")) for p in sources))
-    # These are environment variables.
+    # These names are environment variables.
     used -= {"SIEVE_LINES", "SIEVE_METASTORE_PASSWORD", "SIEVE_SQL", "SIEVE_SQL_STEPS"}
     page = (HOME / "docs" / "errors.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`SIEVE_[^|]*) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
@@ -71,7 +71,7 @@ def test_errors_are_those_of_the_code() -> None:
 
 
 def _shim(name: str) -> Path:
-    """A source file of the shim by its name."""
+    """A source file of the shim, found by its name."""
     (path,) = SHIM.rglob(name)
     return path
 
@@ -82,7 +82,7 @@ def test_the_tables_of_records_are_written() -> None:
 
 
 def test_every_answer_is_described() -> None:
-    """Each statement, and each function with rows of its own, has its columns on the page."""
+    """The page has the columns of each statement, and of each function with rows of its own."""
     alike = {
         "CreateIndex": "RefreshIndex OptimizeIndex".split(),
         "EnableIndex": "DisableIndex SetIndexOptions".split(),
@@ -101,7 +101,7 @@ def test_every_answer_is_described() -> None:
 
 
 def test_counters_are_those_of_the_code() -> None:
-    """The documentation's table of counters has each counter of the code."""
+    """The documentation's table of counters has every counter in the code."""
     counters = _shim("Counters.scala").read_text(encoding="utf-8")
     status = (HOME / "udfs" / "status.py").read_text(encoding="utf-8")
     told = re.findall(r'"(\w+)" -> \w', counters) + re.findall(r'yield "(\w+)"', status)
@@ -109,7 +109,7 @@ def test_counters_are_those_of_the_code() -> None:
 
 
 def test_reasons_of_files_are_those_of_the_code() -> None:
-    """The documentation has each reason that `sieve_files` gives."""
+    """The documentation has each reason that `sieve_files` returns."""
     text = (HOME / "udfs" / "files.py").read_text(encoding="utf-8")
     code = text.partition("COLUMNS")[2]
     reasons = {r for r in re.findall(r'f?"([a-z][^"]* [^"]*)"', code) if "``" not in r}
@@ -149,7 +149,7 @@ def test_settings_are_those_of_the_code() -> None:
 
 
 def test_every_member_of_a_manifest_is_described() -> None:
-    """The page on the format names each member of a manifest and of the records in it."""
+    """The page on the format names each member of a manifest and of the manifest's records."""
     records = (Manifest, RunRef, RunFileRef, PartRef, LocationsRef, BuildStats, TableIdentity)
     for record in records:
         for member in record.__dataclass_fields__:
@@ -163,7 +163,7 @@ def test_every_member_of_a_manifest_is_described() -> None:
     "date timestamp timestamp_ntz string binary".split(),
 )
 def test_every_type_is_described(type_name: str) -> None:
-    """The page on the format and sql.md have each indexable type with its key code."""
+    """The page on the format and sql.md have each indexable type, with its key code."""
     assert Encoder.for_type(type_name).type == type_name
     assert f"`{type_name}`" in _section("Key codes", FORMAT_PAGE)
     assert type_name in _section("Predicates")
@@ -177,7 +177,7 @@ def test_installing_by_hand_is_described_in_full() -> None:
 
 
 def test_formats_are_named() -> None:
-    """The page on the manifest names the formats whose NULL counts prove something."""
+    """The page on the manifest names the formats for which NULL counts prove something."""
     assert set(INDEXED) - set(COUNTED) == {"csv", "json"}
     assert all(f"`{name}`" in FORMAT_PAGE for name in INDEXED)
     assert "(not in CSV, JSON)" in FORMAT_PAGE
@@ -185,7 +185,7 @@ def test_formats_are_named() -> None:
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(HOME)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """A relative link names an existing file, and an existing heading in the file."""
+    """A relative link leads to an existing file, and to an existing heading in it."""
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith("https://"):
@@ -209,7 +209,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     ids=lambda page: str(page.relative_to(HOME)),
 )
 def test_a_page_says_first_what_it_is_for(page: Path) -> None:
-    """The first line tells a reader who comes from a search what the page is for."""
+    """The first line states the purpose of the page, for readers who come from a search."""
     title, _, first, *_ = page.read_text(encoding="utf-8").splitlines()
     assert title.startswith("# ")
     assert re.match(r"This (page|recipe|site) ", first)

@@ -1,4 +1,4 @@
-"""The list of equivalent mutants names existing code."""
+"""The list of equivalent mutants refers to existing code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.mutants.planted import ROOT
 
 
 def test_each_entry_has_its_code_and_its_reason() -> None:
-    """An entry whose line has changed would mean nothing, or later something else."""
+    """If a line changes, its entry would have no meaning, or later another meaning."""
     lines = [line for line in LIST.read_text().splitlines() if line and not line.startswith("#")]
     for entry, reason in zip(lines, [*lines[1:], ""], strict=True):
         if entry.startswith(" "):

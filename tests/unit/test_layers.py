@@ -1,4 +1,4 @@
-"""The packages that need no Spark can be used without Spark."""
+"""Packages that need no Spark can be used without Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PURE = (
     "errors advice client environment arrays storage encoding segments metadata predicate reader "
     "workload"
 ).split()
-# The stores of HDFS and S3 call a JVM through py4j, which works without PySpark.
+# The stores for HDFS and S3 call a JVM over py4j, and py4j works without PySpark.
 _REQUIRED = ("numpy", "pyarrow", "xxhash", "py4j")
 _IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -29,7 +29,7 @@ print(sum(name.startswith("sieve.") for name in sys.modules))
 
 @pytest.fixture(scope="module")
 def without_spark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """An empty virtual environment, and a folder with the requirements of the pure packages."""
+    """An empty virtual environment, and a folder with the packages that the pure packages need."""
     top = tmp_path_factory.mktemp("bare")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", top / "venv"], check=True)
     installed = top / "installed"
@@ -46,7 +46,7 @@ def without_spark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 
 def test_pure_packages_import_without_pyspark(without_spark: tuple[Path, Path]) -> None:
-    """The environment only has numpy, pyarrow, xxhash and py4j."""
+    """The environment has only numpy, pyarrow, xxhash and py4j."""
     python, installed = without_spark
     done = subprocess.run(
         [python, "-c", _IMPORT_ALL, *PURE],
@@ -60,7 +60,7 @@ def test_pure_packages_import_without_pyspark(without_spark: tuple[Path, Path]) 
 
 
 def test_the_pure_packages_are_all_but_those_of_spark() -> None:
-    """A new package is pure, or is listed here."""
+    """A new package is a pure package, or it is in this list."""
     paths = (path for path in (HOME / "sieve").iterdir() if path.suffix in ("", ".py"))
     names = {path.stem for path in paths if not path.name.startswith("__")}
     assert names - set(PURE) == {"tables", "indexing", "operations"}

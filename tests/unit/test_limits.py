@@ -1,4 +1,4 @@
-"""The limits on the pages are those of the code, since other readers and writers rely on them."""
+"""The limits on the pages are those of the code, because other readers and writers need them."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ MIB = 1 << 20
 def test_a_page_states_the_limits_of_the_code(
     page: str, words: str, stated: list[int], limits: list[int]
 ) -> None:
-    """A documentation page states each limit in these words."""
+    """A documentation page contains each limit in these words."""
     assert words in (DOCS / f"{page}.md").read_text()
     assert limits == stated

@@ -49,7 +49,7 @@ spark.sql("SHOW SIEVE INDEXES").selectExpr("concat('shown ', index)").show()
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
-    """The wheel that `make wheel` has just built."""
+    """The wheel that `make wheel` has built just before."""
     (path,) = (TOP / "dist").glob("sieve_index-*.whl")
     return path
 
@@ -64,7 +64,7 @@ def environment(tmp_path: Path, *packages: str) -> Path:
 
 
 def run(command: list[str | Path], folder: Path, stdin: str = "", **settings: str) -> str:
-    """The standard output of a program that cannot see this checkout or its Spark."""
+    """The standard output of a program that can see neither this checkout nor its Spark."""
     hidden = ("SPARK", "PYSPARK", "PYTHON", "VIRTUAL_ENV")
     environ = {k: v for k, v in os.environ.items() if not k.startswith(hidden)} | settings
     folder.mkdir(exist_ok=True)
@@ -76,7 +76,7 @@ def run(command: list[str | Path], folder: Path, stdin: str = "", **settings: st
 
 
 def check_tour(output: str) -> None:
-    """Asserts that the row is found, and that EXPLAIN shows one file of eight to read."""
+    """Asserts that the row is found, and that EXPLAIN shows one of eight files to read."""
     lines = [line.split("\t") for line in output.splitlines()]
     assert ["found 7"] in lines
     (scan,) = [line for line in lines if "id_sieve@1" in line]
@@ -106,7 +106,7 @@ def test_it_holds_what_it_needs(wheel: Path) -> None:
 
 @pytest.mark.parametrize("version", ["4.1.4", "3.5.9"])
 def test_beside_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
-    """With only the wheel and PySpark installed, `sieve sql` creates an index and prunes."""
+    """If only the wheel and PySpark are installed, `sieve sql` creates an index and prunes."""
     programs = environment(tmp_path, str(wheel), f"pyspark=={version}")
     said = run([programs / "sieve", "--version"], tmp_path / "work")
     assert said.split()[-1] == sieve.__version__
@@ -114,7 +114,7 @@ def test_beside_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
 
 
 def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
-    """A Python program and the PySpark shell work with only the steps on the docs pages."""
+    """A Python program and the PySpark shell work after only the steps in the documentation."""
     programs = environment(tmp_path, str(wheel), "pyspark==4.1.4")
     work = tmp_path / "work"
     (tmp_path / "first.py").write_text(FIRST_SESSION)
@@ -122,10 +122,10 @@ def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
     assert "reads 1 of 8" in said
     assert "indexes ['id_sieve']" in said
     assert "advice [('keep', 'id_sieve')]" in said
-    # matplotlib is not installed, and the error says what to install.
+    # The package matplotlib is missing, and the error names the package to install.
     assert any("SIEVE_NOTHING_TO_DRAW_WITH" in line for line in said)
     (tmp_path / "sieve.conf").write_text(run([programs / "sieve", "conf"], work))
-    # Python runs the shell's start-up file only in interactive mode.
+    # Python runs the start-up file of the shell only in interactive mode.
     interactive = {
         "PYSPARK_DRIVER_PYTHON": str(programs / "python"),
         "PYSPARK_DRIVER_PYTHON_OPTS": "-i",
@@ -135,7 +135,7 @@ def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
 
 
 def test_an_existing_spark(wheel: Path, tmp_path: Path) -> None:
-    """A Spark elsewhere needs only the lines of `sieve conf` in its spark-defaults."""
+    """A Spark in another place needs only the lines of `sieve conf` in its spark-defaults."""
     programs = environment(tmp_path, str(wheel))
     home = TOP / "build" / "spark-3.5" / "pyspark"
     conf = tmp_path / "conf"

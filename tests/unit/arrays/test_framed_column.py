@@ -37,7 +37,7 @@ def test_numbers_come_back_in_any_order(n: int, bits: list[int], seed: int) -> N
 ])  # fmt: skip
 @pytest.mark.parametrize("least", [LEAST, -5, 0, GREATEST - (1 << 56)])
 def test_a_frame_has_as_few_bytes_as_its_range(top: int, width: int, least: int) -> None:
-    """A frame's width does not depend on its least number. Each frame has its own width."""
+    """The width of a frame does not depend on its least number. Each frame has its own width."""
     values = np.full(FRAME + 3, least, np.int64)
     values[5] += top
     column = FramedColumn.of(values)
@@ -52,7 +52,7 @@ def test_the_ends_of_all_integers() -> None:
 
 
 def test_columns_are_the_same_in_all_frames() -> None:
-    """Columns are the same only if all frames have equal numbers, in equal positions."""
+    """Columns are the same only if all frames have equal numbers at equal positions."""
     one = FramedColumn.of(np.array([5, 7]))
     assert one.same(FramedColumn.of(np.array([5, 7])))
     for other in ([5, 8], [6, 8], [5, 300], [5], [5, 7, *[7] * FRAME]):
@@ -60,7 +60,7 @@ def test_columns_are_the_same_in_all_frames() -> None:
 
 
 def test_the_same_bytes_may_be_other_numbers() -> None:
-    """Two columns of equal bytes have frames of one byte and of two bytes, in different orders."""
+    """Two columns with equal bytes have frames of one byte and two bytes, in different orders."""
     data = np.ones(3 * FRAME, np.uint8)
     data[[0, 1, 2 * FRAME, 2 * FRAME + 1]] = 0
     one, two = (

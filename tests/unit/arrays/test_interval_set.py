@@ -20,12 +20,12 @@ extremes = st.sampled_from([LEAST, LEAST + 1, -1, 0, 1, GREATEST - 1, GREATEST])
 
 
 def array(intervals: list[Pair]) -> np.ndarray:
-    """The intervals as the array that the functions take."""
+    """The intervals, as the array that the functions accept."""
     return np.array(intervals, np.int64).reshape(-1, 2)
 
 
 def members(intervals: np.ndarray) -> set[int]:
-    """The integers of a set of small intervals."""
+    """The integers in a set of small intervals."""
     return {k for first, last in intervals.tolist() for k in range(first, last + 1)}
 
 
@@ -61,7 +61,7 @@ def test_no_end_wraps_around(intervals: list[Pair]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
 def test_each_owner_is_merged_by_itself(rows: list[tuple[int, int, int]]) -> None:
-    """A reduction at the positions of `starts` gives the intervals of `merge` for each owner."""
+    """A reduction at the positions `starts` returns the intervals of `merge` for each owner."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
     begin = starts(first, last, owner.astype(np.int32))
@@ -74,7 +74,7 @@ def test_each_owner_is_merged_by_itself(rows: list[tuple[int, int, int]]) -> Non
 
 @given(anywhere, anywhere)
 def test_what_is_in_both(one: list[Pair], other: list[Pair]) -> None:
-    """The intersection of two merged sets is a merged set."""
+    """The intersection of two merged sets is also a merged set."""
     a, b = merge(array(one)), merge(array(other))
     both = intersect(a, b)
     assert members(both) == members(a) & members(b)

@@ -69,7 +69,7 @@ class Tags(HTMLParser):
 def test_records_have_the_columns_of_their_statements(record: Any, command: Any) -> None:
     """A record has all columns of its statement, in order.
 
-    Each share that is drawn as a bar refers to an existing column.
+    Each share that is drawn as a bar refers to a column that exists.
     """
     columns = getattr(command, "result_columns", command)
     assert Answer(record, []).columns == tuple(name for name, _ in columns)
@@ -78,7 +78,7 @@ def test_records_have_the_columns_of_their_statements(record: Any, command: Any)
 
 
 def test_html_escapes_every_text() -> None:
-    """A hostile table name, predicate or reason becomes text, and the page only has table tags."""
+    """A hostile table name, predicate or reason becomes text, and the page has only table tags."""
     page = Answer(
         records.Scan, [scan(table=HOSTILE, predicate=HOSTILE, reasons=HOSTILE)]
     )._repr_html_()
@@ -95,7 +95,10 @@ def test_html_loads_nothing() -> None:
 
 
 def test_bars_show_shares() -> None:
-    """Bars show shares of files, ranges and bytes. There is no bar if the whole is unknown or 0."""
+    """Bars show shares of files, ranges and bytes.
+
+    If the whole is unknown or 0, there is no bar.
+    """
     widths = re.findall(r"width:([\d.]+)%", Answer(records.Scan, [scan()])._repr_html_())
     assert widths == ["25.0", "30.0", "50.0"]
     unknown = scan(
@@ -111,7 +114,7 @@ def test_bars_show_shares() -> None:
 
 @pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
 def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
-    """The bar of an index to create shows its share of the bytes that scans read.
+    """For an index to create, the bar shows its share of the bytes that scans read.
 
     For an existing index, the whole bar is the bytes that scans read plus the bytes that the index
     saves.
@@ -124,7 +127,7 @@ def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
 
 
 def test_bars_of_describe_compare_with_min_and_max() -> None:
-    """The bar is pale for minimum and maximum and dark for the index, as DESCRIBE reports."""
+    """The pale bar is for minimum and maximum, the dark bar for the index, as in DESCRIBE."""
     stats = SimpleNamespace(
         expected=[Expected("present", 1.5, 1.0, 33.0, bytes=4e6, exact_bytes=1e6)],
         bytes_total=9_000_000,
@@ -150,7 +153,10 @@ def test_terminals_get_plain_text() -> None:
 
 
 def test_terminals_get_no_control_characters() -> None:
-    """A text of several lines takes one line of the table. A constant cannot colour a terminal."""
+    """A text of several lines is on one line of the table.
+
+    A constant cannot change the colours of a terminal.
+    """
     text = "note = 'a\nb\x1b[31m é\\'"
     _, row = repr(Answer(records.Scan, [scan(predicate=text)])).splitlines()
     assert r"note = 'a\nb\x1b[31m é\'" in row
@@ -167,7 +173,7 @@ def test_an_answer_is_a_sequence_of_records() -> None:
 
 
 def test_long_answers_are_cut_when_shown() -> None:
-    """An answer has all rows, but its displayed table has a limited number."""
+    """An answer has all rows, but its displayed table has a limited number of rows."""
     rows = [records.Dropped(f"i{number}") for number in range(MOST_ROWS + 1500)]
     answer = Answer(records.Dropped, rows)
     assert len(answer) == len(rows)

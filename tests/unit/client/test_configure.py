@@ -38,14 +38,17 @@ def _spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_builder_gets_what_sieve_conf_prints() -> None:
-    """The builder gets the lines of `sieve conf`, and `configure` returns the same builder."""
+    """The builder receives the lines of `sieve conf`, and `configure` returns the same builder."""
     builder = FakeBuilder()
     assert sieve.configure(builder) is builder
     assert builder._options == wiring(JAR)
 
 
 def test_settings_of_the_user_stay(tmp_path: Path) -> None:
-    """Sieve is appended to lists of the builder and of spark-defaults.conf; other settings stay."""
+    """Sieve is appended to lists of the builder and of spark-defaults.conf.
+
+    Other settings stay the same.
+    """
     (tmp_path / "conf" / "spark-defaults.conf").write_text(
         "spark.jars a.jar\nspark.sql.extensions of.the.file\nspark.executor.cores 3\n"
     )
@@ -57,13 +60,13 @@ def test_settings_of_the_user_stay(tmp_path: Path) -> None:
 
 
 def test_twice_is_once() -> None:
-    """A builder may be configured twice, as when a notebook cell runs again."""
+    """A builder can be configured twice, for example if a notebook cell runs again."""
     builder = sieve.configure(sieve.configure(FakeBuilder()))
     assert builder._options == wiring(JAR)
 
 
 def test_a_remote_session_is_told_where_sieve_is() -> None:
-    """`configure` refuses a Spark Connect session: its server must load Sieve itself."""
+    """`configure` refuses a Spark Connect session, because its server must load Sieve itself."""
     with pytest.raises(InvalidInputError, match="SIEVE_REMOTE_SESSION"):
         sieve.configure(FakeBuilder(spark_remote="sc://localhost"))
 
@@ -80,7 +83,7 @@ def test_a_remote_session_is_told_where_sieve_is() -> None:
 def test_a_spark_that_runs_without_sieve_is_refused(
     monkeypatch: pytest.MonkeyPatch, class_path: str, extensions: str | None, refused: bool
 ) -> None:
-    """The JVM's class path and the session's extensions are fixed when they start."""
+    """The JVM's class path and the session's extensions cannot change after their start."""
     system = SimpleNamespace(getProperty=lambda _: class_path)
     gateway = SimpleNamespace(
         jvm=SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))

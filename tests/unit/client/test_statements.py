@@ -26,7 +26,7 @@ class FakeSession:
 
 
 def sent(function: Any, *args: Any, **named: Any) -> Any:
-    """The record of the statement that a function sends."""
+    """The record of the statement that a function has sent."""
     spark = FakeSession()
     (row,) = function(spark, *args, **named)
     (record,) = spark.parsed
@@ -114,7 +114,7 @@ HOSTILE = "it's a \\ 'test'); DROP TABLE t; --\n\"`"
     ],
 )
 def test_functions_send_statements(record: Any, function: Any, args: Any, named: Any) -> None:
-    """Each function sends the statement of its name, whatever characters its arguments have."""
+    """Each function sends the statement with its name, for any characters in its arguments."""
     assert sent(function, *args, **named) == record
 
 

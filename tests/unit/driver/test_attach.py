@@ -1,4 +1,4 @@
-"""Attaching to the driver: the converters and names of py4j, and which imports a call needs."""
+"""The connection to the driver: py4j's converters and names, and the imports that a call needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sql_ext.driver import attach
 
 
 def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Converters of other values stay, and so does their order."""
+    """Converters of other values are kept, in the same order."""
     before = list(protocol.INPUT_CONVERTER)
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", list(before))
     monkeypatch.setattr(attach, "launch_gateway", lambda: "gateway")
@@ -30,9 +30,9 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
 
 
 def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package or class is looked up once, since it never changes.
+    """A package or class is looked up only once, because it never changes.
 
-    Any other name may change, so each use looks up the name. Repeated calls of `remember_names`
+    Any other name can change, so each use looks up the name. Repeated calls of `remember_names`
     change nothing.
     """
     asked: list[str] = []
@@ -63,7 +63,7 @@ def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gateway caches names from the first call of the driver on."""
+    """The gateway remembers names from the first call of the driver on."""
     done: list[str] = []
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", [])
     monkeypatch.setattr(attach, "remember_names", lambda: done.append("names"))

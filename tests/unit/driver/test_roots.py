@@ -1,4 +1,4 @@
-"""Roots: the folders in which the indexes of a database may lie."""
+"""Roots: the folders that can contain the indexes of a database."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def settings(**given: str) -> Settings:
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     """The database's root, the root at the driver's start, and the listed roots are allowed.
 
-    The spelling of a root's URI does not matter.
+    The URI of a root can be spelled in any way.
     """
     roots, given = Roots(DRIVER, path="file:/start"), settings(roots="file:/b,/c")
     roots.check(root, "d", given, session)
@@ -44,7 +44,7 @@ def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     "root", ["file:/a", "file:/w/a.db/.sieve", "file:/w/d.db", "file:/w/e.db/.sieve", "file:/z"]
 )
 def test_any_other_root_is_refused(root: str) -> None:
-    """A table property may name any folder, but only allowed roots are used."""
+    """A table property can name any folder, but only allowed roots are used."""
     roots, given = Roots(DRIVER), settings(path="file:/mine", roots="file:/b")
     for check in (roots.check, roots.check_shared):
         with pytest.raises(RootRefusedError, match=root):
@@ -54,7 +54,7 @@ def test_any_other_root_is_refused(root: str) -> None:
 def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
     """CREATE refuses an index that only this session could use.
 
-    A session alone would use an index in its own path.
+    Only one session would use an index in that session's own path.
     """
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
@@ -74,7 +74,7 @@ def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
 def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
     path: str | None, root: str
 ) -> None:
-    """A folder without a scheme is on the default file system, as in Spark."""
+    """As in Spark, a folder without a scheme is on the default file system."""
     given = settings() if path is None else settings(path=path)
     assert Roots(DRIVER, file_system="hdfs://nn/").for_new("file:/w/d.db/", given) == root
 
@@ -83,7 +83,7 @@ def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
     ("path", "root"), [(None, "file:/w/d.db/.sieve"), ("/mine//x/", "hdfs://nn/mine/x")]
 )
 def test_the_root_of_the_driver_is_that_of_its_start(path: str | None, root: str) -> None:
-    """A session cannot redirect what the driver does without a session."""
+    """A session cannot redirect work that the driver does without a session."""
     roots = Roots(DRIVER, path=path, file_system="hdfs://nn/")
     assert roots.of_driver("d", session) == root
 

@@ -1,4 +1,4 @@
-"""Key codes: order, exactness, literals, and refused types and values."""
+"""Key codes: order, exactness, literals, and types and values that are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def wire(value: bytes) -> str:
     [("tinyint", pa.int8()), ("smallint", pa.int16()), ("int", pa.int32()), ("bigint", pa.int64())],
 )
 def test_integers_are_their_own_codes(spark_type, arrow_type):
-    """The ends of each integer type and 0 are their own codes, in columns and as literals."""
+    """For each integer type, both ends and 0 are their own codes, in columns and as literals."""
     half = 1 << (arrow_type.bit_width - 1)
     values = [-half, -1, 0, 1, half - 1]
     encoder = Encoder(spark_type)
@@ -47,7 +47,7 @@ def test_integers_are_their_own_codes(spark_type, arrow_type):
     [("float", pa.float32(), 32), ("double", pa.float64(), 64)],
 )
 def test_floats_are_in_total_order(spark_type, arrow_type, bits):
-    """Codes rise from -inf over subnormals to inf, and a literal gets the code of its value."""
+    """Codes rise from -inf over subnormals to inf, and a literal has the code of its value."""
     numpy_type = np.float32 if bits == 32 else np.float64
     tiny = np.nextafter(numpy_type(0), numpy_type(1))
     values = np.array([-np.inf, -1e30, -1.5, -tiny, 0, tiny, 1.5, 1e30, np.inf], numpy_type)
@@ -76,7 +76,7 @@ def test_minus_zero_is_zero(spark_type, arrow_type):
     ],
 )
 def test_every_nan_is_kept_apart(spark_type, images, arrow_type):
-    """Quiet, negative and signalling NaN are valid and flagged, in columns and as literals."""
+    """Quiet, negative and signalling NaN are valid and marked, in columns and as literals."""
     bits = np.array(images, arrow_type)
     encoder = Encoder(spark_type)
     encoded = encoder.encode(pa.array(bits.view(f"f{bits.itemsize}")))
@@ -87,14 +87,14 @@ def test_every_nan_is_kept_apart(spark_type, images, arrow_type):
 
 
 def test_null_is_neither_valid_nor_nan():
-    """A NULL among doubles differs from NaN."""
+    """A NULL among doubles is not a NaN."""
     encoded = Encoder("double").encode(pa.array([None, float("nan"), 1.0]))
     assert encoded.valid.tolist() == [False, True, True]
     assert encoded.nan.tolist() == [False, True, False]
 
 
 def test_dates_and_timestamps_count_from_1970():
-    """Dates count days and both timestamp types count microseconds, also far from 1970."""
+    """Dates count days, and both timestamp types count microseconds, even far from 1970."""
     days = [dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 12, 31)]
     assert codes(Encoder("date"), pa.array(days)) == [-719162, -1, 2932896]
     micros = [LEAST, -1, 0, GREATEST]
@@ -110,7 +110,7 @@ def test_booleans_are_zero_and_one():
 
 
 def test_short_decimals_are_their_unscaled_integers():
-    """Up to 18 digits a decimal's code is exact, also in a slice of an array."""
+    """Up to 18 digits, a decimal's code is exact, even in a slice of an array."""
     ends = [Decimal(-(10**18 - 1)).scaleb(-4), Decimal("-0.0001"), None, Decimal("1.5")]
     encoder = Encoder("decimal(18,4)")
     encoded = encoder.encode(pa.array([Decimal(0), *ends], pa.decimal128(18, 4)).slice(1))
@@ -135,7 +135,7 @@ def test_long_decimals_are_exact_near_zero_and_fine_far_away():
 
 
 def test_strings_are_coded_by_eight_bytes_past_the_prefix():
-    """Bytes compare unsigned, short values are zero padded, and later bytes do not count."""
+    """Bytes compare as unsigned, short values are padded with zeros, later bytes do not count."""
     encoder = Encoder("string", b"user-")
     values = ["user-", "user-a", "user-é", "user-12345678tail"]
     expected = [
@@ -147,9 +147,9 @@ def test_strings_are_coded_by_eight_bytes_past_the_prefix():
 
 
 def test_values_off_the_prefix_go_to_the_ends():
-    """A value that sorts before the prefix gets the least code.
+    """A value that sorts before the prefix has the least code.
 
-    A value that sorts after it gets the greatest.
+    A value that sorts after the prefix has the greatest code.
     """
     encoder = Encoder("binary", b"m\xff")
     below, above = [b"", b"m", b"m\xfe\xff", b"a"], [b"n", b"\xff"]
@@ -188,7 +188,7 @@ def test_strings_in_any_arrow_form_slice_and_chunk_are_equal(arrow_type):
     ],
 )
 def test_columns_of_nothing_and_of_nulls_are_coded(spark_type, arrow_type):
-    """Empty arrays, columns without chunks, and all-NULL arrays give flags of the right length."""
+    """Empty arrays, columns without chunks, and all-NULL arrays have flags of the right length."""
     encoder = Encoder(spark_type)
     assert len(encoder.encode(pa.array([], arrow_type)).codes) == 0
     assert len(encoder.encode(pa.chunked_array([], arrow_type)).valid) == 0
@@ -207,7 +207,7 @@ def test_columns_of_nothing_and_of_nulls_are_coded(spark_type, arrow_type):
     ],
 )
 def test_a_prefix_of_strings_spans_every_string_that_begins_with_it(value, low, high):
-    """The codes of strings that begin with a literal lie between the two codes of its span."""
+    """If strings begin with a literal, their codes are between the two codes of its span."""
     for prefix in (b"", b"user-", b"ab", b"abcd", b"zz"):
         encoder = Encoder("string", prefix)
         least, greatest = encoder.starting_with(wire(value))
@@ -218,7 +218,7 @@ def test_a_prefix_of_strings_spans_every_string_that_begins_with_it(value, low, 
 def test_a_span_is_no_wider_than_the_prefix_asks():
     """The span of LIKE 'ab%' does not reach "ac".
 
-    A span outside the encoder's prefix is one code.
+    A span outside the encoder's prefix has only one code.
     """
     assert (
         Encoder("string").starting_with(wire(b"ab"))[1]
@@ -229,7 +229,7 @@ def test_a_span_is_no_wider_than_the_prefix_asks():
 
 
 def test_the_prefix_of_a_run_is_what_its_ends_share():
-    """for_type takes the common bytes of the bounds of strings, and truncates a long prefix."""
+    """for_type uses the common bytes of the bounds of strings, and truncates a long prefix."""
     assert Encoder.for_type("string", b"abc1", b"abd") == Encoder("string", b"ab")
     assert Encoder.for_type("varchar(9)", b"same", b"same").prefix == b"same"
     assert Encoder.for_type("bigint", b"1", b"1").prefix == b""
@@ -277,7 +277,7 @@ def test_other_types_are_refused_by_name(spark_type):
     ],
 )
 def test_an_array_of_another_type_is_refused(spark_type, array):
-    """Values in other units than the encoder's are refused."""
+    """An array whose unit differs from the encoder's unit is refused."""
     with pytest.raises(UnsupportedError):
         Encoder(spark_type).encode(array)
 
@@ -304,7 +304,7 @@ def test_an_array_of_another_type_is_refused(spark_type, array):
     ],
 )
 def test_literals_in_another_form_are_refused(spark_type, value):
-    """A constant in another wire form than the column's is an error, never a wrong code."""
+    """A constant whose wire form differs from the column's is an error, never a wrong code."""
     with pytest.raises(InvalidInputError) as refusal:
         Encoder(spark_type).literal(value)
     assert refusal.value.condition == "SIEVE_BAD_LITERAL"
@@ -322,7 +322,7 @@ def test_only_strings_have_prefixes():
     "encoder", [Encoder("decimal(10,2)"), Encoder("string"), Encoder("binary", b"\xff\0")]
 )
 def test_encoders_survive_json(encoder):
-    """The JSON form in a manifest gives an equal encoder."""
+    """The JSON form in a manifest is read back as an equal encoder."""
     assert Encoder.from_json(encoder.to_json()) == encoder
 
 
@@ -341,7 +341,7 @@ def test_encoders_survive_json(encoder):
     ],
 )
 def test_damaged_encoders_are_corrupt(form):
-    """A malformed encoder in a manifest is reported as damage, not as a mistake of the user."""
+    """A malformed encoder in a manifest is reported as damage, and not as the user's mistake."""
     with pytest.raises(CorruptError):
         Encoder.from_json(form)
 
@@ -385,7 +385,7 @@ def test_codes_are_shown_as_values(encoder, code, text):
 
 
 def test_long_decimals_are_shown_by_their_least_value():
-    """The displayed value is a lower bound of every value with that code, also below zero."""
+    """The displayed value is a lower bound of every value with this code, even below zero."""
     encoder = Encoder("decimal(38,0)")
     for value in (10**37 + 12345, -(10**37) - 12345, 2**57 + 1, -(2**57) - 1, 2**56, -7):
         code = encoder.literal(str(value)).code
@@ -419,7 +419,7 @@ def test_encoders_that_give_other_codes_are_not_equal():
 @pytest.mark.parametrize("shift", [0, 1, 8, 63, 64])
 @pytest.mark.parametrize("low", [0, 1, -1, -(1 << 70), (1 << 64) - 1, 10**38 - 1, 1 - 10**38])
 def test_decimals_at_the_ends_of_a_window_have_the_codes_of_their_literals(low, shift):
-    """A step may span both words, and a value beyond the last step has the greatest code."""
+    """A step can span both words, and values beyond the last step have the greatest code."""
     encoder = Encoder("decimal(38,0)", window=Window(low, shift))
     step, end = 1 << shift, 10**38 - 1
     corners = [0, 1, 5, (1 << 64) - 1, 1 << 64, (1 << 64) + 5, 1 << 65]
@@ -456,7 +456,7 @@ def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
 
 @pytest.mark.parametrize("precision", [10, 38])
 def test_decimals_of_a_slice_are_coded(precision):
-    """Only the decimals of the slice are coded, not others of the underlying array."""
+    """Only the decimals in the slice are coded, and not the rest of the underlying array."""
     values = [Decimal(k) for k in (7, -3, 10**9, 0, 5, -1)]
     array = pa.array([*values[:3], None, *values[3:]], pa.decimal128(precision, 0))
     encoder = Encoder(f"decimal({precision},0)")
@@ -487,7 +487,7 @@ def test_codes_depend_on_leading_bytes(encoder, most):
 
 
 def test_texts_have_the_same_codes_as_their_bytes():
-    """Text and its bytes have the same codes, with a prefix and without."""
+    """A text and its bytes have the same codes, both with and without a prefix."""
     texts = ["user-1", "user-é", "", "vser", "user-123456789"]
     for prefix in (b"", b"user-"):
         encoder = Encoder("string", prefix)

@@ -1,4 +1,4 @@
-"""Tests how codes depend on values, how split points are stored, and which points are refused."""
+"""Tests codes of values, the stored form of split points, and the split points that are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def wire(value: bytes) -> str:
 def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_bytes():
     """Three points divide the 2^64 codes.
 
-    The part of a code after its point is a number in the alphabet's digits.
+    The rest of a code, after the point, is a number in the digits of the alphabet.
     """
     assert (HOSTS.radix, HOSTS.digits) == (6, 24)
     size = 6**24
@@ -42,9 +42,9 @@ def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_byte
 
 
 def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
-    """Values without the shared bytes are above all values with them.
+    """Values without the shared bytes are greater than all values with them.
 
-    A value below the first point has the least code.
+    A value below the first point has the least code of all.
     """
     size = 6**24
     last = [LEAST + (number + 1) * size for number in range(3)]
@@ -55,7 +55,7 @@ def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
 
 
 def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behind():
-    """Two values that differ after such a byte share a code, and codes keep the order of values."""
+    """Two values that differ only after such a byte share a code, and codes stay in order."""
     found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
     assert found == sorted(found)
     assert found[2] == found[3]
@@ -63,14 +63,14 @@ def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behi
 
 
 def test_values_of_any_length_are_read_within_their_own_bytes():
-    """A value at the end of a buffer and a value before other values are both padded with zeros."""
+    """Both a value at the end of a buffer and a value before others are padded with zeros."""
     values = [b"www.a.com/" + b"x" * n for n in range(30)]
     alone = [codes(ENCODER, [value])[0] for value in values]
     assert codes(ENCODER, values) == alone == [ENCODER.literal(wire(v)).code for v in values]
 
 
 def test_points_in_common_words_are_told_apart():
-    """The search orders points as values compare.
+    """The search sorts points in the order of values.
 
     Some points share many bytes, end inside others, or contain zeros.
     """
@@ -97,14 +97,14 @@ def test_points_in_common_words_are_told_apart():
 def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
     """The span reaches from the least value's point to the greatest value's point.
 
-    A span may include whole points between its ends.
+    A span can include whole points between both ends.
     """
     low, high = ENCODER.starting_with(wire(start))
     assert all(low <= code <= high for code in codes(ENCODER, among))
 
 
 def test_a_span_is_no_wider_than_its_points():
-    """A prefix within a point's shared bytes does not reach into the next point."""
+    """A prefix within the shared bytes of a point does not extend into the next point."""
     low, high = ENCODER.starting_with(wire(b"www.b.org/img/a"))
     assert codes(ENCODER, [b"www.b.org/img/0"])[0] < low
     assert high < codes(ENCODER, [b"www.b.org/img/b"])[0]
@@ -122,7 +122,7 @@ def test_codes_are_shown_as_their_least_value():
 def test_points_are_kept_without_what_they_have_in_common():
     """On disk a point omits the bytes that it shares with the previous point.
 
-    Reading gives an equal encoder.
+    When read back, the encoder is equal.
     """
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
@@ -149,14 +149,14 @@ def test_points_are_kept_without_what_they_have_in_common():
     ],
 )
 def test_points_that_no_search_could_hold_are_refused(points):
-    """Points must ascend, be short and few, and not end in a zero byte."""
+    """Points must ascend, must be short and few, and must not end in a zero byte."""
     with pytest.raises(InvalidInputError):
         Splits(tuple(points))
 
 
 @pytest.mark.parametrize("alphabet", [b"ba", b"aa", b"\0a", bytes(range(1, 130))])
 def test_alphabets_that_do_not_ascend_are_refused(alphabet):
-    """Digits must be unique, ascending, without zero, and fit in seven bits."""
+    """Digits must be unique and ascending, must not include zero, and must fit in seven bits."""
     with pytest.raises(InvalidInputError):
         Splits((Point(b"", 0),), alphabet)
 
@@ -193,7 +193,7 @@ def test_damaged_splits_are_corrupt(damage):
 
 
 def test_splits_without_their_alphabet_are_corrupt():
-    """Without the alphabet, codes would mean something else."""
+    """Without the alphabet, the same codes would have another meaning."""
     with pytest.raises(CorruptError):
         Encoder.from_json({"type": "string", "splits": GOOD["splits"]})
 
@@ -220,14 +220,17 @@ WINDOW = {"type": "decimal(38,2)", "low": "-5", "shift": 3}
     ],
 )
 def test_damaged_windows_are_corrupt(damage):
-    """Only wide decimals have a window. It starts at a decimal, and its steps are at most 2^64."""
+    """Only wide decimals have a window.
+
+    A window starts at a decimal, and its steps are at most 2^64.
+    """
     assert Encoder.from_json(WINDOW).to_json() == WINDOW
     with pytest.raises(CorruptError):
         Encoder.from_json(WINDOW | damage)
 
 
 def ascending(count: int) -> list[Point]:
-    """Points that each add a byte to the bytes that they share with the previous point."""
+    """Points that share bytes with the previous point, and each add one byte to them."""
     lasts: list[list[int]] = [[], *([last] for last in range(1, 256))]
     starts = (bytes([first, *last]) for first in range(1, 256) for last in lasts)
     return [Point(start, len(start)) for start in itertools.islice(starts, count)]
@@ -244,7 +247,7 @@ def ascending(count: int) -> list[Point]:
     ids=["points", "bytes", "length", "alphabet"],
 )
 def test_split_points_may_reach_their_limits(points: list[Point], alphabet: bytes) -> None:
-    """Split points of any release may reach the limits; one point more is refused."""
+    """Split points of any release can reach the limits, and one more point is refused."""
     made = Splits(tuple(points), alphabet)
     assert Splits.from_bytes(made.to_bytes(), alphabet) == made
 
@@ -270,6 +273,6 @@ def test_split_points_may_reach_their_limits(points: list[Point], alphabet: byte
     ],
 )
 def test_other_split_points_are_refused(points: list[Point], alphabet: bytes, problem: str) -> None:
-    """The error for invalid split points says what is wrong with the points."""
+    """The error for invalid split points describes what is wrong."""
     with pytest.raises(InvalidInputError, match=problem):
         Splits(tuple(points), alphabet)

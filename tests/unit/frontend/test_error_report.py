@@ -1,4 +1,4 @@
-"""The client's view of an error: its condition, its SQLSTATE, and any missing permission."""
+"""A client's view of an error: condition, SQLSTATE, and the permission that is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CODE = Path(__file__).parents[3]
 
 
 class Java:
-    """A Java exception as py4j shows it: its class, its superclasses, its state, and its cause."""
+    """A Java exception as py4j presents it: class, superclasses, state and cause."""
 
     def __init__(self, *classes: str, state: str | None = None, cause: Java | None = None) -> None:
         self._classes, self._state, self._cause = classes, state, cause
@@ -60,14 +60,14 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
     ],
 )
 def test_a_missing_right_is_told_by_type(java: Java) -> None:
-    """The Java exception for a missing permission may lie at any depth below Spark's exception."""
+    """The Java exception for a missing permission can be at any depth below Spark's exception."""
     report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message
 
 
 def test_errors_of_spark_keep_their_state() -> None:
-    """An error without a state gets the general state; the message stays the same."""
+    """An error without a state gets the general state, and its message does not change."""
     parse = Java("org.apache.spark.sql.catalyst.parser.ParseException", state="42601")
     assert error_report(spark_error(parse)).sql_state == "42601"
     other = error_report(spark_error(Java("java.io.IOException")))
@@ -90,7 +90,7 @@ def test_errors_of_spark_keep_their_state() -> None:
 def test_a_metastore_that_refuses_is_not_one_that_is_gone(
     java: Java, kind: type[SieveError], condition: str
 ) -> None:
-    """The metastore's error shows whether a permission is missing or it is unavailable."""
+    """The metastore's error shows if a permission is missing or the metastore is unavailable."""
 
     def publish() -> str:
         raise spark_error(java)
@@ -108,7 +108,7 @@ def test_a_metastore_that_refuses_is_not_one_that_is_gone(
 
 
 def test_states_are_of_conditions_that_exist() -> None:
-    """Every stored state belongs to a condition that some code raises."""
+    """Every stored state belongs to a condition that some code can raise."""
     raised = set()
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*"):

@@ -1,4 +1,4 @@
-"""Tests the effect of events on indexes if the store refuses calls, without Spark."""
+"""Tests without Spark what events do to indexes if the store refuses calls."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def table(warehouse: Warehouse) -> None:
-    """A table t of four files, created now."""
+    """A table t of four files, which is created now."""
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
 
 
 def told(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
-    """The driver's description of table t in an event."""
+    """The driver's description of the table t in an event."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     return {"table": {key: info[key] for key in identity}, "every": "true", **more}
 
 
 def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> None:
-    """Sends DROP TABLE t, and the event that follows the DROP."""
+    """Sends DROP TABLE t, and then the event that follows a DROP."""
     has = registrations(warehouse.properties("t"))
     at = f"file:{warehouse.folder}"
     event = told(warehouse, event="dropped", registrations=has, location=at)
@@ -55,7 +55,7 @@ def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> N
 
 
 def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
-    """A hook that refuses some calls before they take effect."""
+    """A hook that refuses some calls before their effect."""
 
     def seam(call: str) -> None:
         if what(call):
@@ -70,7 +70,7 @@ def folders(warehouse: Warehouse) -> set[str]:
 
 
 def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) -> None:
-    """The index stays for VACUUM SIEVE INDEXES, which finds an index without a table."""
+    """VACUUM SIEVE INDEXES later deletes the index, because the index has no table."""
     first, _ = (path.name for path in sorted(warehouse.root.iterdir()))
     session = Session(
         warehouse, refusing(lambda call: call.startswith("before create") and first in call)
@@ -103,7 +103,7 @@ def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> N
 
 
 def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None:
-    """If only the second index fails, only that one is remembered.
+    """If only the second index fails, only the second index is remembered.
 
     The table's properties already list the first index.
     """
@@ -135,7 +135,7 @@ def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None
 
 
 def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Warehouse) -> None:
-    """The write of the old table was queued while the table was dropped and created again."""
+    """A write to the old table waited while the table was dropped and created again."""
     auto_refresh = AutoRefresh()
     waited = told(warehouse, event="written", replaced="false")
     drop(warehouse, auto_refresh, Session(warehouse))
@@ -148,7 +148,7 @@ def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Wa
 
 
 def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
-    """The table is created again while its indexes are being created, and one index fails."""
+    """The table is created again while its indexes are being created, and one of them fails."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -201,12 +201,12 @@ def files(warehouse: Warehouse) -> dict[str, int]:
 
 
 def follow(warehouse: Warehouse, index: str) -> None:
-    """Makes every write trigger a refresh of an index."""
+    """Lets every write start a refresh of an index."""
     Session(warehouse).sql(f"ALTER SIEVE INDEX {index} ON t SET OPTIONS (refresh = 'auto')")
 
 
 def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
-    """The index's option requests the refresh although the session does not; other indexes wait."""
+    """The index's option requests the refresh, but the session does not; other indexes wait."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
@@ -219,7 +219,7 @@ def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
 
 
 def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: Warehouse) -> None:
-    """If the refresh fails, as for a writer without permission, SHOW says why.
+    """If the refresh fails, as for a writer without permission, SHOW displays the reason.
 
     The next refresh clears the failure that SHOW displays.
     """

@@ -1,4 +1,4 @@
-"""The writer of the scan history: where and when it writes, and what happens without permission."""
+"""The writer of the scan history: where and when it writes, also without permission."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DRIVER = "ab" * 16
 
 
 class Scanned:
-    """A driver that has scanned tables."""
+    """A driver that has run scans of tables."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Scanned:
         self.rows.append({"asked": json.dumps(asked)} | sums)
 
     def scans(self) -> str:
-        """The record of the driver."""
+        """The driver's record of scans."""
         return json.dumps({"driver": DRIVER, "since": 1, "scans": self.rows})
 
     def defaultSession(self) -> Any:  # noqa: N802 - the shim's
@@ -57,13 +57,13 @@ class Scanned:
         return LocalStore()
 
     def kept(self, root: str) -> list[tuple[str, ...]]:
-        """The tables in a root's records."""
+        """The tables in the records of a root."""
         found = saved_records(LocalStore(), f"file:{self.folder}/{root}", "", 1)
         return [one.table for record in found.records for one in record.sums]
 
 
 def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> None:
-    """Two databases in one folder share one file; a dropped database gets no file."""
+    """Two databases in one folder share one file, and a dropped database gets no file."""
     driver = Scanned(tmp_path)
     for database in ("a1", "a2", "b", "gone"):
         driver.scan(database, "t")
@@ -75,7 +75,10 @@ def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> Non
 
 
 def test_nothing_new_is_not_written(tmp_path: Path) -> None:
-    """A driver without new scans does not write its file. A driver without any scan has no file."""
+    """A driver without new scans does not write its file.
+
+    A driver without any scan does not have a file.
+    """
     driver = Scanned(tmp_path)
     driver.writer.save_if_changed()
     assert list(tmp_path.iterdir()) == []
@@ -93,7 +96,7 @@ def test_nothing_new_is_not_written(tmp_path: Path) -> None:
 def test_a_driver_without_the_right_warns_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The driver warns once per root, and tries again when there are new scans to save."""
+    """The driver warns once per root, and tries again when there are new scans."""
     driver = Scanned(tmp_path)
     driver.denied = True
     for table in ("t", "u"):

@@ -1,4 +1,4 @@
-"""Requests of the driver: how the child process reads and answers them."""
+"""Requests of the driver, and how the child process reads and answers them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_request_in_pieces_is_put_together() -> None:
 
 
 class Driver:
-    """Hands out requests and takes answers."""
+    """Supplies requests and receives answers."""
 
     def __init__(self) -> None:
         self.waiting: queue.Queue[str] = queue.Queue()
@@ -58,9 +58,9 @@ class Driver:
         self.waiting.put(f"{number} 1\n{json.dumps({'kind': kind})}")
 
     def take(self, _lane: str, _millis: int) -> str:
-        """The next request for a thread of the lane.
+        """The next request for a thread of one lane.
 
-        Waits only briefly, so that the thread can look around.
+        Waits only briefly, so that the thread can check whether it must end.
         """
         if self.gone:
             raise Py4JNetworkError("the driver is gone")
@@ -103,7 +103,7 @@ def test_threads_start_as_requests_take_them() -> None:
 
 
 def test_what_comes_after_a_request_does_not_hold_up_its_answer() -> None:
-    """The follow-up work of each request runs after its answer was sent."""
+    """The follow-up work of a request runs after the answer to the request was sent."""
     driver = Driver()
     order: queue.Queue[int] = queue.Queue()
 

@@ -1,4 +1,4 @@
-"""The page in Spark's web UI: it shows indexes and scans, but no key."""
+"""The page in Spark's web UI, which shows indexes and scans, but no key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 class Text(HTMLParser):
-    """Collects a page's table cells by row, its links and images, and whether it has a script."""
+    """Collects a page's table cells by row, its links and images; notes if it has a script."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class Pages:
         return uuid
 
     def drawn(self) -> str:
-        """The page with its picture, once the picture is drawn."""
+        """The page with its picture, as soon as the picture is drawn."""
         for _ in range(200):
             html = self.html(index=self.uuid())
             if "It is being drawn" not in html:
@@ -117,7 +117,7 @@ SCAN: dict[str, Any] = {
 
 
 def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
-    """The row shows the index's version, and how many of its files queries can skip."""
+    """The row shows the index's version, and how many of its files queries are able to skip."""
     page = Text(Pages(warehouse).html())
     head, row = page.rows[:2]
     shown = dict(zip(head, row, strict=True))
@@ -149,7 +149,7 @@ def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
 
 
 def test_a_row_tells_what_a_key_reads() -> None:
-    """The page omits an index's coverage if the file list was not read."""
+    """If the file list was not read, the page does not show the coverage of the index."""
     shown = ShownIndex("shop.t", "v", SAMPLE.index, "disabled", SAMPLE)
     head, row = Text(page_html.page([shown], (), None, None, Advice())).rows[:2]
     (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
@@ -190,7 +190,7 @@ def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
 
 
 def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
-    """The page suggests at most five indexes, which a test has found worth creating."""
+    """The page suggests at most five indexes, each tested to be worth creating."""
 
     def scan(table: str, column: str, read: int) -> dict[str, Any]:
         leaf = {"op": "=", "col": [column], "values": 1}
@@ -230,7 +230,7 @@ def test_names_are_escaped(warehouse: Warehouse) -> None:
 def test_a_picture_has_ranks_in_place_of_keys(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The picture is drawn in the background once per version.
+    """The picture is drawn in the background, once for each version.
 
     A picture that would be too large is omitted.
     """
@@ -251,7 +251,7 @@ def test_a_picture_has_ranks_in_place_of_keys(
 
 
 def test_long_names_may_be_broken() -> None:
-    """A name may break after the characters that join words, but never inside an HTML entity."""
+    """A name can break after the characters that join words, but never inside an HTML entity."""
     scan = SCAN | {"table": "shop.a_&_b", "predicate": "(a_b = ?)", "used": ["i@2"]}
     html = page_html.page([], (scan,), None, None, Advice())
     assert "<td>shop.<wbr>a_<wbr>&amp;_<wbr>b</td>" in html
@@ -261,7 +261,7 @@ def test_long_names_may_be_broken() -> None:
 def test_what_cannot_be_drawn_is_told(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page shows an error in words; an unexpected error points at the log."""
+    """The page shows an error in words; for an unexpected error, it refers to the log."""
     for run in next(warehouse.root.iterdir()).glob("runs/*/*"):
         run.write_bytes(b"damage")
     assert "No picture: " in Pages(warehouse).drawn()

@@ -1,4 +1,4 @@
-"""The statement service: when it attaches to the context, and when it sends code to executors."""
+"""The statement service: when it connects to the context, and when it sends code to executors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sql_ext.frontend.service import StatementService
 def test_code_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first statement that needs the code sends it to the shared context.
 
-    A failed send is repeated.
+    If sending fails, the code is sent again.
     """
     attached: list[Any] = []
     sent: list[Any] = []

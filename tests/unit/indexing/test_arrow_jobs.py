@@ -1,4 +1,4 @@
-"""Tests which state of a Python worker one task leaves to the next."""
+"""Tests how one task of a Python worker affects the next task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Own(zipimporter):
 
 @pytest.fixture
 def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Replaces the importers of this process by importers of archives; one archive is Sieve's."""
+    """Replaces this process's importers by importers of archives; one archive is Sieve's."""
     names = ("sieve.zip", "pyspark.zip", "spark.jar", "user.zip", "own.zip")
     found: dict[str, object] = {str(tmp_path): "a folder"}
     for name in names:
@@ -41,7 +41,7 @@ def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, obje
 
 
 def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object]) -> None:
-    """Other archives may change, because users add them, and so may a folder."""
+    """Other archives can change, because users add them, and a folder can change too."""
     spare_next_task()
     lasting = {
         path.rpartition("/")[2]
@@ -71,7 +71,7 @@ def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_step_runs_by_partition_and_its_worker_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`spare_next_task` runs after every task, even after a failed task."""
+    """`spare_next_task` runs after every task, even if the task fails."""
     spared: list[str] = []
     monkeypatch.setattr(arrow_jobs, "spare_next_task", lambda: spared.append("spared"))
     frame = Frame({"n": pa.int64()}, [[{"n": 1}, {"n": 2}], [{"n": 3}]])

@@ -1,4 +1,4 @@
-"""A build estimates the number of a map's keys in advance, from the smallest hashes."""
+"""A build estimates in advance how many keys a map has, from the smallest hashes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ HALF = -(1 << 62)
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
         # Each of the four hashes occurs in one pair, so each pair is a key.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs twice, so the number is estimated. Four hashes within a quarter of the
-        # domain would mean sixteen in all. The estimate does not count the last hash.
+        # One hash occurs twice, so the number of keys is estimated. Four hashes within a quarter of
+        # the domain mean sixteen hashes in all. The estimate does not count the last hash.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )
@@ -63,7 +63,10 @@ def test_keys_are_counted_by_their_smallest_hashes(
 def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
     monkeypatch: pytest.MonkeyPatch, rows: list[int], parts: int
 ) -> None:
-    """Each row may be a pair. A location that was read in part proves nothing and is omitted."""
+    """Each row can become a pair.
+
+    A location that was read only in part proves nothing and is omitted.
+    """
     asked: list[Any] = []
     monkeypatch.setattr(build_hash_map, "_PAIRS_PER_MAP", 20)
     monkeypatch.setattr(build_hash_map, "map_batches", lambda *_: None)

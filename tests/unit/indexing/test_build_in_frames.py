@@ -36,7 +36,7 @@ def numbers(draw: np.random.Generator) -> list[Any]:
 
 
 def scattered(draw: np.random.Generator) -> list[Any]:
-    """Keys spread over a wide domain, two of which are in two files each, and a NULL."""
+    """Keys spread over a wide domain, and a NULL; two of the keys are in two files each."""
     return [*draw.integers(-(1 << 50), 1 << 50, 59).tolist(), int(draw.integers(0, 20)), None]
 
 
@@ -46,12 +46,12 @@ def doubles(draw: np.random.Generator) -> list[Any]:
 
 
 def texts(draw: np.random.Generator) -> list[Any]:
-    """Words with equal first eight bytes, and a NULL."""
+    """Words whose first eight bytes are equal, and a NULL."""
     return [*(f"customer-{n:08d}" for n in draw.integers(0, 10**8, 60).tolist()), None]
 
 
 def table(column: Drawn, files: int = FILES) -> list[list[Any]]:
-    """A column in several files."""
+    """The values of a column in several files."""
     draw = np.random.default_rng(7)
     return [column(draw) for _ in range(files)]
 
@@ -62,7 +62,7 @@ TYPES = {numbers: ("bigint", pa.int64()), scattered: ("bigint", pa.int64())} | {
 
 
 def frame(rows: Sequence[Sequence[Any]], type_: pa.DataType, cluster: Cluster) -> Frame:
-    """One partition of the rows of each location."""
+    """A frame with one partition for the rows of each location."""
     parts = [[{"id": v, LOCATION: at} for v in values] for at, values in enumerate(rows)]
     return Frame({"id": type_, LOCATION: pa.int32()}, parts, cluster)
 
@@ -129,7 +129,7 @@ MAPPED = "mapping writing"
 AUTO, TIGHT = IndexOptions(), IndexOptions(budget="10KB")
 ONE_TASK = [
     # Each row has the options, the column, the jobs, the bytes and files of the run, and the mean
-    # number of files that a query for a key reads.
+    # number of files read for a key.
     (AUTO, numbers, f"{WHOLE}weighing writing", (3_643, 1, 1.0)),
     (AUTO, scattered, f"{WHOLE}weighing writing {MAPPED}", (6_009, 2, 1.01)),
     (IndexOptions("intervals", "3000B"), numbers, f"{WHOLE}writing", (2_497, 1, 1.0)),
@@ -159,14 +159,14 @@ SEVERAL_TASKS = [
 
 
 def ranges_of(cluster: Cluster) -> str:
-    """The numbers of partitions into which rows were moved, in order."""
+    """The numbers of partitions to which rows were moved, in order."""
     return " ".join(c.split()[1] for c in cluster.calls if c.startswith("repartition"))
 
 
 def check(
     build: Build, options: IndexOptions, jobs: str, size: int, files: int, reads: float
 ) -> None:
-    """Checks what holds for every build, and the given figures of this build."""
+    """Checks the properties of every build, and the given figures of this build."""
     run = build.built.run
     assert run is not None
     keys = [sum(v is not None and str(v) != "nan" for v in values) for values in build.rows]
@@ -201,7 +201,7 @@ def test_a_small_column_is_weighed_by_one_task(
     """No shape loses a key, and each run has the expected bytes and reads."""
     build = Build(tmp_path, column, options)
     check(build, options, jobs, *figures)
-    # One task merges the sketches of all tasks' pairs.
+    # One task merges the sketches that all tasks made of their pairs.
     assert ranges_of(build.cluster) == ("1" if "mapping" in jobs else "")
 
 
@@ -215,7 +215,7 @@ def test_stretches_of_a_column_are_weighed_apart(
     moved: str,
     figures: tuple[int, int, float],
 ) -> None:
-    """A task has 200 of 720 cuts, or 250 pairs; each task writes a file."""
+    """A task has 200 of 720 cuts, or 250 pairs, and each task writes a file."""
     frames.setattr(fit_budget, "CUTS_PER_TASK", 200)
     frames.setattr(fit_budget, "_PAIRS_PER_TASK", 250)
     frames.setattr(build_hash_map, "_PAIRS_PER_MAP", 250)

@@ -1,4 +1,4 @@
-"""Tests which runs a build attempts, which attempt it keeps, and that it deletes the others."""
+"""Tests the attempts of a build: the runs it tries, the one it keeps, and those it deletes."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ FEW, MANY = 10_000, 400_000
 
 @dataclass
 class Attempts:
-    """Replaces Spark: each attempt writes a run with given bytes and a given number of files read.
+    """Replaces Spark: each attempt writes a run with given bytes and a given number of reads.
 
     Attributes:
-        script: for each attempt its bytes and the number of files that a query for a key reads; or
-            the attempt's error.
-        made: for each attempt its shape, whether a stop criterion was given, whether fingerprints
-            have a price, and whether more cuts were read.
-        cuts: number of cuts that a reading sends on.
+        script: for each attempt, its bytes and the number of files read for a key; or the attempt's
+            error.
+        made: for each attempt, its shape; and true if a stop criterion was given, if fingerprints
+            have a price, and if more cuts were read.
+        cuts: number of cuts that the reading step returns.
         tiling: the tiling of the files.
         locations: number of locations of each attempt.
-        trial: bytes of the cheapest intervals, and number of files that a query for a key reads.
+        trial: bytes of the cheapest intervals, and the number of files read for a key.
         scattered: the sample's share of scattered keys.
-        collects: for each reading, whether it collects the pairs of a map.
-        fewest: for each reading, whether it sends on the fewest cuts.
+        collects: for each reading, true if it collects the pairs of a map.
+        fewest: for each reading, true if it returns the fewest cuts.
     """
 
     script: list[tuple[int, float] | Exception]
@@ -78,7 +78,7 @@ class Attempts:
         """Replaces `write_within`."""
         run = RunId(f"{len(self.made):032x}")
         LocalStore().mkdirs(run_dir(self.home, run))
-        # The number of files that the attempt reads is stored as its number of rows.
+        # The attempt's number of files read is stored as its number of rows.
         return replace(SAMPLE.runs[0], id=run, bytes=what[0], keys=ROWS, rows=round(what[1] * 100))
 
     def build(
@@ -192,7 +192,7 @@ def test_the_better_attempt_is_kept_alone(
 ) -> None:
     """Within a budget, the attempt that reads fewer files is better.
 
-    Without a budget, the bytes of an attempt must pay back.
+    Without a budget, an attempt must save enough for its bytes.
     """
     attempts = Attempts(script)
     built = attempts.build(monkeypatch, tmp_path, options)
@@ -221,9 +221,9 @@ def test_a_map_that_surely_pays_is_made_alone(
     made: list[object],
     kept: int,
 ) -> None:
-    """If the map costs more than a trial of intervals, intervals are made, too.
+    """If the map costs more than a trial of intervals, the build also makes intervals.
 
-    The cheaper run of the two is kept.
+    The build keeps the cheaper of the two runs.
     """
     attempts = Attempts(script, trial=trial)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
@@ -234,7 +234,7 @@ def test_a_map_that_surely_pays_is_made_alone(
 def test_a_map_beyond_the_limits_is_not_made(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The map is not made however much it would save, because the user has not chosen a map."""
+    """However much it would save, the map is not made, because the user has not chosen a map."""
     beyond = MapPlan(IndexOptions("map"), "bytes")
     monkeypatch.setattr(choose_run, "plan_map", lambda *_: beyond)
     attempts = Attempts([(FEW, 150.0)], trial=(FEW, 150.0))
@@ -243,7 +243,7 @@ def test_a_map_beyond_the_limits_is_not_made(
 
 
 def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Other runs may have the missing rows of a file that was read in part."""
+    """If a file was read in part, its missing rows can be in other runs."""
     for options, made in ((GIVEN, PLAIN), (IndexOptions(), STOPPED)):
         attempts = Attempts([(FEW, 150.0)])
         attempts.build(monkeypatch, tmp_path / options.budget, options, added=[3])
@@ -284,7 +284,7 @@ def test_a_map_that_the_user_chose_leaves_as_many_cuts(
 def test_a_likely_map_that_is_not_made_costs_no_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If intervals of the fewest cuts cost less, a second reading collects more cuts.
+    """If intervals from the fewest cuts cost less, a second reading collects more cuts.
 
     This second reading collects eight times the usual number of cuts.
     """
@@ -298,7 +298,7 @@ def test_a_likely_map_that_is_not_made_costs_no_cuts(
 def test_more_cuts_are_read_where_they_may_save(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, second: tuple[int, float], kept: int
 ) -> None:
-    """The second reading has eight times as many cuts; the cheaper run of the two stays."""
+    """The second reading has eight times as many cuts, and the cheaper run of the two is kept."""
     attempts = Attempts([(FEW, 150.0), second], cuts=1 << 30)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions(), added=[3])
     assert attempts.made == [STOPPED, WIDER]
@@ -309,7 +309,7 @@ def test_more_cuts_are_read_where_they_may_save(
 def test_a_failure_of_a_later_attempt_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, added: Sequence[int]
 ) -> None:
-    """No version names the run of the first attempt, so it must be deleted."""
+    """No version names the run of the first attempt, so the build must delete it."""
     attempts = Attempts([(FEW, 150.0), OSError("disk")], cuts=1 << 30)
     with pytest.raises(OSError, match="disk"):
         attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
@@ -318,7 +318,7 @@ def test_a_failure_of_a_later_attempt_leaves_nothing(
 
 
 def test_a_column_without_keys_has_no_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The counts of the column's rows are still returned."""
+    """The build still returns the counts of the column's rows."""
     built = Attempts([(0, 0.0)]).build(monkeypatch, tmp_path, GIVEN)
     assert (built.run, built.expected, built.width) == (None, (), 8)
     assert built.nulls.tolist() == [1] * FILES
@@ -330,9 +330,9 @@ RANGES = 4
 @pytest.mark.parametrize(
     ("granularity", "script", "locations", "kept"),
     [
-        # Every range that is read holds a match, so no index of files could read fewer bytes.
+        # Every range that is read has a match, so no index of files could read fewer bytes.
         ("auto", [(FEW, 1.0)], [RANGES * FILES], 1),
-        # One of 1,500 ranges that are read holds a match, so an index of files may use the bytes
+        # Only one of 1,500 ranges that are read has a match, so an index of files may use the bytes
         # better.
         ("auto", [(FEW, 1500.0), (FEW, 10.0)], [RANGES * FILES, FILES], 2),
         ("auto", [(FEW, 1500.0), (FEW, 600.0)], [RANGES * FILES, FILES], 1),

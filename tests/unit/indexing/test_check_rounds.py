@@ -1,4 +1,4 @@
-"""A run that is too large for one round is checked in parts, and no key is left out."""
+"""A run that is too large for one round is checked in parts, and every key is checked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def file_ref(
 
 
 def run_ref(*files: RunFileRef) -> RunRef:
-    """A run of these files."""
+    """A run that consists of these files."""
     return RunRef(RUN, 4, BIGINT.to_json(), files, 1, 1, 1, 1, 100 * len(files))
 
 
@@ -38,20 +38,20 @@ FILES = run_ref(
     file_ref(0, [(0, 9), (40, 49)], []),
     file_ref(1, [(10, 19)], [(5, 9)]),
     file_ref(2, [(20, 39)], [(-9, 4)]),
-    # The last file's range overlaps another file's range. No build makes such a file, but no key
-    # may be lost by it.
+    # The last file's range overlaps another file's range. No build makes such a file, but the check
+    # must not lose a key because of it.
     file_ref(3, [(45, 60)], []),
 )
 
 
 def test_a_run_of_just_the_limit_is_one_round() -> None:
-    """If the limit is one byte lower, there are several rounds."""
+    """With a limit one byte lower, there are several rounds."""
     assert len(rounds_of(FILES, FILES.bytes)) == 1
     assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
 
 
 def test_a_small_run_is_one_round() -> None:
-    """A small run has one round by codes and one by hashes; without maps, only one by codes."""
+    """A small run has one round by codes and, if it has maps, one round by hashes."""
     (only,) = rounds_of(FILES)
     assert (only.run, only.codes, only.hashes) == (FILES, (LEAST, GREATEST), (LEAST, GREATEST))
     (only,) = rounds_of(run_ref(FILES.files[0]))
@@ -82,7 +82,7 @@ def test_the_parts_of_a_large_run_make_up_the_domain(limit: int) -> None:
 
 
 def segment(codes: np.ndarray, location: int) -> Row:
-    """Some keys of one location; each key has a block of its own."""
+    """The segment of some keys of one location; each key has its own block."""
     count = len(codes)
     blocks = CSR(np.arange(count + 1), np.full(count, location, np.int32), np.ones(count, np.int64))
     first, last = int(codes[0]), int(codes[-1])
@@ -159,7 +159,7 @@ def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
 
 
 def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path) -> None:
-    """A corrupt record has no key, so it misses none."""
+    """A corrupt record has no key, so no key of it is missed."""
     batch = pa.RecordBatch.from_arrays(
         [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],
         ["v", "location"],
@@ -176,7 +176,7 @@ def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path
 def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     """Some checked keys are in the run, some belong to another location, and some are missing.
 
-    The keys 7 and 60 are only missing from the maps.
+    The keys 7 and 60 are missing only from the maps.
     """
     keys = np.arange(100)
     hashed = hash_codes(keys).view(np.int64)
@@ -192,13 +192,13 @@ def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     assert (len(rounds) == 1) == (limit == 1 << 20)
     values: list[int | None] = [*keys.tolist(), None]
     assert answers(tmp_path, run, limit, values).tolist() == [101, 1, 0, 2]
-    # Looked up by code: keys before, between and after all keys of the run, and a key of another
-    # location. Looked up by hash: keys that are in no map.
+    # These are looked up by code: keys before, between and after all keys of the run, and a key of
+    # another location. These are looked up by hash: keys that are in no map.
     sound = [5, 6, 8, 9]
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)
     assert counts[0] == 9
-    # A key that is missed by code and by hash counts in a round of each kind.
+    # A key that is missed both by code and by hash counts in one round of each kind.
     assert counts[3] == (5 if len(rounds) == 1 else 10)
 
 
@@ -241,7 +241,7 @@ def test_a_lost_key_is_shown_as_text(value: pa.Scalar, text: str) -> None:
 
 
 def test_a_round_sends_128_mb() -> None:
-    """A round sends 128 MB to each executor at once, as docs/sql.md says."""
+    """A round sends 128 MB to each executor at once, as in docs/sql.md."""
     half = 64 << 20
     for more, rounds in ((0, 1), (1, 2)):
         sizes = half, half + more
@@ -275,5 +275,5 @@ def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> N
 def test_what_two_ranges_share_may_be_one_code(
     one: tuple[int, int] | None, other: tuple[int, int] | None, common: tuple[int, int] | None
 ) -> None:
-    """Without this rule, no round would check a code that two ranges share."""
+    """Without this rule, a code that two ranges share would not be checked in any round."""
     assert _common(one, other) == common

@@ -1,4 +1,4 @@
-"""The choice of an encoder from a sample: codes should distinguish values at a low cost."""
+"""The choice of an encoder from a sample: codes must distinguish values at a low cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ URLS = [
 
 
 def chosen(type_name: str, values: list[object], rows: int | None = None) -> Encoder:
-    """The encoder for a column of which all or some values are sampled."""
+    """The encoder for a column if all or some of its values are sampled."""
     kinds = {"string": pa.string(), "binary": pa.binary()}
     array = pa.array(values, kinds.get(type_name) or pa.decimal128(38, 2))
     return choose_encoder(type_name, pa.chunked_array([array]), rows or len(values), 1 << 30)
@@ -59,20 +59,20 @@ def test_urls_of_several_hosts_are_told_apart():
     ],
 )
 def test_the_plain_prefix_is_kept_where_it_tells_values_apart(values):
-    """Split points cost time and bytes, so they must gain something."""
+    """Split points cost time and bytes, so they must improve something."""
     encoder = chosen("string", values)
     ends = sorted(value.encode() for value in values)
     assert encoder == Encoder.for_type("string", ends[0], ends[-1])
 
 
 def test_a_column_without_values_has_the_plain_encoder():
-    """NULLs say nothing about later values."""
+    """NULLs prove nothing about later values."""
     assert chosen("string", [None, None]) == Encoder("string")
     assert choose_encoder("string", pa.chunked_array([], pa.string()), 0, 0) == Encoder("string")
 
 
 def test_more_rows_than_were_sampled_ask_for_finer_codes():
-    """The more rows a column has beyond its sample, the finer its codes must be."""
+    """If a column has more rows in addition to its sample, its codes must be finer."""
     sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
     few, many = chosen("string", sample), chosen("string", sample, 10**9)
     assert few.splits is None
@@ -82,7 +82,10 @@ def test_more_rows_than_were_sampled_ask_for_finer_codes():
 
 
 def test_points_stay_small_beside_the_column():
-    """A small column gets few bytes of split points. No column gets more than the limit."""
+    """For a small column, split points have few bytes.
+
+    For any column, they stay within the limit.
+    """
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(w) for w in RNG.choice(letters, (300, 12))]
     places = RNG.integers(0, 300, (9000, 4))
@@ -97,7 +100,7 @@ def test_points_stay_small_beside_the_column():
 
 
 def test_stray_bytes_do_not_widen_the_digits():
-    """One odd value in a thousand does not reduce the resolution of the other values' digits."""
+    """One odd value in a thousand does not make the digits of the other values coarser."""
     odd = [f"{host}articles/ÄÖÜ~{n}" for n, host in enumerate(HOSTS * 3)]
     encoder = chosen("string", URLS + odd)
     assert encoder.splits is not None
@@ -107,7 +110,7 @@ def test_stray_bytes_do_not_widen_the_digits():
 
 
 def test_no_byte_beyond_the_front_affects_a_code():
-    """A code depends only on bytes that a sample contains.
+    """A code depends only on the bytes that a sample contains.
 
     The test covers the longest prefix, the longest point and the most digits.
     """
@@ -121,7 +124,7 @@ def test_no_byte_beyond_the_front_affects_a_code():
 
 
 def test_wide_decimals_in_a_narrow_range_are_told_apart():
-    """Ids of 25 digits that lie close together lose nothing; distant values share the end codes."""
+    """Ids of 25 digits that are close together lose nothing; distant values share the end codes."""
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
     encoder = chosen("decimal(38,2)", ids)
     odd = chosen("decimal(38,2)", [*ids, Decimal(0), Decimal(-(10**35))])
@@ -137,13 +140,13 @@ def test_wide_decimals_in_a_narrow_range_are_told_apart():
 
 
 def test_negative_decimals_in_a_narrow_range_are_told_apart():
-    """The window of negative decimals lies around the values, not around their absolute values."""
+    """The window of negative decimals is around the values, not around their absolute values."""
     ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
     assert share_told_apart(chosen("decimal(38,2)", ids), ids) == 1.0
 
 
 def test_wide_decimals_of_every_size_keep_the_floating_form():
-    """A window would lose small values if values have all magnitudes."""
+    """If values have all magnitudes, a window would lose small values."""
     values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]
     assert chosen("decimal(38,2)", values) == Encoder("decimal(38,2)")
     assert chosen("decimal(38,2)", [Decimal(7)]) == Encoder("decimal(38,2)")
@@ -177,7 +180,7 @@ def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
 def test_more_and_more_split_points_are_tried(
     monkeypatch: pytest.MonkeyPatch, values: int, counts: list[int]
 ) -> None:
-    """The number of points rises until values are distinguished, or no more points fit.
+    """The number of points rises until values are distinguished, or until no more points fit.
 
     The bytes of the sample also limit the number of points.
     """
@@ -218,7 +221,10 @@ def test_more_and_more_split_points_are_tried(
 def test_split_points_take_a_thousandth_of_the_column(
     monkeypatch: pytest.MonkeyPatch, size: int, most: int
 ) -> None:
-    """A small column allows a kilobyte. No column gets more than a manifest can store."""
+    """For a small column, the split points can have a kilobyte.
+
+    No column gets more split points than a manifest can store.
+    """
     asked: list[int] = []
     monkeypatch.setattr(module, "split", lambda _, __, ___, limit: asked.append(limit))
     monkeypatch.setattr(module, "_told_apart", lambda *_: 0.5)
@@ -228,9 +234,9 @@ def test_split_points_take_a_thousandth_of_the_column(
 
 
 def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
-    """If the sample is the whole column, no bit is reserved for values between the sampled values.
+    """If the sample is the whole column, no bit is reserved for values between sampled values.
 
-    If all values differ, each doubling of the number of rows needs one more bit.
+    If all values differ, one more bit is needed whenever the number of rows doubles.
     """
     values = pa.chunked_array([pa.array(range(1000))])
     spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]

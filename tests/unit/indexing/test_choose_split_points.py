@@ -1,4 +1,4 @@
-"""Tests where sampled values are split, which prefix each part shares, and its digits."""
+"""Tests where sampled values are split, the prefix of each part, and its digits."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ MOST = 1 << 14
 def made(
     values: Sequence[bytes], count: int, spare: float, most: int = MOST, start: int = 0
 ) -> Splits | None:
-    """The splits for values whose first `start` bytes are all the same."""
+    """The splits of values whose first `start` bytes are all the same."""
     return split(Fronts(values, start), count, spare, most)
 
 
 def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
-    """A front has 152 bytes, zero padded. The first differing byte distinguishes neighbours."""
+    """A front has 152 bytes, padded with zeros.
+
+    The first byte that differs distinguishes neighbours.
+    """
     fronts = Fronts(PAGES, 0)
     assert fronts.bytes.shape == (6, 152)
     assert (fronts.shared.tolist(), fronts.radix) == ([7, 6, 0, 6, 0], 14)
@@ -34,7 +37,7 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
     assert np.array_equal(later.bytes, fronts.bytes)
     alike = Fronts([b"p" * 152 + b"1", b"p" * 152 + b"2"], 0)
     assert (alike.shared.tolist(), alike.radix) == ([152], 2)
-    # Digits are whole bytes if the alphabet is wider than useful.
+    # If the alphabet is wider than useful, digits are whole bytes.
     assert Fronts([bytes([k]) for k in range(1, 128)], 0).radix == 128
     assert Fronts([bytes([k]) for k in range(1, 129)], 0).radix == 256
 
@@ -57,7 +60,7 @@ def test_values_are_cut_where_neighbours_share_least(
 ) -> None:
     """A point is as short as possible.
 
-    The digits of a code come from the bytes after the shared ones.
+    The digits of a code are the bytes after the shared bytes.
     """
     found = Splits(tuple(Point(*point) for point in points), alphabet)
     assert made(PAGES, count, 60) == found
@@ -75,7 +78,7 @@ def test_values_of_several_hosts_are_told_apart_behind_what_each_shares(count: i
 
 
 def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
-    """Two hosts do not get a point of their own; they share a prefix of two bytes."""
+    """Two hosts do not each get a point; they share a prefix of two bytes."""
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
     assert made(HOSTS, 2, 20) == Splits((Point(first, 36), Point(b"h01", 2)), b"/0123456789q")
@@ -91,7 +94,7 @@ def test_points_that_take_too_many_bytes_are_none() -> None:
 
 
 def test_a_point_is_128_bytes_long_at_most() -> None:
-    """Values that only differ after 128 bytes have one code."""
+    """Values that differ only after 128 bytes have the same code."""
     found = made([b"p" * 200 + b"%03d" % k for k in range(50)], 4, 0)
     assert found == Splits((Point(b"p" * 128, 128),), b"p")
 
@@ -110,7 +113,10 @@ def test_a_point_is_128_bytes_long_at_most() -> None:
     ],
 )
 def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: bytes) -> None:
-    """Rare bytes are no digits while they are few in total. A zero byte is always digit 0."""
+    """Rare bytes are no digits as long as their total number is small.
+
+    A zero byte is always digit 0.
+    """
     counts = np.bincount(np.frombuffer(text, np.uint8), minlength=256)
     assert _alphabet(counts, strays) == alphabet
 
@@ -125,7 +131,7 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
 
 
 def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
-    """Among equally good cuts, each side gets half of the most similar neighbours."""
+    """If several cuts are equally good, each side gets half of the most similar neighbours."""
     steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
     for first in (0, 3):
         fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))
@@ -135,9 +141,9 @@ def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
 
 @pytest.mark.parametrize(("second", "points"), [(b"a\1", [b"", b"a\1"]), (b"a\0", [b""])])
 def test_a_point_that_would_end_in_a_zero_byte_is_none(second: bytes, points: list[bytes]) -> None:
-    """A value compares with a point as if zeros followed both.
+    """In a comparison of a value with a point, zeros follow both.
 
-    A group whose point would end in zero joins the group before.
+    If the point of a group would end in zero, the group joins the previous group.
     """
     rows = [list(value.ljust(4, b"\0")) for value in (b"", second)]
     fronts: Any = SimpleNamespace(shared=np.array([1]), bytes=np.array(rows, np.uint8))

@@ -69,7 +69,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
 def test_a_budget_is_of_the_table_or_of_the_column(
     sizes: list[int] | None, options: IndexOptions, share: float, budget: int
 ) -> None:
-    """A part of the domain gets its share of the budget, and at least one byte."""
+    """A part of the domain has its share of the budget, and at least one byte."""
     found = profile(sizes, share=share)
     assert found.budget(options) == budget
     assert found.most(options) == budget
@@ -77,29 +77,29 @@ def test_a_budget_is_of_the_table_or_of_the_column(
 
 @pytest.mark.parametrize("shape", ["sieve", "map"])
 def test_some_shapes_are_not_made_again_for_their_bytes(shape: str) -> None:
-    """A map uses the bits that its budget pays for, and blocks have an error bound."""
+    """A map uses the bits that its budget allows, and blocks have an error bound."""
     assert profile().most(IndexOptions(shape, budget="20KB")) == math.inf
 
 
 @pytest.mark.parametrize(
     ("rows", "share", "wide", "allowed"),
     [
-        # The budget is a hundredth of the column, or 320 KB for a small column. A second reading
-        # has up to eight times as much.
+        # The budget is a hundredth of the column, or 320 KB for a small column. For a second
+        # reading, the budget is up to eight times as large.
         (1_000_000, 1.0, False, 320 << 10),
         (4_096_100, 1.0, False, 327_688),
         (10_000_000, 1.0, False, 800_000),
         (10_000_000, 0.5, False, 400_000),
         (10_000_000, 1.0, True, 6_400_000),
         (1_000_000, 1.0, True, 8 * (320 << 10)),
-        # A tenth of the table bounds the budget.
+        # The budget is at most a tenth of the table.
         (1_000_000_000, 1.0, False, 10 * MB),
     ],
 )
 def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
     rows: int, share: float, wide: bool, allowed: int
 ) -> None:
-    """A second reading has a larger allowance if it may pay."""
+    """A second reading has a larger budget if it may pay."""
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
     # The limit is 1.5 cuts per byte plus 64 cuts per location, but at most the number of rows.
@@ -112,7 +112,7 @@ def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
     """If a map is likely, the width of the column does not matter.
 
-    A second reading for more cuts is like a first reading.
+    A second reading for more cuts has the same limit as a first reading.
     """
     found = profile(rows=10_000_000, share=share, few=True)
     assert found.intervals_budget(AUTO, "auto") == allowed
@@ -128,7 +128,7 @@ def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: in
 def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
     """Intervals get a twentieth of a given budget.
 
-    With a small budget, intervals get 32 KB, but at most half of the budget.
+    With a small budget, intervals have 32 KB, but at most half of the budget.
     """
     options = IndexOptions(budget=budget)
     assert profile().intervals_budget(options, "auto") == int(budget[:-2]) << 10
@@ -166,7 +166,7 @@ def test_more_cuts_are_read_once_and_within_the_budget(
 def test_a_map_finds_the_location_of_a_row() -> None:
     """A map is more likely to find the row in a large location.
 
-    With exact codes the map finds at least all locations of the key.
+    With exact codes, the map finds at least all locations of the key.
     """
     assert profile([300, 100]).least_by_map(3.0) == 3.0
     assert profile([300, 100], exact=False).least_by_map(3.0) == (1.5**2 + 0.5**2) / 2
@@ -174,7 +174,7 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 
 
 def test_a_map_finds_each_location_of_a_value() -> None:
-    """A value with several rows is in several locations, at most in those that hold its code."""
+    """A value with several rows is in several locations, but only in those that hold its code."""
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(9.0) == 4.5
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(3.0) == 3.0
 
@@ -182,7 +182,7 @@ def test_a_map_finds_each_location_of_a_value() -> None:
 def test_bytes_that_hardly_count() -> None:
     """Negligible bytes are a hundredth of the column, or 8 KB for a small column.
 
-    A part of the domain gets its share.
+    A part of the domain has its share of these bytes.
     """
     assert profile().little == 80_000
     assert profile(rows=1000).little == 8 << 10
@@ -192,6 +192,6 @@ def test_bytes_that_hardly_count() -> None:
 
 
 def test_the_smallest_windows_have_a_byte_for_intervals() -> None:
-    """Intervals get at least one byte, however small the windows' share of the column is."""
+    """Intervals get at least one byte, even if the windows are a tiny share of the column."""
     found = profile([10 << 30], share=1e-6)
     assert (found.budget(AUTO), found.intervals_budget(AUTO, "auto")) == (1073, 1)

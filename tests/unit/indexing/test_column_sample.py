@@ -16,5 +16,5 @@ from sieve.indexing.column_sample import _width
     ],
 )  # fmt: skip
 def test_the_width_of_a_value_is_what_parquet_takes(type_name: str, width: int) -> None:
-    """The budget is a share of the column's bytes, so the width must be that of Parquet."""
+    """The budget is a share of the column's bytes, so the width must be the width in Parquet."""
     assert _width(type_name) == width

@@ -1,4 +1,4 @@
-"""The codes that a build task cuts are sorted and distinct, whatever the order of the rows."""
+"""The codes that a build task cuts are sorted and distinct for any order of the rows."""
 
 from __future__ import annotations
 

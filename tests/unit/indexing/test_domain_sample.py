@@ -1,4 +1,4 @@
-"""Mapping keys to windows of a domain keeps their order and membership, without bias."""
+"""The mapping of keys to windows of a domain keeps order and membership, without bias."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ keys = st.lists(codes, min_size=2, max_size=200, unique=True).map(np.array)
 def zoom_of(
     sample: np.ndarray, share: float, asked: np.ndarray = NOTHING
 ) -> tuple[DomainSample, QueryModel]:
-    """The windows of a domain from which a sample was drawn, and the sample's mass."""
+    """The windows of a domain from which a sample was drawn, and the sample's share of it."""
     query_model = QueryModel.of_sample(sample.astype(np.int64))
     return windows(query_model, share, asked), query_model
 
 
 @given(keys, st.floats(0.01, 0.6), st.lists(codes, max_size=100))
 def test_order_and_membership_survive(sample: np.ndarray, share: float, others: list[int]) -> None:
-    """Mapping to windows keeps the order and the difference of codes, and invents no code."""
+    """The mapping to windows keeps the order and the difference of codes, and invents no code."""
     domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
     inside = domain_sample.within(everything)
@@ -41,7 +41,7 @@ def test_order_and_membership_survive(sample: np.ndarray, share: float, others: 
 def test_an_interval_holds_the_same_keys(
     sample: np.ndarray, share: float, one: int, other: int
 ) -> None:
-    """A seen key lies in a mapped interval exactly if the key lies in the original interval."""
+    """A seen key is in a mapped interval exactly if the key is in the original interval."""
     domain_sample, _ = zoom_of(sample, share)
     low, high = min(one, other), max(one, other)
     ((first, last),) = domain_sample.intervals(np.array([[low, high]], np.int64))
@@ -55,7 +55,7 @@ def test_an_interval_holds_the_same_keys(
 def test_a_query_keeps_its_keys(
     sample: np.ndarray, share: float, ends: list[tuple[int, int]]
 ) -> None:
-    """Every query still has a key: a seen key lies in the mapped interval of the query."""
+    """Every query still has a key, because a seen key is in the mapped interval of the query."""
     asked = np.unique(np.sort(np.array(ends, np.int64), axis=1), axis=0)
     apart = np.append(True, asked[1:, 0] > np.maximum.accumulate(asked[:, 1])[:-1])
     asked = asked[apart]
@@ -69,9 +69,9 @@ def test_a_query_keeps_its_keys(
 
 
 def test_a_query_keeps_its_keys_between_windows() -> None:
-    """A query's keys between windows are moved to the end of the window before.
+    """The keys of a query that are between windows are moved to the end of the previous window.
 
-    Keys of no query are dropped.
+    Keys that no query uses are dropped.
     """
     sample = np.arange(0, 100_000, 10)
     asked = np.array([[30_000, 70_000]], np.int64)
@@ -90,7 +90,7 @@ def test_a_query_keeps_its_keys_between_windows() -> None:
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
 @pytest.mark.parametrize("shape", ["even", "skewed", "few"])
 def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
-    """The windows have about the given share of the rows, and of the distinct keys."""
+    """The windows have about the given share of rows, and the same share of distinct keys."""
     random = np.random.default_rng(5)
     sample = {
         "even": random.integers(0, 1 << 40, 40_000),
@@ -123,7 +123,7 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 
 @pytest.mark.parametrize(("others", "seen"), [(63, True), (64, False)])
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
-    """There are 32 strata, so a key of one in 64 rows is heavy.
+    """There are 32 strata, so a key is heavy if one row in 64 has it.
 
     Lighter keys also represent keys between windows.
     """
@@ -134,7 +134,7 @@ def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
 
 
 def test_windows_without_a_key_have_no_model() -> None:
-    """Nothing is built for windows without a key."""
+    """If windows have no key, nothing is built for them."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     between = DomainSample(np.array([12]), np.array([18]), NOTHING, 0.1)
     assert between.of_mass(query_model) is None
@@ -143,7 +143,7 @@ def test_windows_without_a_key_have_no_model() -> None:
 
 
 def test_the_ends_of_a_query_lie_within_windows() -> None:
-    """Keys lie on both sides of each end where the domain continues."""
+    """At each end of a window where the domain continues, keys are on both sides."""
     sample = np.arange(0, 1_000_000, 10)
     asked = np.array([[300_000, 700_000]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.2, asked)
@@ -152,7 +152,7 @@ def test_the_ends_of_a_query_lie_within_windows() -> None:
 
 
 def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
-    """Codes beyond the sampled keys lie in the outermost windows, and in no other window."""
+    """Codes beyond the sampled keys are in the outermost windows, and in no other window."""
     sample = np.arange(0, 1_000_000, 10)
     ends = np.array([[sample[0], sample[0]], [sample[-1], sample[-1]]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.1, ends)
@@ -173,7 +173,7 @@ def test_the_model_of_windows_knows_its_shares() -> None:
 
 
 def test_a_window_begins_at_the_least_code_of_its_share() -> None:
-    """A window reaches its share at its first code and not at the code before, in any domain."""
+    """In any domain, a window has its share from its first code on, and not one code earlier."""
     for sample in (np.arange(0, 10**6, 7), np.array([LEAST, -5, 0, 1 << 40, GREATEST])):
         query_model = QueryModel.of_sample(sample)
         share = np.array([0.01, 0.3, 0.5, 0.77, 0.99])
@@ -184,7 +184,7 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
 
 
 def test_what_a_query_asks_for_behind_the_first_window_is_kept() -> None:
-    """A query's keys after the first window are moved to the end of a window.
+    """If a query's keys are after the first window, they are moved to the end of a window.
 
     A key before all windows is dropped.
     """

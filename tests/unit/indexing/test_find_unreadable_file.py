@@ -1,4 +1,4 @@
-"""If Spark does not name the file that failed a build, bisection by reading again finds it."""
+"""If Spark does not name the file on which a build failed, repeated reading finds it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reads:
 
 
 def read(message: str, cancelled: Exception | None = None) -> None:
-    """A reading of all files, which fails."""
+    """A reading of all files that fails."""
 
     def check() -> None:
         if cancelled is not None:
@@ -57,7 +57,7 @@ def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int)
 
 
 def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error that names its file, an unrelated error and a cancellation are raised unchanged."""
+    """An error with the file's name, an unrelated error and a cancellation are not changed."""
     Reads(monkeypatch, bad=[])
     with pytest.raises(PySparkException, match="transient"):
         read("transient")
@@ -84,7 +84,7 @@ def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_fails_where_its_reader_does(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
 ) -> None:
-    """The reader reads all rows of the suspected file and writes nothing.
+    """The reader reads all rows of the suspected file, and writes nothing.
 
     An error that is unrelated to the file is raised.
     """

@@ -1,4 +1,4 @@
-"""Intervals beside a map serve ranges only, because the map serves queries for one key."""
+"""Beside a map, intervals are used only for ranges, because the map answers queries for one key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from sieve.segments.stopping_rule import Stop
 
 @pytest.mark.parametrize(("shape", "weight"), [("map", 0.5), ("auto", 1.0)])
 def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, weight: float) -> None:
-    """Half of the six kinds of query are ranges. Without a map all six kinds count."""
+    """Three of the six kinds of query are ranges.
+
+    Without a map, all six kinds count.
+    """
     asked: list[QueryModel] = []
     monkeypatch.setattr(fit_budget, "_planner", lambda model, *_: asked.append(model))
     model = QueryModel.of_sample(np.arange(100))
@@ -37,9 +40,9 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
 def test_intervals_are_tried_where_several_tasks_share_them(
     monkeypatch: pytest.MonkeyPatch, cuts: int, tried: bool
 ) -> None:
-    """A trial of intervals uses the least price.
+    """A trial of intervals uses the lowest price.
 
-    For the intervals of one task, a trial costs as much as writing.
+    If one task makes all intervals, a trial costs as much as writing them.
     """
     asked: list[float] = []
     monkeypatch.setattr(fit_budget, "CUTS_PER_TASK", 10)
@@ -60,7 +63,7 @@ def test_intervals_are_tried_where_several_tasks_share_them(
     [(1, 1.0, 1), (500_000, 1.0, 1), (500_001, 1.0, 2), (500_001, 0.25, 5)],
 )
 def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
-    """The number of cuts is estimated for the whole column from the windows' share."""
+    """From the share of the windows, the number of cuts is estimated for the whole column."""
     profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
     assert fit_budget.run_files(cuts, profile) == files
 
@@ -69,7 +72,7 @@ def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: 
 def test_beside_a_map_intervals_are_written_at_the_price_that_pays(
     monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
-    """Beside a map, intervals are written once, however many bytes they take.
+    """Beside a map, intervals are written once, for any number of bytes.
 
     Without a map, one task searches for the price.
     """

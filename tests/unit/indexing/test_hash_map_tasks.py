@@ -1,4 +1,4 @@
-"""Tasks pack pairs of hash and location, from which the maps of the ranges are made."""
+"""Tasks pack pairs of hash and location, and the maps of the ranges are made from them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_each_range_makes_the_map_of_its_pairs() -> None:
-    """Ranges divide the signed order. Pairs that different tasks have packed meet in one map."""
+    """Ranges divide the signed order of hashes.
+
+    Pairs that were packed by different tasks meet in one map.
+    """
     hashes, locations = pairs(5_000)
     batches = [packed(hashes[at::2], locations[at::2], 3) for at in (0, 1)]
     for batch in batches:
@@ -58,10 +61,10 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """The sketch counts exactly while it holds all hashes; otherwise it errs by a few per cent.
+    """The sketch counts exactly while it can hold all hashes; then it errs by a few per cent.
 
-    More than two copies of a hash count as two. With four or more copies, the first hashes do not
-    fill the sketch.
+    More than two copies of a hash count as two. If there are four or more copies, the first hashes
+    do not fill the sketch.
     """
     for n in (10, SKETCH - 1, SKETCH, 300_000):
         for times in range(1, 6):
@@ -78,7 +81,7 @@ def test_distinct_hashes_are_counted() -> None:
 
 
 def test_sketches_of_tasks_become_one() -> None:
-    """The merged sketch equals that of one task with all pairs, in any batches.
+    """The merged sketch equals the sketch of one task with all pairs, in any batches.
 
     Without pairs the sketch is empty.
     """
@@ -114,7 +117,7 @@ def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("seed", range(8))
 def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
-    """Unique keys fit a map although the sketch's estimate may be a little too high or too low."""
+    """Unique keys fit a map even if the sketch's estimate is slightly too high or too low."""
     hashes = hash_codes(np.arange(20_000) + 20_000 * seed)
     (smallest,) = packed(hashes, np.arange(20_000) % LOCATIONS, 1).column("smallest").to_pylist()
     keys = distinct(20_000, smallest)
@@ -153,7 +156,7 @@ def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None
 
 @pytest.mark.parametrize(("n", "keys"), [(1000, 1000), (100_000, 90_000), (30_000_000, 20_000_000)])
 def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> None:
-    """The budget includes the worthwhile fingerprint bits, plus a tenth, in kilobytes."""
+    """The budget includes the fingerprint bits that pay, plus a tenth, in kilobytes."""
     with pytest.raises(InvalidInputError) as caught:
         fit_maps(n, keys, 50, 10)
     message = caught.value.message
@@ -167,7 +170,7 @@ def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> No
 
 
 def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
-    """A map's budget has a margin of three per cent, since the size is an estimate.
+    """The budget of a map has a margin of three per cent, because the size is an estimate.
 
     A map of unique keys has as many fingerprint bits as its budget allows.
     """
@@ -185,14 +188,14 @@ def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
     ("n", "maps"), [(1, 1), (1 << 19, 1), ((1 << 19) + 1, 2), (1 << 20, 2), ((1 << 20) + 1, 3)]
 )
 def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
-    """The limit bounds the memory of a map's task, most of which fits in a core's cache."""
+    """The limit bounds the memory of a map's task; most of it fits in a core's cache."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
 
 
 @pytest.mark.parametrize(
     ("pairs", "worth", "bits"),
     [
-        (1000, 1e6, 0),  # A query for an absent key reads one location, and counts as one.
+        (1000, 1e6, 0),  # A query for an absent key reads one location, and has the weight one.
         (4000, 1e6, 2),
         (30_000, 1e6, 5),
         (30_000, 2000, 5),
@@ -215,7 +218,7 @@ def test_fingerprints_that_pay_back_keep_the_budget() -> None:
 
 
 def test_maps_are_planned_for_the_largest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys, sets and their locations are divided by the number of maps, and rounded up."""
+    """The numbers of keys, sets and locations are divided by the number of maps, rounded up."""
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)
     assert fit_maps((1 << 20) + 1, 1 << 20, LOCATIONS, 300_000) == (3, 5)

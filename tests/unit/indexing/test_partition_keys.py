@@ -7,7 +7,7 @@ import pytest
 
 from sieve.indexing.partition_keys import _murmur3, partition_keys
 
-# The numbers are results of SELECT hash(id) for INTs on Spark 4.1.
+# The numbers are the results of SELECT hash(id) for INT values on Spark 4.1.
 HASHES = {
     0: 933211791, 1: -559580957, 2: 1765031574, 41: -1080649125, 1000003: 45861451, -1: -1604776387,
     -77: 771921660, 2147483647: 133916647, -2147483648: 723455942,

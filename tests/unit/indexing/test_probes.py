@@ -1,4 +1,4 @@
-"""Expected reads, measured by probes: in locations for people, in bytes for every decision."""
+"""Expected reads, measured by probes: in locations for users, in bytes for decisions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Halves:
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
     """Each probe reads one location, but the locations differ in bytes.
 
-    Locations with a match are counted in both units, too.
+    Locations with a match are also counted in both units.
     """
     of = profile()
     probes = make_probes(of.sample)
@@ -82,7 +82,7 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_a_stop_knows_the_least_bytes() -> None:
-    """For each kind of query, the fewest reads assume that every location has the mean size."""
+    """For each kind of query, the fewest reads assume that all locations have the mean size."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -93,18 +93,18 @@ def test_a_stop_knows_the_least_bytes() -> None:
 
 
 def test_a_map_leaves_the_file_of_the_row() -> None:
-    """If values share a code, a map identifies the file of a value, mostly the large file."""
+    """If values share a code, a map finds the file of a value, which is mostly the large file."""
     exact, vague = profile(), profile(Encoder("string"))
     of_a_row = (3 * 1 + 97**2) / 25**2 / 4
     assert vague.least_by_map(4.0) == pytest.approx(of_a_row, rel=1e-5)
     assert vague.least_by_map(0.5) == 0.5
     assert exact.least_by_map(4.0) == 4.0
     assert replace(vague, sizes=np.full(4, MB)).least_by_map(4.0) == 1.0
-    # Every query for a key reads the large file, and no map could read less.
+    # Every query for a key reads the large file, and a map could not read less.
     near = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 94.5 * MB)]
     assert not map_may_pay(vague, near, 1_000_000, 1 << 30)
     assert plan_map(vague, IndexOptions(), near, 1_000, 100) is None
-    # Queries read the same number of files, but read the large file without a match.
+    # All queries read the same number of files, but they read the large file without a match.
     far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
     assert map_may_pay(exact, far, 1_000_000, 1 << 30)
     assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
@@ -114,9 +114,9 @@ KEYS, ENOUGH = 1000, 100_000
 
 
 def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
-    """Whether a map may pay for queries of present keys.
+    """Returns whether a map can pay for queries of present keys.
 
-    Intervals find a key in `files` locations, of which `exact` hold the key.
+    Intervals find a key in `files` locations, and `exact` of them hold the key.
     """
     ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
     told = [
@@ -127,7 +127,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_a_map_saves_what_intervals_read_in_vain() -> None:
-    """A map must fit its budget, and a map of no bytes would exclude no file."""
+    """A map must fit its budget, and a map of no bytes would not exclude any file."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
@@ -138,7 +138,7 @@ def test_a_map_saves_what_intervals_read_in_vain() -> None:
 
 
 def test_a_map_tells_values_of_one_code_apart() -> None:
-    """If values share a code, a single value may be in fewer files than the code."""
+    """If values share a code, a single value can be in fewer files than the code."""
     assert may_pay(3.0, 3.0, of="string")
     assert not may_pay(1.0, 1.0, of="string")
 
@@ -148,7 +148,7 @@ def test_a_map_tells_values_of_one_code_apart() -> None:
 def test_a_map_narrows_what_probes_of_one_key_read(
     has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each probe uses the hash of its own key. Ranges read the files that the intervals leave."""
+    """Each probe uses the hash of its own key. Ranges read the files that the intervals return."""
     monkeypatch.setattr("sieve.indexing.probes._FLAG_BYTES", 10 * together)
     points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)
     hashes = np.array([3, 1 << 63, 2, 0], np.uint64)
@@ -168,7 +168,8 @@ def test_a_map_narrows_what_probes_of_one_key_read(
     kept = [1, 2, 4, 2] if has_maps else [7, 3, 5, 2]
     assert read.tolist() == kept
     assert size.tolist() == [100 * n * (n - 1) // 2 for n in kept]
-    # Probes are looked up in order of keys, then of signed hashes, in batches that fit in memory.
+    # Probes are looked up in order of keys, then in order of signed hashes, in batches that fit in
+    # memory.
     order = [[2, 3, 5, 7], [2, 4, 1]] if has_maps else [[2, 3, 5, 7]]
     assert asked == [
         some[at : at + together] for some in order for at in range(0, len(some), together)

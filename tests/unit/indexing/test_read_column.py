@@ -1,4 +1,4 @@
-"""The build step that reads a column counts the same in any order of the rows."""
+"""The build step that reads a column counts the same for any order of the rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def codes_in(order):
 
 @pytest.mark.parametrize("order", ["ascending", "mostly ascending", "any"])
 def test_distinct_keys_are_counted_in_any_order(order):
-    """Each distinct key is one cut with its rows, in key order, whatever the order in the file."""
+    """For any order in the file, each distinct key is one cut with its rows, in key order."""
     codes = codes_in(order)
     rows = pa.RecordBatch.from_arrays(
         [pa.array(codes), pa.array(np.full(len(codes), 3, np.int32))], names=["v", "location"]
@@ -52,7 +52,7 @@ def test_distinct_keys_are_counted_in_any_order(order):
 
 
 def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
-    """The record's row has -1 minus its location's number, and does not count as anything else."""
+    """The record's row has -1 minus its location's number, and is not counted as anything else."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
     )
@@ -70,7 +70,7 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
 def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list[int] | None):
-    """None means all locations, so that locations need no individual check."""
+    """None stands for all locations, so that locations need no check one by one."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)
@@ -78,9 +78,9 @@ def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list
 
 
 def test_large_locations_are_cut_more_finely():
-    """A gap counts by the bytes that it saves.
+    """The weight of a gap is the number of bytes that it saves.
 
-    A large file therefore gets more cuts of the same keys.
+    A large file therefore gets more cuts for the same keys.
     """
     keys = np.concatenate([np.arange(100), np.arange(1_000, 1_100), np.arange(50_000, 50_100)])
     model = QueryModel.of_sample(keys)
@@ -90,7 +90,10 @@ def test_large_locations_are_cut_more_finely():
 
 
 def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
-    """A task has a row for each probe with a match. Sums over tasks give locations and bytes."""
+    """A task returns a row for each probe with a match.
+
+    The sums over all tasks are the numbers of locations and bytes.
+    """
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, 7, 6, 9]), pa.array([0, 0, 2, 3, 3], pa.int32())], names=["v", "location"]
     )

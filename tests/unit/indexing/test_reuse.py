@@ -1,4 +1,4 @@
-"""Tests which runs and slots of a version a refresh reuses, and when it starts from nothing."""
+"""Tests which runs and slots of a version a refresh reuses, and when it builds everything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LENGTH = 1000
 
 
 def version(*sizes: int) -> tuple[Manifest, Locations]:
-    """Runs with the given numbers of locations. File k has slot k and is written at time k."""
+    """Runs with the given numbers of locations. File k has slot k, and its time is k."""
     (sample,) = SAMPLE.runs
     runs: list[RunRef] = [
         dataclasses.replace(sample, id=RunId(f"{number:032x}"), locations=size)
@@ -51,7 +51,7 @@ def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
 
 
 def test_places_move_up_where_a_run_is_left_out() -> None:
-    """A run without remaining files is left out, so the slots of later runs become smaller."""
+    """A run without remaining files is omitted, so the slots of later runs become smaller."""
     base, known = version(6, 2, 3)
     left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
     assert left.runs == (base.runs[0], base.runs[2])
@@ -73,9 +73,9 @@ def test_changed_and_unsettled_files_are_not_kept() -> None:
 
 
 def test_grown_files_are_kept_with_all_their_places() -> None:
-    """The stored counts of a grown file hold for its earlier content.
+    """The stored counts of a grown file are valid for its earlier content.
 
-    Slots are renumbered, because removed runs have none.
+    The slots are renumbered, because removed runs have no slots.
     """
     base, known = version(6, 1, 2)
     also = np.full((9, 2), -1)
@@ -97,7 +97,7 @@ def test_grown_files_are_kept_with_all_their_places() -> None:
 def test_grown_files_are_read_again_with_many_deltas() -> None:
     """Grown files are read again with the new files as one run.
 
-    Grown files with a place in a delta are read again, too.
+    Grown files with a slot in a delta are read again, too.
     """
     base, known = version(100, *([1] * MOST_DELTAS))
     also = np.full((100 + MOST_DELTAS, 1), -1)
@@ -118,9 +118,9 @@ def test_grown_files_are_read_again_with_many_deltas() -> None:
     [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1), (MOST_DELTAS + 1, 1), (30, 1)],
 )
 def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
-    """Up to the bound, deltas stay.
+    """Up to the limit, deltas are kept.
 
-    Beyond the bound, everything but the base is read again with the new files.
+    Above the limit, everything except the base is read again together with the new files.
     """
     base, known = version(100, *([1] * deltas))
     found = plan_reuse(base, known, table(range(100 + deltas)))
@@ -139,7 +139,7 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     ],
 )
 def test_a_base_that_is_the_lesser_half_goes(files: range, whole: bool) -> None:
-    """The base's remaining files count, and their share of the table's bytes."""
+    """The base's remaining files and their share of the table's bytes are decisive."""
     base, known = version(100)
     assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 
@@ -161,7 +161,7 @@ def test_what_has_no_run_is_kept_too() -> None:
 def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
     """A file must be read once it is settled.
 
-    It is a change if a file becomes unsettled, or is no longer unsettled.
+    If a file becomes unsettled or settled, this is a change.
     """
     _, known = version(3)
     known.states[2], known.lengths[2] = FileState.RACY, 0

@@ -42,7 +42,7 @@ def values(type_: pa.DataType, *parts: Sequence[tuple[Any, int]]) -> Frame:
 def sampled(
     frame: Frame, type_: str, counted: int | None, size: int = 2000, **words: Any
 ) -> Sample:
-    """A sample of a column."""
+    """A sample that is drawn from a column."""
     return take_sample(frame, Column(("v",), type_), counted, size, **words)  # type: ignore[arg-type]
 
 
@@ -62,7 +62,7 @@ def test_a_small_column_is_its_own_sample() -> None:
 
 
 def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
-    """The sample contains only the front of a text, but the width and hash of the whole text.
+    """The sample has only the front of a text, but the width and hash of the whole text.
 
     A NULL has no width.
     """
@@ -77,7 +77,7 @@ def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
 
 @pytest.mark.parametrize(("counted", "rows"), [(None, 0), (0, 0), (12, 12)])
 def test_a_column_of_which_nothing_is_drawn(counted: int | None, rows: int) -> None:
-    """The sample has the row count of the format, and an encoder for the column's type."""
+    """The sample has the row count from the format, and an encoder for the column's type."""
     found = sampled(values(pa.int64(), [], []), "bigint", counted)
     assert (found.rows, found.shown, found.width) == (rows, rows, 8)
     assert (found.query_model, len(found.codes), len(found.hashes)) == (None, 0, 0)
@@ -110,7 +110,7 @@ def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
-    """A file without rows counts 0, and a file may consist of several locations."""
+    """A file without rows has the count 0, and a file can consist of several locations."""
     tiling = Tiling(np.array([100, 50, 70]), ((40,), (), ()), np.zeros(3, np.int64))
     of_ranges = Frame(
         {"id": pa.int32(), LOCATION: pa.int32()},
@@ -140,7 +140,7 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
 def test_a_location_has_a_byte_at_least() -> None:
     """Bytes are counted per location.
 
-    The table may have one location, only empty locations, or none.
+    The table has one location, only empty locations, or no location.
     """
     sample = sampled(NUMBERS, "int", 5)
     for sizes, each in (([700], 700.0), ([300, 500], 400.0), ([0, 0], 1.0), ([], 1.0)):
@@ -184,7 +184,7 @@ EXACT = [4, 2, 0, 1, 1, 3, 0]
 
 
 def test_every_kind_of_row_is_counted() -> None:
-    """Counts are per location; each probe counts the keys and bytes that it meets."""
+    """Counts are per location, and each probe counts its matching keys and their bytes."""
     _, seen, _ = read(EXACT)
     assert seen.rows.tolist() == [4, 2, 0, 1, 1, 2, 1, 0]
     assert seen.nulls.tolist() == [1, 0, 0, 0, 1, 0, 0, 0]
@@ -233,9 +233,9 @@ def test_what_was_not_read_wholly_has_no_cuts(
 
 @pytest.mark.parametrize("type_name", ["int", "string"])
 def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
-    """The number of parts is the number of maps for the sample's rows.
+    """The number of parts is the number of maps that the sample's rows require.
 
-    A location that was read in part has no pairs.
+    A location that was read only in part has no pairs.
     """
     text = type_name == "string"
     rows = [(str(k) if text else k, k % 2) for k in range(10)]
@@ -274,7 +274,7 @@ def test_scattered_keys_have_neighbours_elsewhere() -> None:
 
 
 def test_intervals_are_cut_at_gaps_alone() -> None:
-    """Distinct keys are still counted, and a cut has its rows and ends."""
+    """The build still counts distinct keys, and a cut has its rows and its ends."""
     found, seen, _ = read(EXACT, shape="intervals")
     assert seen.keys == 7
     assert all(list(row) == ["location", "cuts"] for row in found)

@@ -18,7 +18,10 @@ from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
-    """Each pair counts once. Pairs in several batches give the same segments as in one batch."""
+    """Each pair counts once.
+
+    Pairs in several batches produce the same segments as pairs in one batch.
+    """
     codes = np.array([*range(50), *range(1000, 1050), 2000])
     locations = np.resize(np.array([0, 1, 1, 2], np.int32), len(codes))
     rows = np.arange(1, len(codes) + 1)
@@ -41,7 +44,7 @@ def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
 @pytest.mark.parametrize("order", [[0, 0, 1, 1, 1, 2], [5, 3, 3, 3, 4, 4]])
 @pytest.mark.parametrize("cut", [0, 2, 3, 5])
 def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -> None:
-    """Stretches may arrive in any order, and a batch may end within a stretch."""
+    """Stretches can arrive in any order, and a batch can end within a stretch."""
     n = len(order)
     first, one = 10 * np.arange(n), np.ones(n, np.int64)
     pieces = Intervals(first, first + 5, np.arange(n, dtype=np.int32), one, 2 * one)
@@ -56,7 +59,7 @@ def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -
 
 @pytest.mark.parametrize("budget", [1500, 3000, 6000])
 def test_a_whole_column_leaves_some_of_its_budget_to_pages(budget: int) -> None:
-    """Payloads take most of the budget, but not all, because the pages of the file have headers."""
+    """Payloads use most of the budget but not all, because the pages of the file have headers."""
     files, pieces, domain = 60, 20, 1 << 20
     rng = np.random.default_rng(budget)
     first = rng.integers(0, domain, files * pieces)
@@ -86,7 +89,10 @@ def listed(some: Intervals) -> list[tuple[int, ...]]:
 
 
 def test_packed_cuts_are_what_was_packed() -> None:
-    """A packed cut takes 36 bytes, whatever its numbers. Several values unpack to one list."""
+    """A packed cut has 36 bytes for any numbers.
+
+    Several values unpack to one list.
+    """
     far = (-(1 << 63), (1 << 63) - 1, (1 << 31) - 1, 1 << 40, 1 << 50)
     some, more = intervals((1, 2, 3, 4, 5), far), intervals((6, 7, 8, 9, 10))
     assert len(pack(some)) == 72
@@ -95,7 +101,7 @@ def test_packed_cuts_are_what_was_packed() -> None:
 
 
 def test_the_pieces_of_a_stretch_are_one_value_of_a_batch() -> None:
-    """Cuts of several rows are split together, and every stretch has a piece."""
+    """Cuts of several rows are split together, and every stretch receives a piece."""
     rows = [intervals((0, 25, 1, 9, 9)), intervals((3, 4, 2, 1, 1), (40, 41, 2, 2, 2))]
     columns = [pa.array([1, 2], pa.int32()), pa.array([pack(each) for each in rows])]
     batch = pa.RecordBatch.from_arrays(columns, ["location", "cuts"])

@@ -1,4 +1,4 @@
-"""Tests when executors prove that they see the driver's files, and the error if they do not."""
+"""Tests when executors prove that they see the driver's files, and the error if they cannot."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_executors_elsewhere_prove_that_they_see_local_files(
 
 
 def test_rows_pass_where_the_file_is_seen(tmp_path: Path) -> None:
-    """The rows pass unchanged."""
+    """If executors see the file, the rows are passed on unchanged."""
     (tmp_path / "w").touch()
     assert seen_by_all(rows("yarn"), f"file:{tmp_path}/w").rows == ROW  # type: ignore[attr-defined]
 
 
 def test_a_task_that_does_not_see_the_file_is_reported_as_one_line() -> None:
-    """Failures of a job other than a missing file are reported unchanged."""
+    """If a job fails for another reason than a missing file, the error is reported unchanged."""
     unseen = "sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] not seen"
     expected = pytest.raises(UnavailableError, match="write to file:/r cannot be seen")
     with expected as told, named_if_unseen("file:/r"):

@@ -1,4 +1,4 @@
-"""Tiling: which files a build cuts, at which offsets, and how the counts of ranges add up."""
+"""Tiling: the files that a build cuts, the offsets, and the sums of the counts of ranges."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def table(format_name: str = "parquet", **parts: str) -> Any:
 
 
 def files(*megabytes: float) -> list[DataFile]:
-    """Files of these sizes."""
+    """Files with these sizes."""
     return [DataFile(f"file:/t/{k}", int(size * MB), 7) for k, size in enumerate(megabytes)]
 
 
 def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tiling:
-    """The tiling of four files, of which the third is small."""
+    """The tiling of four files; the third file is small."""
     some = files(60, 50, 7.9, 30)
     return tile(of, range(4), some, IndexOptions(granularity=granularity), range_bytes)
 
@@ -44,7 +44,7 @@ def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tili
 def test_large_files_are_cut_where_their_footers_say() -> None:
     """Two borders of row groups make three ranges.
 
-    A single row group, a small file and gzip make one range.
+    A file with a single row group, a small file, and a gzip file have one range.
     """
     found = tiled(table())
     assert found.cuts == ((20 * MB, 40 * MB), (), (), ())
@@ -67,13 +67,13 @@ def test_large_files_are_cut_where_their_footers_say() -> None:
 
 
 def test_no_setting_makes_empty_ranges() -> None:
-    """A size of 0 is allowed; text then still has ranges of some bytes."""
+    """A size of 0 is allowed, and ranges of text still have some bytes."""
     (some,) = tile(table("csv"), [0], [DataFile("file:/t/0", 301, 7)], IndexOptions(), 0).cuts
     assert some == (100, 200, 300)
 
 
 def test_text_is_cut_at_equal_steps() -> None:
-    """The last range has at least `LEAST_RANGE` bytes, and a file that is read whole is not cut."""
+    """The last range has at least `LEAST_RANGE` bytes, and an uncuttable file has no cuts."""
     found = tiled(table("csv"), range_bytes=20 * MB)
     assert found.cuts == ((20 * MB, 40 * MB), (20 * MB, 40 * MB), (), ())
     end = files(60 + 1)[0].length
@@ -99,13 +99,13 @@ def test_text_is_cut_at_equal_steps() -> None:
 def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
     """Lines depend on splits if separators have several bytes, or the encoding is special.
 
-    In some encodings the byte of a line feed also occurs in other characters.
+    In some encodings, the byte of a line feed also occurs within other characters.
     """
     assert tiled(table("csv", **parts)).is_cut == is_cut
 
 
 def test_counts_of_a_file_are_those_of_its_ranges() -> None:
-    """An unproven file keeps its ranges, whose slots count, but the ranges have no rows."""
+    """An unproven file keeps its ranges, whose slots count although the ranges have no rows."""
     some = files(3, 1, 2)
     tiling = Tiling(
         np.array([f.length for f in some], np.int64), ((MB, 2 * MB), (), (MB,)), np.array([7, 0, 8])

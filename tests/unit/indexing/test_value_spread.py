@@ -20,7 +20,7 @@ def spread(values: np.ndarray, places: np.ndarray, share: float) -> float:
 @pytest.mark.parametrize("share", [1.0, 0.2, 0.01])
 @pytest.mark.parametrize("values", [3, 20])
 def test_values_of_all_locations_are_in_all(values: int, share: float) -> None:
-    """The estimate is all locations, even if most of them have no sampled row of a value."""
+    """The estimate is all locations, even if most locations have no sampled row of a value."""
     draw = np.random.default_rng(1)
     n = 200_000
     found = spread(draw.integers(0, values, n), draw.integers(0, LOCATIONS, n), share)
@@ -29,20 +29,20 @@ def test_values_of_all_locations_are_in_all(values: int, share: float) -> None:
 
 @pytest.mark.parametrize("share", [1.0, 0.2])
 def test_values_of_one_location_are_in_one(share: float) -> None:
-    """The estimate is one location, with many rows of the value or with one row."""
+    """The estimate is one location, for a value with many rows and for a value with one row."""
     values = np.arange(20_000)
     assert spread(values // 400, values // 400, share) == pytest.approx(1.0)
     assert spread(values, values % LOCATIONS, share) == pytest.approx(1.0)
 
 
 def test_rows_are_what_counts() -> None:
-    """The mean is by rows: a frequent value counts more than a rare one."""
+    """The mean is taken over rows, so a frequent value counts more than a rare value."""
     values = np.concatenate([np.zeros(900), np.arange(1, 101)]).astype(np.int64)
     places = np.arange(1000) % 10
     assert spread(values, places, 1.0) == pytest.approx(0.9 * 10 + 0.1 * 1)
 
 
 def test_a_sample_without_rows_says_nothing() -> None:
-    """A column without keys has no values to estimate."""
+    """A column without keys has no value for an estimate."""
     none = np.empty(0, np.uint64)
     assert value_spread(none, np.empty(0, np.int32), 1.0) == 0.0

@@ -30,7 +30,7 @@ OLD = 1_600_000_000_000
 
 
 class Listed:
-    """A table whose listing differs at each call, and which records the files that are read."""
+    """A table whose listing differs at each call; it records the files that are read."""
 
     def __init__(self, *listings: Sequence[DataFile], **parts: str) -> None:
         self.listings = [tuple(listing) for listing in listings]
@@ -67,7 +67,7 @@ def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
 
 @contextlib.contextmanager
 def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[None]:
-    """Replaces the build by a reader that finds this many rows in each file; -1 proves nothing."""
+    """Replaces the build by a reader that finds this many rows in each file; -1 is no proof."""
 
     def build_run(_: Any, __: Any, tiling: Tiling, *_args: Any, **_words: Any) -> BuiltRun:
         assert len(tiling.owners) == len(rows)
@@ -112,7 +112,7 @@ def build(
 
 
 def proven(locations: Locations) -> dict[str, bool]:
-    """The files about which the list proves something."""
+    """The files that the list proves something about."""
     names = [path.rpartition("/")[2] for path in locations.paths]
     return dict(zip(names, (locations.states == FileState.READ).tolist(), strict=True))
 
@@ -120,7 +120,7 @@ def proven(locations: Locations) -> dict[str, bool]:
 def test_files_that_stay_as_they_were_are_proven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The listings before and after the reading agree on the files.
+    """The files are the same in the listings before and after the reading.
 
     The build has read all rows of the unchanged files.
     """
@@ -143,7 +143,7 @@ def test_files_that_stay_as_they_were_are_proven(
 def test_a_file_that_changed_while_it_was_read_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: list[DataFile]
 ) -> None:
-    """The reading may have seen the old bytes, the new bytes, or a mix."""
+    """The build may have read the old bytes, the new bytes, or a mixture."""
     before = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, after), [3, 4])
     assert proven(locations) == {"a": True, "b": False}
@@ -156,7 +156,7 @@ def test_a_file_that_went_during_the_build_is_unknown(
 ) -> None:
     """The next refresh reads a file that vanished during the build.
 
-    A rename of the table may bring the file back with its old time.
+    If the table is renamed, the file can return with its old time.
     """
     before = [data_file("a"), data_file("b"), data_file("c")]
     after = [data_file("a"), data_file("c")]
@@ -168,7 +168,7 @@ def test_a_file_that_went_during_the_build_is_unknown(
 def test_a_file_that_came_during_the_build_is_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The build did not read a file that appeared meanwhile, so the version does not list it."""
+    """The build has not read a file that appeared meanwhile, so the version does not list it."""
     before = [data_file("a")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, [*before, data_file("b")]), [3])
     assert proven(locations) == {"a": True}
@@ -179,7 +179,7 @@ def test_a_file_read_in_part_proves_nothing(
 ) -> None:
     """An incomplete reading does not prove that a key is absent.
 
-    A reading is incomplete if it has fewer rows than the format counts, or none.
+    A reading is incomplete if it has fewer rows than the format reports, or no rows.
     """
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [-1, 4])
@@ -188,7 +188,10 @@ def test_a_file_read_in_part_proves_nothing(
 
 
 def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The reader returns -1 for a file that proves nothing. For other files 0 rows is a count."""
+    """The reader returns -1 for a file that proves nothing.
+
+    For other files, 0 rows is a valid count.
+    """
     files = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(files), [0, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -197,7 +200,7 @@ def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_text_whose_first_range_has_no_row_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A header may end in a later range, where a scan of that range would take it for a row."""
+    """A header can end in a later range, and a scan of that range would read it as a row."""
     table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
     table.info.format_name = "csv"
     _, locations = build(monkeypatch, tmp_path, table, [0, 5, 5, 1, 0, 6])
@@ -208,7 +211,7 @@ def test_text_whose_first_range_has_no_row_proves_nothing(
 def test_an_unsettled_file_is_not_even_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The build does not wait for an unsettled file.
+    """The build does not wait until an unsettled file is stable.
 
     The last file has a time in the future; the other files are proven.
     """
@@ -248,14 +251,14 @@ def test_a_reader_that_changed_meanwhile_is_refused(
 def test_csv_whose_values_hang_on_the_projection_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, handling: str
 ) -> None:
-    """Some ways of treating stray quotes make a column depend on the query's other columns."""
+    """Some ways to handle stray quotes make a column's values depend on other columns."""
     parts = {"format": "csv x", "option.unescapedquotehandling": handling}
     with pytest.raises(UnsupportedError, match="unescapedQuoteHandling"):
         build(monkeypatch, tmp_path, Listed([data_file("a")], **parts), [3])
 
 
 def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int]) -> Locations:
-    """Files with these numbers, equal counts of rows, NULLs and NaNs, and the given slots."""
+    """Files with these numbers, equal counts of rows, NULLs and NaNs, and with the given slots."""
     each = np.array(counts, np.int64)
     states = states_of(len(numbers))
     paths = tuple(f"file:/t/{number}" for number in numbers)
@@ -266,7 +269,7 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
 def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
     """A file with appended rows is in both runs.
 
-    A file that was read in part, or read again, has the counts of one reading.
+    A file that was read in part or read again has the counts of only one reading.
     """
     known = listed([0, 1, 2, 3], [1, 3, 5, 7], [0, 1, -1, 3])
     news = listed([1, 2, 3, 9], [1, 1, 1, 1], [4, 5, 6, 7])
@@ -295,5 +298,5 @@ def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
 def test_places_stand_first_and_as_narrow_as_they_may(
     places: list[list[int]], packed: list[list[int]]
 ) -> None:
-    """No column contains only -1, except the only column of files without keys."""
+    """No column contains only -1, except if it is the only column of files without keys."""
     assert version_contents._packed(np.array(places, np.int64)).tolist() == packed

@@ -1,4 +1,4 @@
-"""The lint of the shim's packages detects an upward import, a format's name and a wrong folder."""
+"""The lint of the shim's packages finds an upward import, a format's name and a wrong folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_shim_obeys_its_layers(sources: Path) -> None:
     ],
 )
 def test_a_planted_line_is_seen(sources: Path, file: str, line: str, fault: str) -> None:
-    """Each rule fails for a line that breaks it."""
+    """If a line breaks a rule, the rule fails."""
     text = (sources / file).read_text(encoding="utf-8")
     (sources / file).write_text(text + line + "\n", encoding="utf-8")
     (seen,) = layers.faults(sources)
@@ -50,7 +50,7 @@ def test_a_planted_line_is_seen(sources: Path, file: str, line: str, fault: str)
 
 
 def test_a_file_in_another_folder_is_seen(sources: Path) -> None:
-    """A file's package is its folder."""
+    """The package of a file must be its folder."""
     (sources / "src/base/Json.scala").rename(sources / "src/formats/Json.scala")
     (seen,) = layers.faults(sources)
     assert "another folder" in seen

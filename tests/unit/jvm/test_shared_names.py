@@ -29,7 +29,7 @@ def without_comments(text: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(SHIM))
 def test_a_reason_is_named_by_the_list_alone(name: str) -> None:
-    """No source contains a reason as a literal: the build generates the list from Python's."""
+    """No source contains a reason as a literal, because the build generates the list."""
     spelled = set(re.findall(r'"([a-z]+(?:-[a-z]+)+)"', without_comments(SHIM[name])))
     assert not spelled & {reason.value for reason in Reason}
 

@@ -1,4 +1,4 @@
-"""The report of `sieve advise` on event logs, one of which Spark 3.5 has recorded."""
+"""The report of `sieve advise` on event logs; Spark 3.5 recorded one of the logs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plan(constant: str = SECRET, *, table: str = "shop.orders", first: int = 1) 
 
 
 def started(execution: int, time: int, scan: dict[str, Any]) -> dict[str, Any]:
-    """The event of a query that starts."""
+    """The event that a query has started."""
     return {
         "Event": f"{SPARK}SQLExecutionStart",
         "executionId": execution,
@@ -51,7 +51,7 @@ def started(execution: int, time: int, scan: dict[str, Any]) -> dict[str, Any]:
 
 
 def measured(execution: int, files: int, size: int, first: int = 1) -> dict[str, Any]:
-    """The event of a scan's metrics."""
+    """The event with the metrics of a scan."""
     return {
         "Event": f"{SPARK}DriverAccumUpdates",
         "executionId": execution,
@@ -60,12 +60,12 @@ def measured(execution: int, files: int, size: int, first: int = 1) -> dict[str,
 
 
 def ended(execution: int, time: int) -> dict[str, Any]:
-    """The event of a query that ends."""
+    """The event that a query has ended."""
     return {"Event": f"{SPARK}SQLExecutionEnd", "executionId": execution, "time": time}
 
 
 def write(path: Path, *events: Any) -> None:
-    """A log of these events and of a task event."""
+    """Writes a log of these events and of a task's event."""
     other = {"Event": "SparkListenerTaskEnd", "executionId": 1}
     path.write_text("".join(json.dumps(event) + "\n" for event in [other, *events]))
 
@@ -78,7 +78,7 @@ def replayed(path: Path) -> Replay:
 
 
 def advise(folder: Path, *options: str) -> Result:
-    """The result of the command."""
+    """The result of the command `sieve advise`."""
     return CliRunner().invoke(cli.main, ["advise", "--event-log", str(folder), *options])
 
 
@@ -102,7 +102,7 @@ def test_a_log_of_spark_3_5() -> None:
 
 
 def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
-    """Adaptive execution replaces the plan, and a scan without metrics did not run."""
+    """Adaptive execution replaces the plan, and a scan without metrics has not run."""
     replanned = {"Event": f"{SPARK}SQLAdaptiveExecutionUpdate", "executionId": 1}
     write(
         tmp_path / "app",
@@ -122,14 +122,14 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """A query that is still running, or whose driver died, counts with its reads so far."""
+    """A query that still runs, or whose driver died, counts with its reads so far."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
 
 
 def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> None:
-    """A rolling log may have lost its first parts, and Spark has more kinds of events."""
+    """A rolling log can lack its first parts, and Spark has further kinds of events."""
     write(
         tmp_path / "app",
         measured(9, 2, 30),
@@ -142,9 +142,10 @@ def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> 
 
 
 def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None:
-    """The number of days spans all logs.
+    """The number of days is counted from the first query of all logs to the last.
 
-    Logs of less than a day count as a day, so that an hour's queries are not multiplied by 24.
+    Logs of less than a day count as one day, so that the queries of an hour are not multiplied by
+    24.
     """
     write(tmp_path / "a", started(1, 5 * DAY, plan()), measured(1, 9, 8000), ended(1, 6 * DAY))
     assert replayed(tmp_path / "a").days == 1.0
@@ -171,7 +172,7 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
 def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
     """The logs have broken lines, damaged events and hostile constants.
 
-    Some logs have plans of paths, some are truncated.
+    Some logs have plans of tables named by a path, and some logs are truncated.
     """
     write(
         tmp_path / "app",
@@ -202,7 +203,7 @@ def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
-    """The report shows no constant of predicates, of the query's text or of paths."""
+    """The report shows no constant from predicates, from the text of queries or from paths."""
     constants = [SECRET, f"x), EqualTo({SECRET},5", f"{SECRET} :("]
     events = []
     for n, constant in enumerate(constants):
@@ -215,7 +216,7 @@ def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
 
 
 def test_the_report_for_people(tmp_path: Path) -> None:
-    """The report has a table, statements to paste, and lines on what was read and not read."""
+    """The report has a table, statements to copy, and lines on the input that was read or not."""
     write(
         tmp_path / "app",
         started(1, 0, plan()),
@@ -231,7 +232,8 @@ def test_the_report_for_people(tmp_path: Path) -> None:
     assert lines[0] == "applications: 1, queries: 3, scans of tables: 2, days: 2.0"
     (row,) = [line.split() for line in lines if "shop.orders   name" in line]
     assert row == "shop.orders name 0.5 4.0 MB 3.0 MB = 1".split()
-    # An event log has no data to test a proposal by: the report says so, and how to test each.
+    # An event log has no data with which to test a proposal; the report states this, and shows how
+    # to test each proposal.
     at = next(n for n, line in enumerate(lines) if "these indexes are not tested" in line)
     statements = [line for line in lines[at:] if line.endswith(";")]
     assert statements == [
@@ -244,7 +246,7 @@ def test_the_report_for_people(tmp_path: Path) -> None:
 
 
 def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
-    """Statements are not wrapped, and a name is never interpreted as markup."""
+    """Statements are not wrapped, and names in them are never interpreted as markup."""
     scan = plan()
     name = "[red]" + "x" * 400
     scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"
@@ -274,7 +276,7 @@ def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
 
 
 def test_logs_without_a_filter(tmp_path: Path) -> None:
-    """Without filters there is nothing to paste, and the report says so."""
+    """Without filters, the report has no statement to copy, and states this."""
     scan = plan()
     scan["metadata"]["PushedFilters"] = "[]"
     write(tmp_path / "app", started(1, 0, scan), measured(1, 1, 10), ended(1, 1))
@@ -291,7 +293,7 @@ def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
-    """The error names the setting with the right folder."""
+    """The error names the setting that contains the right folder."""
     result = advise(tmp_path)
     assert result.exit_code == 1
     assert "spark.eventLog.dir" in result.output

@@ -23,7 +23,7 @@ JAR = Path("/opt/sieve/sieve.jar")
 
 @pytest.fixture
 def spark_home(tmp_path: Path) -> Path:
-    """A folder that looks like Spark 4.1.4 as long as nothing starts it."""
+    """A folder that looks like Spark 4.1.4 if no program in it is started."""
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     (tmp_path / "spark" / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     return tmp_path / "spark"
@@ -31,7 +31,7 @@ def spark_home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Provides a jar for every Spark, and a Java."""
+    """Provides a jar for every Spark, and provides a Java."""
     monkeypatch.setattr(launch, "shim_jar", lambda _: JAR)
     monkeypatch.setattr(launch, "find_java", lambda _: "java")
 
@@ -63,7 +63,7 @@ def test_a_folder_without_spark_is_named(tmp_path: Path) -> None:
 
 
 def test_an_unsupported_spark_names_the_supported(spark_home: Path, tmp_path: Path) -> None:
-    """Without a jar for the Spark line, the error lists the supported lines."""
+    """If there is no jar for the Spark line, the error lists the supported lines."""
     for name in ("sieve-spark-4.0_2.13.jar", "sieve-spark-3.5_2.12.jar"):
         (tmp_path / name).touch()
     with pytest.raises(UnsupportedError, match=r"Supported: 3\.5 \(Scala 2\.12\), 4\.0 \(Scala"):
@@ -71,7 +71,7 @@ def test_an_unsupported_spark_names_the_supported(spark_home: Path, tmp_path: Pa
 
 
 def test_missing_java_is_said_plainly(tmp_path: Path) -> None:
-    """The error says that no Java is on the path or in JAVA_HOME."""
+    """The error states that no Java is on the path or in JAVA_HOME."""
     with pytest.raises(UnavailableError, match="no `java` is on the PATH"):
         find_java({"PATH": str(tmp_path)})
     with pytest.raises(UnavailableError, match="without a bin/java"):
@@ -100,7 +100,7 @@ def test_without_settings_of_their_own_users_get_ours(spark_home: Path) -> None:
     ],
 )
 def test_lists_of_the_user_are_added_to(spark_home: Path, given: list[str]) -> None:
-    """Whichever option names the user's jars, they come first, and Sieve's jar is added once."""
+    """The user's jars come first for each option that names them, and Sieve's jar is added once."""
     command = launch.submit_command(inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS)
     assert _conf(command)["spark.jars"] == f"a.jar,b.jar,{JAR}"
     assert sum("a.jar" in word for word in command) == 1
@@ -108,7 +108,7 @@ def test_lists_of_the_user_are_added_to(spark_home: Path, given: list[str]) -> N
 
 @pytest.mark.usefixtures("shim")
 def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
-    """Settings of spark-defaults.conf stay, lists are joined, and nothing is doubled."""
+    """Settings of spark-defaults.conf are kept, lists are joined, and no entry is repeated."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "spark-defaults.conf").write_text(
         f"# mine\nspark.sql.extensions  my.Ext,{launch.EXTENSIONS}\n"
@@ -122,7 +122,7 @@ def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> None:
-    """Users with a log4j2.properties keep their logging."""
+    """If users have a log4j2.properties, their logging does not change."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "log4j2.properties").touch()
     command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS)
@@ -131,7 +131,7 @@ def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> Non
 
 @pytest.mark.usefixtures("shim")
 def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
-    """Nothing after the script is interpreted or moved, whatever it looks like."""
+    """Arguments after the script are neither interpreted nor moved, whatever they look like."""
     script = ["--master", "local[2]", "-v", "job.py", "--jars", "x", "--conf", "spark.jars=y"]
     command = launch.submit_command(inspect(spark_home), {}, script)
     assert command[-8:] == script
@@ -149,7 +149,7 @@ def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
 
 
 def _passing_on(group: click.Group) -> Iterator[click.Command]:
-    """The commands of a group that pass options on to Spark."""
+    """The commands of a group that pass options to Spark."""
     for command in group.commands.values():
         if isinstance(command, click.Group):
             yield from _passing_on(command)
@@ -158,7 +158,10 @@ def _passing_on(group: click.Group) -> Iterator[click.Command]:
 
 
 def test_who_passes_options_on_knows_hudi_and_delta() -> None:
-    """Else spark-submit would get them, which does not know them. Beeline is a client."""
+    """Otherwise spark-submit would receive these options, which are unknown to it.
+
+    Beeline is a client, so it does not need them.
+    """
     commands = {command.name: command for command in _passing_on(cli.main)}
     assert {"sql", "submit", "inspect", "gc", "start"} <= set(commands)
     for name in set(commands) - {"beeline"}:
@@ -167,7 +170,7 @@ def test_who_passes_options_on_knows_hudi_and_delta() -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_path: Path) -> None:
-    """As in spark-submit, --properties-file replaces spark-defaults.conf."""
+    """As in spark-submit, --properties-file replaces the file spark-defaults.conf."""
     (tmp_path / "mine.conf").write_text("spark.jars /m.jar\n")
     args = ["--properties-file", str(tmp_path / "mine.conf")]
     command = launch.submit_command(inspect(spark_home), {}, args, launch.SPARK_SQL_CLASS)
@@ -177,7 +180,7 @@ def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_p
 
 @pytest.mark.usefixtures("shim")
 def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
-    """Hudi's bundle matches the installed Spark, and the user's packages stay beside it."""
+    """Hudi's bundle fits the installed Spark, and the user's packages are kept."""
     command = launch.submit_command(
         inspect(spark_home), {}, ["--packages", "a:b:1"], launch.SPARK_SQL_CLASS, hudi=True
     )
@@ -199,7 +202,7 @@ def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
     ],
 )
 def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]) -> None:
-    """Sieve does not add its bundle if the user names another release of Hudi, or a local jar."""
+    """If the user names another release of Hudi or a local jar, Sieve adds no bundle."""
     command = launch.submit_command(
         inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS, hudi=True
     )
@@ -218,7 +221,7 @@ def test_a_bundle_of_hudi_is_on_the_class_path(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_delta_comes_with_its_package(spark_home: Path) -> None:
-    """Delta's package matches the installed Spark, unless the user names a package."""
+    """Delta's package fits the installed Spark, unless the user names a package."""
     command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, delta=True)
     conf = _conf(command)
     assert conf["spark.sql.extensions"] == f"{launch.EXTENSIONS},{launch.DELTA_EXTENSION}"
@@ -233,7 +236,7 @@ def test_delta_comes_with_its_package(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
-    """The Spark Connect server is a class of a jar that Spark 3.5 does not ship."""
+    """The Spark Connect server is in a jar that Spark 3.5 does not contain."""
     spark = inspect(spark_home)
     with pytest.raises(UnsupportedError, match=r"4\.1.*no spark-connect jar"):
         launch.submit_command(spark, {}, [], launch.CONNECT_SERVER_CLASS)
@@ -244,7 +247,7 @@ def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
-    """Hudi and Delta each replace Spark's session catalog, so only one of them can be used."""
+    """Hudi and Delta each replace Spark's session catalog, so a user can use only one of them."""
     with pytest.raises(InvalidInputError, match="choose one"):
         launch.submit_command(
             inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, hudi=True, delta=True
@@ -252,14 +255,14 @@ def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
 
 
 def test_shipped_configuration_takes_effect_only_where_wanted() -> None:
-    """No shipped file has a name by which Hive or Spark would find it automatically."""
+    """No file that Sieve ships has a name that Hive or Spark would load automatically."""
     conf = conf_file("log4j2.properties").parent
     assert not (conf / "hive-site.xml").exists()
     assert all(path.suffix in {".xml", ".properties", ".conf"} for path in conf.iterdir())
 
 
 def test_the_metastore_s_password_is_for_its_owner_alone(tmp_path: Path) -> None:
-    """The settings file has the given and the shipped settings.
+    """The settings file contains the given settings and those that Sieve ships.
 
     Other users cannot read the settings file.
     """
@@ -275,13 +278,13 @@ def test_the_metastore_s_password_is_for_its_owner_alone(tmp_path: Path) -> None
 
 
 def test_an_unknown_database_is_refused() -> None:
-    """A JDBC URL without a known driver is refused before anything starts."""
+    """A JDBC URL without a known driver is refused before any server starts."""
     with pytest.raises(InvalidInputError, match="postgresql"):
         _ = metastore.Database("jdbc:foo://x").driver
 
 
 def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
-    """Another process's lock is detected; a stale lock file without a lock is ignored."""
+    """The lock of another process is detected; a stale lock file without a lock is ignored."""
     lock = tmp_path / "metastore_db" / "dbex.lck"
     lock.parent.mkdir()
     lock.touch()
@@ -311,7 +314,7 @@ def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
 def test_only_the_embedded_metastore_has_one_user(
     tmp_path: Path, settings: dict[str, str], embedded: bool
 ) -> None:
-    """Settings that name another metastore, or none, have no limit of one process."""
+    """If the settings name another metastore or none, more than one process is allowed."""
     assert metastore.is_embedded(settings, tmp_path) is embedded
 
 
@@ -322,14 +325,17 @@ LISTEN = (
 
 @pytest.fixture
 def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """A free port, in a working directory of its own."""
+    """A free port, in a separate working directory."""
     monkeypatch.chdir(tmp_path)
     with socket.create_server(("localhost", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 def test_a_server_is_started_found_and_stopped(port: int) -> None:
-    """Start returns when the port answers. Stop ends the process and deletes its record."""
+    """The command `start` returns when the port answers.
+
+    The command `stop` ends the process and deletes its record.
+    """
     command = [sys.executable, "-c", LISTEN, str(port)]
     server = servers.start("metastore", port, command, os.environ, "localhost")
     with pytest.raises(ConflictError, match="already"):
@@ -342,7 +348,7 @@ def test_a_server_is_started_found_and_stopped(port: int) -> None:
 
 
 def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
-    """The error for a server that ends quotes the last cause in its log, and names the log."""
+    """If a server ends, the error quotes the last cause in the server's log, and names the log."""
     command = [sys.executable, "-c", "print('Caused by: no luck'); raise SystemExit(1)"]
     with pytest.raises(UnavailableError, match=r"no luck.*metastore-\d+\.log"):
         servers.start("metastore", port, command, os.environ, "localhost")
@@ -350,7 +356,7 @@ def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
 
 
 def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
-    """The server may end before its process is recorded, and then no other process is stopped."""
+    """If the server ends before its process is recorded, no other process is stopped."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     gone = servers.Server("metastore", port, process.pid, "")
@@ -363,7 +369,7 @@ def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
 
 
 def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
-    """If the port is in use, the error says so, and the other server is not reported as started."""
+    """If the port is in use, the error says so, and no success is reported."""
     with (
         socket.create_server(("localhost", port)),
         pytest.raises(ConflictError, match=str(port)),
@@ -381,7 +387,7 @@ def test_a_reused_pid_is_left_alone(port: int) -> None:
 
 
 def test_errors_are_one_line_without_a_stack(tmp_path: Path) -> None:
-    """The command line shows the error's class and sentence, and exits with status 1."""
+    """The command line shows the class and the sentence of the error, and exits with status 1."""
     result = CliRunner(env={"SPARK_HOME": str(tmp_path)}).invoke(
         cli.main, ["sql", "-e", "select 1"]
     )
@@ -400,7 +406,7 @@ def test_conf_prints_lines_for_spark_defaults() -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> Path:
-    """A user's cache, for a Spark that is not started."""
+    """A user's cache folder, for a Spark that is not started."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SPARK_HOME", str(spark_home))
     monkeypatch.setattr(cli, "find_java", lambda _: "java")
@@ -408,9 +414,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> 
 
 
 def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Path) -> None:
-    """The class archive is in XDG_CACHE_HOME, else below the user's home.
+    """The class archive is in XDG_CACHE_HOME, or otherwise below the user's home.
 
-    Another Java or another Spark has another archive.
+    For another Java or another Spark, there is another archive.
     """
     spark = inspect(spark_home)
     named = class_archive.archive_file(spark, "/a/java", {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
@@ -426,7 +432,7 @@ def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Pat
 
 @pytest.mark.usefixtures("shim")
 def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) -> None:
-    """The option for the class archive is added beside Sieve's logging and the user's options."""
+    """The option for the class archive is added to Sieve's logging and the user's options."""
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     spark = inspect(spark_home)
     given = ["--driver-java-options", "-Da=b"]
@@ -447,9 +453,9 @@ def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) ->
 def test_an_archive_is_made_by_a_session_of_its_own(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new archive replaces the old one, which that session does not map.
+    """A new archive replaces the old archive, which the session that makes it does not load.
 
-    The session that makes the archive has its own folder.
+    The session that makes the archive has a separate folder.
     """
     ran: list[list[str]] = []
 
@@ -474,7 +480,7 @@ def test_an_archive_is_made_by_a_session_of_its_own(
 @pytest.mark.usefixtures("shim", "cache")
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_java_that_writes_no_archive_is_told(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If Java writes no archive, the error names the likely obstacle, and quotes Java's output."""
+    """If Java writes no archive, the error names the likely cause, and quotes Java's output."""
     done = subprocess.CompletedProcess([], code, "", "x" * 600 + "the end")
     monkeypatch.setattr(cli.subprocess, "run", lambda *_, **__: done)
     told = CliRunner().invoke(cli.main, ["archive"])

@@ -1,4 +1,4 @@
-"""A complete manifest as a starting point for tests."""
+"""A complete manifest, which tests change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a reader's fingerprint that decide the values of a column."""
+"""The parts of a reader's fingerprint that affect the values of a column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def field(name: str, kind: Any, **metadata: str) -> dict[str, Any]:
 
 
 def struct(*fields: dict[str, Any]) -> dict[str, Any]:
-    """A type of fields."""
+    """A struct type with these fields."""
     return {"type": "struct", "fields": list(fields)}
 
 
@@ -38,7 +38,7 @@ S = field("s", struct(field("x", "long"), field("y", "string")))
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "hudi", "delta"])
 def test_other_columns_decide_nothing(format_name: str) -> None:
-    """Later columns, other fields of its struct, and comments have no effect."""
+    """Later columns, other fields of the column's struct, and comments have no effect."""
     then = parts(format_name, A, S)
     remark = field("a", "long", comment="a remark", CURRENT_DEFAULT="7")
     wider = field("s", struct(field("x", "long"), field("y", "binary"), field("z", "date")))
@@ -65,12 +65,12 @@ def test_other_columns_decide_nothing(format_name: str) -> None:
     ],
 )
 def test_what_decides(now: dict[str, str]) -> None:
-    """The column's type, default, metadata and name decide, and so do unknown members."""
+    """The column's type, default, metadata and name have an effect, and unknown members too."""
     assert changed_parts(("a",), parts("parquet", A, B), now)
 
 
 def test_lines_of_spark_that_read_alike() -> None:
-    """For plain columns of some types, another release line of Spark changes nothing."""
+    """For plain columns of some types, another Spark line makes no difference."""
     date = field("t", "timestamp")
     then, now = parts("parquet", A, date, spark="3.5"), parts("parquet", A, date, spark="4.1")
     assert changed_parts(("a",), then, now) == changed_parts(("a",), now, then) == ()
@@ -86,9 +86,9 @@ def test_lines_of_spark_that_read_alike() -> None:
 
 
 def test_a_position_decides_in_orc() -> None:
-    """Hive wrote files without names, so positions decide.
+    """Hive wrote files without column names, so column positions matter for them.
 
-    Otherwise only a setting makes them decide.
+    For other files, positions matter only with a setting.
     """
     moved = [(A, B), (B, A)]
     for format_name, expected in (("parquet", ()), ("orc", ("schema",))):
@@ -100,9 +100,9 @@ def test_a_position_decides_in_orc() -> None:
 
 
 def test_orc_converts_the_types_of_a_file() -> None:
-    """A file may store an instant in a column that the table declares as a number.
+    """A file can store an instant in a column that is a number in the table.
 
-    Then the JVM's zone decides, not the session's.
+    In that case, the zone of the JVM matters, and not the zone of the session.
     """
     then = parts("orc", A, zone__jvm="UTC", zone__session="UTC")
     assert changed_parts(("a",), then, then | {"zone.session": "Asia/Tokyo"}) == ()
@@ -114,7 +114,7 @@ def test_orc_converts_the_types_of_a_file() -> None:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc"])
 def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
-    """ORC masks values without the key, which may be an option of the table."""
+    """ORC masks values if the key is missing, and the key can be an option of the table."""
     key = "hadoop.security.key.provider.path"
     for scope in ("option", "hadoop", "conf.spark.hadoop"):
         name = f"{scope}.{key}"
@@ -124,7 +124,7 @@ def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
 
 @pytest.mark.parametrize("key", ["conf.spark.sql.parquet.mergeSchema", "option.mergeschema"])
 def test_how_schemas_are_inferred_decides_nothing(key: str) -> None:
-    """A table already has a schema. Hudi's reader may still infer one."""
+    """A table already has a schema. Hudi's reader can still infer a schema."""
     for format_name, expected in (("parquet", ()), ("orc", ()), ("delta", ()), ("hudi", (key,))):
         if format_name != "delta" or not key.startswith("option"):
             then = parts(format_name, A)
@@ -165,7 +165,7 @@ def test_settings_without_an_effect_decide_nothing(key: str) -> None:
 
 
 def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
-    """Other columns decide which record is shown only in merge-on-read tables."""
+    """Only in merge-on-read tables, other columns decide which record is visible."""
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
     avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"
     then, now = parts("hudi", A, B) | merged, parts("hudi", A, field("b", "long")) | merged
@@ -177,7 +177,7 @@ def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
 
 
 def merge_on_read(*columns: dict[str, Any], **more: str) -> dict[str, str]:
-    """A fingerprint of a table whose records Hudi orders by `o`, and finds by `k`."""
+    """A fingerprint of a table in which Hudi orders records by `o`, and finds them by `k`."""
     own = {"type": "MERGE_ON_READ", "recordkey.fields": "k", "ordering.fields": "o, O2"}
     properties = {f"hudi.hoodie.table.{name}": value for name, value in own.items()}
     mode = {"hudi.hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}
@@ -189,7 +189,7 @@ KEYS = (KEY, ORDER, NEXT)
 
 
 def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
-    """For merge-on-read tables only the key, ordering columns and Hudi's columns decide."""
+    """For merge-on-read tables, only the key, ordering columns and Hudi's own columns matter."""
     then = merge_on_read(*KEYS, A, B)
     new = field("n", "timestamp")
     zone = {"zone.jvm": "Asia/Tokyo"}
@@ -222,7 +222,7 @@ def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
     ids=lambda merger: next(iter(merger)),
 )
 def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
-    """A custom merger of records may use any column."""
+    """A custom merger of records can use any column."""
     then, now = (
         merge_on_read(*KEYS, A, B),
         merge_on_read(*KEYS, A, field("b", "long")),
@@ -232,7 +232,7 @@ def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_every_column_decides_in_text(format_name: str) -> None:
-    """All columns decide whether a record can be parsed; settings of other formats do not count."""
+    """All columns affect whether a record can be parsed, but not the settings of other formats."""
     then = parts(format_name, A, records="whole")
     assert changed_parts(("a",), then, then | parts(format_name, A, B)) == ("schema",)
     other = {"csv": "json", "json": "csv"}[format_name]
@@ -244,7 +244,7 @@ def test_every_column_decides_in_text(format_name: str) -> None:
 
 
 def test_a_column_that_is_not_there_needs_all_parts() -> None:
-    """For an unknown column it is unclear which parts decide, so all do."""
+    """For an unknown column, all parts count, because it is unclear which parts matter."""
     then = parts("parquet", A)
     assert changed_parts(("c",), then, then) == ()
     assert changed_parts(("c",), then, parts("parquet", A, B)) == ("schema",)

@@ -32,13 +32,13 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class FaultyStore(LocalStore):
-    """A local store whose creates follow a script of (before, after) steps."""
+    """A local store whose creates do steps of a script, one before and one after each create."""
 
     script: list[tuple[Step | None, Step | None]] = field(default_factory=list)
     reads: list[Step] = field(default_factory=list)
 
     def create(self, uri: str, data: bytes) -> bool:
-        """Creates a file between the next two steps of the script."""
+        """Creates a file, after one step of the script and before the next step."""
         before, after = self.script.pop(0) if self.script else (None, None)
         if before is not None:
             before()
@@ -60,7 +60,7 @@ def unknown() -> None:
 
 
 def refused() -> None:
-    """Refuses the call without any effect."""
+    """Refuses the call, which has no effect."""
     raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
 
 
@@ -70,7 +70,7 @@ def new_id() -> VersionId:
 
 
 def plan(base: Manifest | None) -> Manifest:
-    """The plan always publishes: the next version differs in its error option."""
+    """A plan that always publishes, because the next version has another error option."""
     if base is None:
         return replace(SAMPLE, id=new_id())
     error = (base.next_options or base.options).error + 1
@@ -86,7 +86,7 @@ def index(tmp_path: Path) -> str:
 
 
 def chain(index: str) -> list[Manifest]:
-    """All existing versions, which must form a chain without a gap."""
+    """All existing versions, whose numbers must have no gap."""
     names = {entry.name for entry in LocalStore().list(versions_dir(index))}
     assert names == {f"{number}.json" for number in range(1, len(names) + 1)}
     versions = [read_version(LocalStore(), index, n) for n in range(1, len(names) + 1)]
@@ -102,7 +102,7 @@ def test_no_version(index: str) -> None:
 
 
 def test_versions_follow_each_other(index: str) -> None:
-    """Each publish creates the next number, and any hint finds that number."""
+    """Each publish creates the next number, and readers find that number from any hint."""
     base = None
     for number in range(1, 12):
         base = publish(LocalStore(), index, base, plan)
@@ -115,7 +115,7 @@ def test_versions_follow_each_other(index: str) -> None:
 
 @pytest.mark.parametrize("known", [0, 1, 5])
 def test_probing_is_exact_and_short(known: int) -> None:
-    """Every chain length is found, in a logarithmic number of probes."""
+    """For every number of versions, the newest is found in a logarithmic number of probes."""
     for last in range(known, 200):
         probes: list[int] = []
 
@@ -128,7 +128,7 @@ def test_probing_is_exact_and_short(known: int) -> None:
 
 
 def test_eight_writers(index: str) -> None:
-    """Eight threads that publish at once make one chain with all their versions."""
+    """Eight threads that publish at once make versions without a gap, and none is lost."""
 
     def write(_: int) -> list[VersionId]:
         made = []
@@ -145,7 +145,7 @@ def test_eight_writers(index: str) -> None:
 
 
 def test_bounded_attempts(index: str) -> None:
-    """A writer that always loses stops with a conflict, and leaves nothing visible."""
+    """A writer that always loses stops with a conflict error, and leaves no visible file."""
     first = publish(LocalStore(), index, None, plan)
 
     def late(base: Manifest | None) -> Manifest:
@@ -166,7 +166,7 @@ def test_nothing_to_do(index: str) -> None:
 
 
 def test_loser_plans_on_the_winner(index: str) -> None:
-    """The newest version replaces the paused writer's old base, and the writer's change stays."""
+    """The paused writer plans again on the newest version, and its change is kept."""
     old = publish(LocalStore(), index, None, plan)
     for _ in range(3):
         publish(LocalStore(), index, old, plan)
@@ -181,7 +181,7 @@ def test_loser_plans_on_the_winner(index: str) -> None:
 
 
 def test_nothing_follows_a_tombstone(index: str) -> None:
-    """A writer that lost against DROP reports that the index is gone."""
+    """A writer that lost against DROP reports that the index does not exist any more."""
     base = publish(LocalStore(), index, None, plan)
     publish(LocalStore(), index, base, lambda _: next_version(base, Drop(), new_id(), BY))
     with pytest.raises(ConflictError, match="dropped in version 2"):
@@ -190,14 +190,14 @@ def test_nothing_follows_a_tombstone(index: str) -> None:
 
 
 def test_reply_lost_after_the_effect(index: str) -> None:
-    """A create that took effect and then failed is a success, and happens once."""
+    """If a create took effect and then failed, it counts as a success, and happens only once."""
     store = FaultyStore(script=[(None, unknown)])
     assert publish(store, index, None, plan).version == 1
     assert len(chain(index)) == 1
 
 
 def test_reply_lost_before_the_effect(index: str) -> None:
-    """A create that failed without effect is repeated, and takes effect once."""
+    """If a create failed without effect, it is repeated, and takes effect only once."""
     store = FaultyStore(script=[(unknown, None), (unknown, None)])
     made = publish(store, index, None, plan)
     assert chain(index) == [made]
@@ -206,7 +206,7 @@ def test_reply_lost_before_the_effect(index: str) -> None:
 def test_repeat_meets_its_own_success(index: str) -> None:
     """If the first create takes effect late, the repeated create finds the file.
 
-    The id in the file proves that the first create has succeeded.
+    The id in the file proves that the first create was successful.
     """
     mine = plan(None)
 
@@ -219,7 +219,7 @@ def test_repeat_meets_its_own_success(index: str) -> None:
 
 
 def test_unknown_and_another_commits_on_top(index: str) -> None:
-    """The first writer finds its version in the chain although another version is newer."""
+    """The first writer finds its version among all versions, although a newer version exists."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, newest(LocalStore(), index), plan)
@@ -231,7 +231,7 @@ def test_unknown_and_another_commits_on_top(index: str) -> None:
 
 
 def test_unknown_and_another_won(index: str) -> None:
-    """After an unknown outcome, another writer's file under the number proves a failure."""
+    """After an unknown outcome, a file of another writer with this number proves a failure."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, None, plan)
@@ -244,7 +244,7 @@ def test_unknown_and_another_won(index: str) -> None:
 
 @pytest.mark.parametrize("effect", [True, False])
 def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
-    """If reading back fails too, the outcome stays unknown and the file stays."""
+    """If reading back also fails, the outcome stays unknown and the file is kept."""
     step = (None, unknown) if effect else (unknown, None)
     store = FaultyStore(script=[step], reads=[refused])
     with pytest.raises(UnknownOutcomeError, match="customer_sieve"):
@@ -253,7 +253,7 @@ def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
 
 
 def test_never_known(index: str) -> None:
-    """If the store loses every request, the writer gives up after three: the outcome is unknown."""
+    """If the store loses every request, the writer stops after three: the outcome is unknown."""
     store = FaultyStore(script=[(unknown, None)] * 9)
     with pytest.raises(UnknownOutcomeError):
         publish(store, index, None, plan)
@@ -261,20 +261,20 @@ def test_never_known(index: str) -> None:
 
 
 def test_refusal_after_doubt_stays_unknown(index: str) -> None:
-    """A later refusal says nothing about an earlier request that may still take effect."""
+    """A later refusal proves nothing about an earlier request, which can still take effect."""
     with pytest.raises(UnknownOutcomeError):
         publish(FaultyStore(script=[(unknown, None), (refused, None)]), index, None, plan)
 
 
 def test_known_refusal(index: str) -> None:
-    """A store that refuses at once is unavailable, and nothing became visible."""
+    """If a store refuses at once, it is reported as unavailable, and no file is visible."""
     with pytest.raises(UnavailableError):
         publish(FaultyStore(script=[(refused, None)]), index, None, plan)
     assert chain(index) == []
 
 
 def test_a_damaged_winner(index: str) -> None:
-    """A damaged file under the number is reported.
+    """A damaged file with this number is reported.
 
     A damaged file is neither skipped nor counted as another writer's success.
     """
@@ -288,7 +288,7 @@ def test_a_damaged_winner(index: str) -> None:
 
 
 def test_a_newer_winner(index: str) -> None:
-    """A version of a newer release is not overwritten."""
+    """A version from a newer release is not overwritten."""
     data = render_manifest(SAMPLE)
     newer = data.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1), 1)
     body = newer[: newer.rindex(b',"checksum"')] + b"}"
@@ -299,7 +299,7 @@ def test_a_newer_winner(index: str) -> None:
 
 
 def test_copied_folders_are_not_the_index(index: str, tmp_path: Path) -> None:
-    """A manifest with another uuid or number than its own is refused."""
+    """If a manifest has another uuid or number than expected, it is refused."""
     made = publish(LocalStore(), index, None, plan)
     data = render_manifest(made)
     LocalStore().create(version_file(index, 2), data)
@@ -315,7 +315,7 @@ def test_copied_folders_are_not_the_index(index: str, tmp_path: Path) -> None:
 
 
 def test_a_dropped_folder_stays_gone(index: str) -> None:
-    """Publishing into a deleted folder fails and does not create the folder again."""
+    """If the folder was deleted, publishing fails and does not create the folder again."""
     LocalStore().delete(index)
     with pytest.raises(GoneError):
         publish(LocalStore(), index, None, plan)
@@ -323,7 +323,7 @@ def test_a_dropped_folder_stays_gone(index: str) -> None:
 
 
 def test_versions_are_plain_files(index: str) -> None:
-    """A publish leaves only the manifest, and writes nothing outside the index's folder."""
+    """A publish leaves only the manifest, and writes no file outside the index's folder."""
     publish(LocalStore(), index, None, plan)
     assert [entry.name for entry in LocalStore().list(join(index, "versions"))] == ["1.json"]
     assert [entry.name for entry in LocalStore().list(index)] == ["versions"]

@@ -1,8 +1,8 @@
-"""Tests every order of three writers and a foreign tool, with lost requests, replies, writers.
+"""Tests all orders of three writers and a foreign tool, with lost requests, replies and writers.
 
-The steps are those of production (`sieve.metadata.commit_protocol`, `transitions`). The store, the
-metastore's property and the final steps of a statement are modelled here. A writer that is never
-scheduled again is a killed writer, so the orders include every death.
+The steps are those of production (`sieve.metadata.commit_protocol`, `transitions`). The model
+contains the store, the metastore's property and the final steps of a statement. A writer that is
+never scheduled again is a killed writer, so the orders include every death.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Writer(NamedTuple):
     Attributes:
         kind: kind of the statement.
         steps: number of calls so far.
-        doing: its step of publishing, the result of publishing, or one of its final steps.
+        doing: the writer's step of publishing, the result of publishing, or one of its final steps.
         proposed: identity of the version that the writer tries to publish.
-        lost: identities that will certainly never become visible.
+        lost: identities of versions that certainly will never be visible.
     """
 
     kind: str
@@ -49,18 +49,18 @@ class Writer(NamedTuple):
 
 
 class State(NamedTuple):
-    """The whole state of the model.
+    """The complete state of the model.
 
     Attributes:
         chain: identities of the existing versions, oldest first.
-        flying: creates that were sent and not answered; they may still take effect.
+        flying: creates that were sent and have no answer; they can still take effect.
         writers: the running writers.
-        registered: whether the table has the index's property.
-        copied: the property as a foreign tool has read it and not yet written it back; None before
-            and after.
-        foreign: number of calls that the foreign tool may still make.
+        registered: true if the table has the index's property.
+        copied: the property that a foreign tool has read and not yet written back; None before and
+            after that.
+        foreign: number of calls that the foreign tool is still allowed to make.
         deleted: parts of location lists that were deleted.
-        folder: whether the index's folder exists.
+        folder: true if the index's folder exists.
     """
 
     chain: tuple[str, ...]
@@ -82,10 +82,10 @@ class Model:
 
     Args:
         rule: function that decides a writer's next step.
-        if_absent: whether the store creates only absent files.
-        keep_unknown: whether files that an unknown outcome may refer to are kept.
-        keep_shared: whether files that an earlier version also names are kept.
-        tombstone: whether a drop publishes a tombstone before it removes the property.
+        if_absent: true if the store creates only files that do not exist.
+        keep_unknown: true if files that an unknown outcome may refer to are kept.
+        keep_shared: true if files that an earlier version also names are kept.
+        tombstone: true if a drop publishes a tombstone before it removes the property.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Model:
             else Writer(kind, 0, "unregister", "1")
             for k, kind in enumerate(kinds)
         )
-        # Without a drop, the foreign tool's calls cannot matter.
+        # Without a drop, the calls of the foreign tool have no effect.
         start = State(("1",), frozenset(), writers, foreign=2 if "d" in kinds else 0)
         seen, waiting = {start}, [start]
         while waiting:
@@ -135,7 +135,7 @@ class Model:
         return name
 
     def _told_apart(self, state: State) -> State:
-        """The state without details that cannot matter any more."""
+        """The state without details that no longer have an effect."""
         flying = state.flying
         if flying and self._if_absent:
             free = {n for n in flying if self._versions[n].version > len(state.chain)}
@@ -149,8 +149,8 @@ class Model:
 
     def _next(self, state: State) -> Iterator[State]:
         for name in state.flying:
-            # A create that never takes effect corresponds to an order in which this step never
-            # happens.
+            # The model also has orders in which this step never happens, so it includes creates
+            # that never take effect.
             yield self._land(state, name)._replace(flying=state.flying - {name})
         if state.foreign == 2:
             yield state._replace(copied=state.registered, foreign=1)
@@ -199,7 +199,7 @@ class Model:
         yield landed, Answer.TAKEN if landed is state else Answer.MADE
 
     def _land(self, state: State, name: str) -> State:
-        """A create takes effect if the number is free and the folder exists."""
+        """Lets a create take effect if the number is free and the folder exists."""
         number = self._versions[name].version
         if not state.folder or (self._if_absent and number <= len(state.chain)):
             return state
@@ -224,7 +224,7 @@ class Model:
         return self._ended(state, number, writer._replace(doing=doing))
 
     def _ended(self, state: State, number: int, writer: Writer) -> tuple[State, Writer]:
-        """A refresh that certainly failed deletes its files at once."""
+        """If a refresh certainly failed, it deletes its files at once."""
         failed = writer.doing in (End.LOST, End.REFUSED)
         failed |= writer.doing is End.UNKNOWN and not self._keep_unknown
         if writer.doing is End.REFUSED:
@@ -251,7 +251,7 @@ class Model:
                 raise BrokenError("a dropped index is in use again")
 
     def _checked(self, names: tuple[str, ...]) -> frozenset[str]:
-        """The parts that a chain's versions name; cached, since many states have the same chain."""
+        """Returns the parts that versions name; cached, because many states have equal versions."""
         chain = [self._versions[name] for name in names]
         for before, version in itertools.pairwise(chain):
             try:
@@ -285,11 +285,11 @@ def _part_of(number: int) -> str:
 
 @pytest.mark.parametrize("kinds", ["rrd", "rod"])
 def test_no_order_breaks_the_chain(kinds: str) -> None:
-    """Refreshes, a switch and a drop of six calls each run in every order and with every fault.
+    """Refreshes, a switch and a drop, with six calls each, run in every order and with every fault.
 
-    The versions stay a chain. A reported version stays, and an abandoned version never appears.
-    Every part exists that a version or an unknown outcome may name. A dropped index is not used
-    again, whatever another tool writes back.
+    The versions have no gap. A reported version is kept, and an abandoned version never appears. If
+    a version or an unknown outcome may name a part, the part exists. A dropped index is not used
+    again, regardless of what another tool writes back.
     """
     states = Model().explore(kinds)
     assert len(states) > 50_000
@@ -298,7 +298,7 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
 
 
 def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Rule:
-    """Production's rule with one changed answer."""
+    """The rule of production with one answer changed."""
     return lambda step, came: (
         then if came is answer and isinstance(step, of) else next_step(step, came)
     )
@@ -320,6 +320,9 @@ def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Ru
     ],
 )
 def test_each_rule_is_needed(model: Model, what: str) -> None:
-    """Without any one of the rules, some order loses a version or withdraws a reported version."""
+    """Without any one of the rules, some order of events loses a version.
+
+    Some orders make a reported version disappear.
+    """
     with pytest.raises(BrokenError, match=what):
         _ = [model.explore(kinds) for kinds in ("rd", "rr")]

@@ -1,4 +1,4 @@
-"""If an index was dropped during a statement, only the statement's later files are deleted."""
+"""If an index is dropped during a statement, only the statement's later files are deleted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def written(folder: Path, *names: str) -> str:
 
 
 def end(directory: str, error: Exception | None) -> None:
-    """Ends a statement on an index, with an error or without."""
+    """Ends a statement on an index, either with an error or without."""
     with report_if_dropped("v", LocalStore(), directory):
         if error is not None:
             raise error
@@ -43,9 +43,9 @@ def end(directory: str, error: Exception | None) -> None:
 
 @pytest.mark.parametrize("marks", [MARKS, MARKS[:1], MARKS[1:]], ids=["both", "first", "second"])
 def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ...]) -> None:
-    """An index that lacks one of the two marks is damaged, not dropped.
+    """If an index lacks only one of the two marks, it is damaged, and not dropped.
 
-    The error of the statement itself is reported.
+    The error is that of the statement itself.
     """
     names = {*marks, "runs/1/part"}
     directory = written(tmp_path / "i", *names)
@@ -57,7 +57,7 @@ def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ..
 
 @pytest.mark.parametrize("error", [None, KeyError()])
 def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | None) -> None:
-    """The statement reports the drop, whether the statement succeeded or failed."""
+    """The statement reports the drop, even if the statement itself has failed."""
     directory = written(tmp_path / "i", "runs/1/part")
     with pytest.raises(ConflictError, match="index v was dropped") as told:
         end(directory, error)
@@ -83,7 +83,7 @@ def test_a_store_that_does_not_answer_tells_of_no_drop(
             with pytest.raises(KeyError):
                 end(directory, error)
     assert (tmp_path / "i/runs/1/part").exists()
-    # A folder that cannot be cleaned still belongs to a dropped index.
+    # If a folder cannot be cleaned, it still belongs to a dropped index.
     monkeypatch.setattr(LocalStore, "list", silent)
     with pytest.raises(ConflictError):
         end(directory, error)
@@ -91,7 +91,7 @@ def test_a_store_that_does_not_answer_tells_of_no_drop(
 
 @dataclass(frozen=True, slots=True)
 class Noting(LocalStore):
-    """A store whose clock stands at the end of the second day, and which records deletions."""
+    """A store that records deletions; its clock is at the end of the second day."""
 
     deleted: list[str] = field(default_factory=list)
 
@@ -104,7 +104,7 @@ class Noting(LocalStore):
 
 
 def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_path: Path) -> None:
-    """After a kill, the remaining files still show what they are.
+    """After a kill, the remaining files still show that the index was dropped.
 
     A missing folder counts as deleted.
     """
@@ -134,7 +134,7 @@ def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: obj
 
 
 def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    """Only unregistered indexes of this table are deleted."""
+    """Only indexes of this table that are not registered are deleted."""
     other = replace(SAMPLE.table, table="other")
     dead = begun(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [
@@ -152,7 +152,7 @@ def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
 
 
 def test_creation_records_are_those_of_our_folders(tmp_path: Path) -> None:
-    """Another program's folder, or one with an unreadable record, must not be deleted."""
+    """If a folder is another program's, or its record is unreadable, it must not be deleted."""
     folder = begun(tmp_path, 0, 0, REGISTERED)
     (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])
     assert (record.folder, record.name, record.table) == (folder, "v0", SAMPLE.table)

@@ -1,4 +1,4 @@
-"""How a version writes its list of locations, and how parts that do not fit are handled."""
+"""How a version writes its list of locations, and how readers handle parts that do not fit."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def three_parts(folder: Path) -> Manifest:
 
 
 def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
-    """Each of three versions wrote one part, and each list reads back as it was written."""
+    """Each of the three versions has written one part, and each list reads back unchanged."""
     version = three_parts(tmp_path)
     known = read_locations(LocalStore(), f"file:{tmp_path}", version)
     assert sorted(known.paths) == sorted(plain_locations(60).paths)
@@ -87,7 +87,7 @@ def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
 
 
 def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
-    """If an earlier run is left out, a location gets a new slot and therefore a new row."""
+    """If an earlier run is omitted, a location has a new slot and therefore a new row."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
     slots[60:] -= 8
@@ -99,7 +99,7 @@ def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
 def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None:
     """Removed locations do not accumulate.
 
-    If one location fewer is removed, the version writes a part instead.
+    If one location fewer is removed, the version writes only a part.
     """
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
@@ -107,7 +107,10 @@ def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None
 
 
 def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
-    """Parts refer to folders by number. A list that is written whole drops unused folders."""
+    """Parts refer to folders by number.
+
+    If a list is written whole, it no longer has unused folders.
+    """
     store, directory = LocalStore(), f"file:{tmp_path}"
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     store.mkdirs(f"{directory}/intents")
@@ -126,7 +129,7 @@ def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
 def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
     """A part that is truncated or has a flipped bit is corrupt.
 
-    If a part is deleted, the list counts as missing.
+    If a part is deleted, the list is reported as missing.
     """
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     path = tmp_path / "locations" / version.locations.parts[number].name
@@ -148,12 +151,12 @@ def flipped(data: bytes) -> bytes:
 
 
 def opened(store: LocalStore, directory: str, version: Manifest) -> Locations:
-    """The list as scans read it."""
+    """The list, opened as scans open it."""
     return open_version(store, directory, version, Cache(1 << 24)).locations()
 
 
 def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
-    """Each part is intact, but a part is missing, the order differs, or a count differs."""
+    """Each part is intact, but one is missing, their order differs, or a count differs."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     first, second, third = version.locations.parts
     lies = [
@@ -175,7 +178,7 @@ def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["root", "path", "mtime", "slot"])
 def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
-    """The part is corrupt even with a right checksum: no number may replace a missing value."""
+    """Even with a right checksum, the part is corrupt: no number may replace a missing value."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(3), (ROOT,))))
     place = table.schema.get_field_index(column)
     values = [*table[column].to_pylist()[:2], None]
@@ -187,7 +190,7 @@ def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
 
 
 def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
-    """The cache has the other parts from the version before."""
+    """The other parts are in the cache, because the previous version has them."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     store, cache = CountingStore(), Cache(1 << 24)
     open_version(store, directory, version, cache)
@@ -201,7 +204,10 @@ def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
 
 
 def test_an_old_list_is_that_of_its_version_still(tmp_path: Path) -> None:
-    """A later part changes a path for later versions only. Parts list the removed paths."""
+    """A later part changes a path only for later versions.
+
+    Parts list the removed paths.
+    """
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     older = replace(version, locations=LocationsRef(version.locations.parts[:1], 64))
     known = read_locations(LocalStore(), directory, older)
@@ -245,7 +251,7 @@ def in_folder(folder: Path) -> dict[Path, int]:
 
 
 def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
-    """If ten of 100,000 files change, a refresh writes less than a hundredth of the list.
+    """If ten of 100,000 files change, a refresh writes less than a hundredth of the list's bytes.
 
     The bytes of a refresh include the run and the manifest.
     """
@@ -286,7 +292,7 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
 def test_roots_that_are_gone_make_no_version_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list's number of roots stays bounded while partitions with own locations come and go."""
+    """The number of roots in a list is limited, even if partitions with own roots come and go."""
     n, most = 60, 64
     monkeypatch.setattr("sieve.indexing.write_file_list.MAX_ROOTS", most)
 
@@ -313,7 +319,7 @@ def test_roots_that_are_gone_make_no_version_too_large(
     [([0, 1], [1]), ([0, 1], [0]), ([1], [1, 2]), ([1], [0, 1]), ([0, 1], [1, 2])],
 )
 def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[int]) -> None:
-    """The path is listed twice before, now, or both times.
+    """The path is in the list twice before, after, or both times.
 
     A part with one row of a path would hide the path's other rows.
     """
@@ -328,7 +334,7 @@ def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[
 
 
 def test_a_state_is_stored_in_place_of_the_length() -> None:
-    """Earlier releases wrote the state this way, and the driver compares it.
+    """Earlier releases wrote the state in this way, and the driver compares it.
 
     An unknown state is damage.
     """
@@ -347,7 +353,7 @@ def test_a_state_is_stored_in_place_of_the_length() -> None:
 
 
 def test_a_list_that_cannot_be_stored_is_not_written() -> None:
-    """The path is below no root, has too many places for a reader, or has two forms at once."""
+    """The path is below no root, has more places than readers accept, or has two forms at once."""
     some = plain_locations(2)
     with pytest.raises(ValueError, match="lies below none of"):
         render_locations(some, ("file:/other", f"{ROOT}/0"))
@@ -371,7 +377,7 @@ def test_a_list_that_cannot_be_stored_is_not_written() -> None:
 
 @pytest.mark.parametrize("root", [-1, 1])
 def test_a_root_that_is_not_there_is_damage(root: int) -> None:
-    """A path belongs to the root of its number and to no other root."""
+    """A path belongs only to the root with the path's root number."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(2), (ROOT,))))
     sink = io.BytesIO()
     numbers = pa.array([0, root], pa.int32())

@@ -1,4 +1,4 @@
-"""Tests that ranges of files are stored, read back, merged, and checked against their files."""
+"""Tests ranges of files: they are stored, read back, merged, and checked against their files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ints(*numbers: int) -> npt.NDArray[np.int64]:
 
 
 def listed() -> Locations:
-    """File a has three ranges, file b is one location, and file c is unproven with two ranges."""
+    """File a has three ranges, file b is one location, and the unproven file c has two ranges."""
     return Locations(
         (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"),
         np.array([FileState.READ, FileState.READ, FileState.UNPROVEN], np.int8),
@@ -58,7 +58,7 @@ def listed() -> Locations:
 
 
 def facts(of: Locations) -> list[tuple[str, ...]]:
-    """Path, start, rows, NULLs, NaNs and slot of each range, and its file's footer."""
+    """Path, start, rows, NULLs, NaNs and slot of each range, and the footer of its file."""
     every = of.every_range
     numbers = (every.starts, every.rows, every.nulls, every.nans, of.range_slots)
     return [
@@ -68,7 +68,7 @@ def facts(of: Locations) -> list[tuple[str, ...]]:
 
 
 def stored(of: Locations) -> Locations:
-    """The list, written and read again."""
+    """The list after it was written and read."""
     return parse_locations(render_locations(of, [ROOT]), [ROOT], len(of.paths))
 
 
@@ -88,7 +88,7 @@ def test_stored_and_read_back() -> None:
 
 
 def test_a_list_without_ranges_has_none() -> None:
-    """If each file is one location, the list has only the columns of earlier formats."""
+    """If each file is one location, the list has the same columns as in earlier formats."""
     whole = listed().chosen(np.array([False, True, False]))
     assert whole.ranges is not None
     assert stored(whole).ranges is None
@@ -96,7 +96,7 @@ def test_a_list_without_ranges_has_none() -> None:
 
 
 def test_parts_are_merged_by_file() -> None:
-    """A file is rewritten with all its ranges, whether their number grows or shrinks."""
+    """A changed file is written with all its ranges, even if their number changes."""
     first, b = listed(), np.array([False, True, False])
     cut = replace(
         first.chosen(b),
@@ -123,7 +123,7 @@ def test_a_file_that_has_ranges_now_or_had_them_before_is_a_change() -> None:
 
 @pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans", "footers"])
 def test_a_range_that_differs_is_a_change(column: str) -> None:
-    """One different number of one range makes the file a changed file."""
+    """If one number of one range is different, the file counts as changed."""
     now = listed()
     assert now.ranges is not None
     values = getattr(now.ranges, column).copy()
@@ -146,9 +146,9 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
     ],
 )
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
-    """Offsets must ascend to the file's length, and counts must add up to the file's counts.
+    """Offsets must ascend to the file's length, and the ranges' counts must add up to the file's.
 
-    The footer must lie within the file.
+    The footer must be within the file.
     """
     now = listed()
     assert now.ranges is not None
@@ -160,7 +160,7 @@ def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, valu
 
 
 def test_a_range_takes_few_bytes() -> None:
-    """A range takes at most 5 bytes of the stored list if rows differ at random."""
+    """If rows differ at random, a range needs at most 5 bytes of the stored list."""
     n, each = 1_000, 16
     random = np.random.default_rng(0)
     sizes = random.integers(15 << 20, 17 << 20, (n, each))
@@ -186,7 +186,7 @@ def test_a_range_takes_few_bytes() -> None:
 
 
 def test_a_list_has_as_many_locations_as_its_version_says() -> None:
-    """The number of locations is unlimited, and places must lie in the version's runs."""
+    """The number of locations has no limit, and places must be within the version's runs."""
     many = plain_locations(400)
     check_list(many, int("400"), 400)
     for number, slots in ((399, 400), (401, 400), (400, 399)):

@@ -1,4 +1,4 @@
-"""The versions of an index in order, and the error if a version is missing."""
+"""The versions of an index in order, and the error that is raised if a version is missing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def versions(folder: Path, *numbers: int) -> str:
-    """An index folder with files of some versions. Version n has the time 10 * n seconds."""
+    """An index folder that contains files of some versions.
+
+    The time of version n is 10 * n seconds.
+    """
     (folder / "versions").mkdir()
     for number in numbers:
         file = folder / "versions" / f"{number}.json"
@@ -65,9 +68,9 @@ def test_a_gap_is_damage(tmp_path: Path) -> None:
 
 
 def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
-    """The newest vacuumed version is 0 without a mark or a folder of marks.
+    """Without a mark, or without a folder of marks, the newest vacuumed version is 0.
 
-    Other names are ignored.
+    Files with other names are ignored.
     """
     index = f"file:{tmp_path}"
     assert vacuumed(LocalStore(), index) == 0
@@ -84,16 +87,16 @@ def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> Non
     [(1, 0, 2), (2, 0, 1), (3, 0, 0), (9, 0, 0), (1, 1, 2), (1, 2, 1), (1, 1.5, 1), (1, 9, 0)],
 )
 def test_a_version_ages_from_the_next_one_on(versions: int, hours: float, expired: int) -> None:
-    """There are three versions. The first was replaced a bit over two hours ago.
+    """There are three versions. The first version was replaced slightly more than two hours ago.
 
-    The second version was replaced a bit over one hour ago.
+    The second version was replaced slightly more than one hour ago.
     """
     times = [0, 3_600_000, 7_200_000]
     assert Retention(versions, hours).expired(times, 10_800_001) == expired
 
 
 def runs(*names: str) -> Manifest:
-    """A version with these runs, whose file list has the same number of parts."""
+    """A version with these runs, whose file list has as many parts as there are runs."""
     parts = SAMPLE.locations.parts * len(names)
     return replace(
         SAMPLE,
@@ -103,7 +106,7 @@ def runs(*names: str) -> Manifest:
 
 
 def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
-    """A version that has no run in common with the one before is a rebuild."""
+    """If a version has no run in common with the previous version, it is a rebuild."""
     assert refreshed_or_rebuilt(runs("a"), runs("a", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c")) == "rebuilt"
@@ -134,7 +137,7 @@ def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
     base = made[-1][0]
     add(replace(base, runs=runs("a", "b").runs, locations=runs("a", "b").locations), "refreshed")
     add(replace(made[-1][0], runs=runs("c").runs, locations=runs("c").locations), "rebuilt")
-    # A commit of a Delta table that changed no file.
+    # The commit of a Delta table that has changed no file.
     add(replace(made[-1][0], commit=Commit("0b6c", 7)), "refreshed")
     add(next_version(made[-1][0], Drop(), VersionId("f" * 32), by), "dropped")
     folder = tmp_path / SAMPLE.index

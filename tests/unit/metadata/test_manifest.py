@@ -18,13 +18,13 @@ DATA = render_manifest(SAMPLE)
 
 
 def sealed(text: str | bytes) -> bytes:
-    """A body with a right checksum, as a hostile or newer writer could write it."""
+    """A body with a right checksum, which a hostile writer or a newer release could write."""
     body = text.encode() if isinstance(text, str) else text
     return body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode()
 
 
 def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
-    """The sample with one change in its JSON and a right checksum."""
+    """The sample after one change in its JSON, with a right checksum."""
     record = json.loads(DATA)
     del record["checksum"]
     change(record)
@@ -32,13 +32,13 @@ def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
 
 
 def test_what_is_written_is_read() -> None:
-    """A manifest reads back from its file unchanged, and equal manifests give equal bytes."""
+    """A manifest is read back from its file unchanged, and equal manifests have equal bytes."""
     assert parse_manifest(DATA) == SAMPLE
     assert render_manifest(parse_manifest(DATA)) == DATA
 
 
 def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
-    """Any JSON tool can read a manifest, and the checksum covers everything before it."""
+    """Any JSON tool can read a manifest, and the checksum covers all preceding bytes."""
     record = json.loads(DATA.decode("ascii"))
     assert record["format"] == FORMAT
     assert list(record)[-1] == "checksum"
@@ -46,14 +46,14 @@ def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
 
 
 def test_every_truncation_is_seen() -> None:
-    """A file that is truncated at any byte is corrupt, and nothing else."""
+    """If a file is truncated at any byte, it is reported as corrupt."""
     for length in range(len(DATA)):
         with pytest.raises(CorruptError):
             parse_manifest(DATA[:length])
 
 
 def test_every_flipped_bit_is_seen() -> None:
-    """One wrong bit anywhere makes the file corrupt, even in the format number."""
+    """If one bit is wrong anywhere, even in the format number, the file is corrupt."""
     for position in range(len(DATA)):
         flipped = bytearray(DATA)
         flipped[position] ^= 1 << position % 8
@@ -71,14 +71,14 @@ def test_every_flipped_bit_is_seen() -> None:
     ],
 )
 def test_newer_is_told_from_damaged(data: bytes) -> None:
-    """An intact file of a later release is reported as such, whatever else it contains."""
+    """An intact file of a later release is reported as newer, whatever else it contains."""
     with pytest.raises(UnsupportedError) as caught:
         parse_manifest(data)
     assert caught.value.condition == "SIEVE_VERSION_TOO_NEW"
 
 
 def test_a_damaged_newer_file_is_damaged() -> None:
-    """A format number is only believed under a right checksum."""
+    """A format number is trusted only if the checksum is right."""
     with pytest.raises(CorruptError):
         parse_manifest(DATA.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1)))
 
@@ -99,7 +99,7 @@ def test_a_damaged_newer_file_is_damaged() -> None:
     ],
 )
 def test_run_files_have_plain_names(name: str) -> None:
-    """No name can lead out of the run's folder."""
+    """A name cannot refer to a file outside the run's folder."""
     with pytest.raises(CorruptError):
         parse_manifest(edited(lambda m: m["runs"][0]["files"][0].update(name=name)))
 
@@ -177,20 +177,20 @@ def test_run_files_have_plain_names(name: str) -> None:
     ],
 )
 def test_members_of_the_wrong_kind(change: Callable[[dict[str, Any]], object]) -> None:
-    """Each member has one type and its bounds, even in a file with a right checksum."""
+    """Each member has one type and its limits, even in a file with a right checksum."""
     with pytest.raises(CorruptError, match="manifest"):
         parse_manifest(edited(change))
 
 
 def many_runs(manifest: dict[str, Any], count: int) -> None:
-    """A manifest with this many runs without files."""
+    """A manifest that has this many runs without files."""
     manifest["runs"] = [
         manifest["runs"][0] | {"files": [], "id": f"{k:032x}"} for k in range(count)
     ]
 
 
 def many_ranges(manifest: dict[str, Any], count: int) -> None:
-    """A manifest with a file that has this many ranges of codes and of hashes."""
+    """A manifest whose file has this many ranges of codes and this many ranges of hashes."""
     ranges = [[k, k] for k in range(count)]
     manifest["runs"][0]["files"][0].update(codes=ranges, hashes=ranges)
 
@@ -222,9 +222,9 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
 ) -> None:
-    """Releases write manifests up to the limits, so the limits must stay.
+    """Releases write manifests up to the limits, so the limits must not become lower.
 
-    A manifest with one more is damaged.
+    A manifest that exceeds a limit by one is damaged.
     """
     parse_manifest(edited(lambda m: change(m, most)))
     with pytest.raises(CorruptError, match="manifest"):
@@ -251,13 +251,13 @@ def test_a_manifest_may_reach_its_limits(
     ids=range(13),
 )
 def test_hostile_bodies(body: bytes) -> None:
-    """Nesting, size, huge numbers, repeated members and other encodings give one kind of error."""
+    """Nesting, size, huge numbers, repeated members and encodings raise the same kind of error."""
     with pytest.raises(CorruptError):
         parse_manifest(sealed(body))
 
 
 def test_a_manifest_beyond_the_limits_is_not_written() -> None:
-    """The writer refuses what no reader would accept, while the writer can still react."""
+    """The writer refuses a manifest that no reader would accept, as long as it can still react."""
     bad = LocationsRef((PartRef("no such name", 1, "0" * 64, 17),), 17)
     with pytest.raises(InvalidInputError, match="customer_sieve"):
         render_manifest(replace(SAMPLE, locations=bad))
@@ -269,7 +269,7 @@ def test_an_empty_comment_is_kept() -> None:
 
 
 def test_queries_may_read_no_file_at_all() -> None:
-    """Queries for keys between two existing keys skip every file."""
+    """Queries for keys between two adjacent existing keys skip every file."""
     none = replace(
         SAMPLE.stats, expected=(Expected("absent", 0.0, 0.0, 0.0, 0.0, 0.0),), seconds=0.0
     )
@@ -277,7 +277,7 @@ def test_queries_may_read_no_file_at_all() -> None:
 
 
 def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
-    """The checksum of the sample in format 4 is fixed, with its members in order."""
+    """The checksum of the sample in format 4, with its members in order, does not change."""
     told = render_manifest(SAMPLE)
     members = list(json.loads(told))
     assert members == ["format", *MEMBERS, "checksum"]
@@ -288,7 +288,7 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
 
 
 def test_an_older_format_has_an_identity_and_options_alone() -> None:
-    """Unknown members and options of an older format are no error; the next REFRESH rebuilds."""
+    """Unknown members and options of an older format are accepted; the next REFRESH rebuilds."""
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1
@@ -310,9 +310,9 @@ def test_an_older_format_has_an_identity_and_options_alone() -> None:
 
 
 def test_an_index_that_follows_writes_has_an_option_more() -> None:
-    """The refresh mode is in the current options and in the next options.
+    """The refresh mode is in the current options and in the pending options.
 
-    Without a refresh mode, options have the same bytes as in earlier releases.
+    Without a refresh mode, the options have the same bytes as in earlier releases.
     """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))
@@ -322,9 +322,9 @@ def test_an_index_that_follows_writes_has_an_option_more() -> None:
 
 
 def test_a_delta_table_has_a_commit_more() -> None:
-    """Only manifests of Delta tables have the member for a commit.
+    """Only manifests of Delta tables have a member for the commit.
 
-    The commit of a manifest reads back unchanged, and other values are refused.
+    The commit in a manifest reads back unchanged, and invalid values are refused.
     """
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
@@ -350,6 +350,6 @@ def test_a_delta_table_has_a_commit_more() -> None:
 def test_damage_is_told_with_its_place(
     change: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
-    """The error for a damaged manifest names the members that lead to the damage."""
+    """The error for a damaged manifest names the members on the path to the damage."""
     with pytest.raises(CorruptError, match=problem):
         parse_manifest(edited(change))

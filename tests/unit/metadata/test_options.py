@@ -9,17 +9,20 @@ from sieve.metadata.options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:
-    """An index without OPTIONS uses the better shape for each segment, while bytes pay back."""
+    """Without OPTIONS, an index uses the better shape for each segment, while bytes pay."""
     assert parse_options({}) == IndexOptions(shape="auto", budget="auto", payback=10)
 
 
 def test_names_and_shapes_in_any_case() -> None:
-    """Names ignore case, like all option names of Spark SQL. Blanks around values are ignored."""
+    """Names of options ignore case, as everywhere in Spark SQL.
+
+    Blanks around values are ignored.
+    """
     assert parse_options({"ERROR": " 7 ", "Shape": "SIEVE"}) == IndexOptions("sieve", error=7)
 
 
 def test_what_is_not_given_stays() -> None:
-    """SET OPTIONS changes the named options and leaves the others."""
+    """SET OPTIONS changes the named options and no others."""
     before = IndexOptions("sieve", error=3)
     assert parse_options({}, before) == before
     assert parse_options({"error": "4"}, before) == IndexOptions("sieve", error=4)
@@ -52,7 +55,7 @@ def test_error_names_its_shape() -> None:
     ],
 )
 def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int) -> None:
-    """A share gives at least 64 KB; a size is used unchanged."""
+    """A share is at least 64 KB, and a size is used unchanged."""
     options = parse_options({"budget": text})
     assert options.budget == kept
     assert options.budget_bytes(10**9) == of_a_gigabyte
@@ -77,13 +80,13 @@ def test_ends_of_the_range(text: str, value: int) -> None:
     "text", ["0", "-1", "1000001", "1.0", "1e2", "1_0", "", "ten", "\u0661", "9" * 5000, "0x10"]
 )
 def test_error_out_of_range(text: str) -> None:
-    """A value that is not an integer of the range is refused, and the message has the range."""
+    """A value that is not an integer in the range is refused; the message contains the range."""
     with pytest.raises(InvalidInputError, match="from 1 to 1000000"):
         parse_options({"error": text})
 
 
 def test_unknown_option_names_what_exists() -> None:
-    """The error for a misspelt option suggests a similar one and lists all options."""
+    """The error for a misspelt option suggests a similar option and lists all options."""
     every = "budget, error, granularity, payback, refresh, shape"
     with pytest.raises(InvalidInputError, match=rf"did you mean 'error'.*{every}"):
         parse_options({"eror": "5"})
@@ -93,7 +96,7 @@ def test_unknown_option_names_what_exists() -> None:
 
 
 def test_unknown_shape_names_what_exists() -> None:
-    """The error for a misspelt shape suggests a similar one and lists all shapes."""
+    """The error for a misspelt shape suggests a similar shape and lists all shapes."""
     with pytest.raises(
         InvalidInputError, match=r"did you mean 'sieve'.*it is one of: auto, intervals, map"
     ):
@@ -101,9 +104,9 @@ def test_unknown_shape_names_what_exists() -> None:
 
 
 def test_the_price_goes_with_its_budget() -> None:
-    """The price implies its budget.
+    """A price implies the budget that it belongs to.
 
-    Another budget or shape drops the price, or conflicts with it.
+    Another budget or shape removes the price, or contradicts it.
     """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
     priced = IndexOptions(payback=3)
@@ -126,6 +129,6 @@ def test_the_price_goes_with_its_budget() -> None:
 
 
 def test_an_option_given_twice() -> None:
-    """Two spellings of one name are a contradiction, not a sequence."""
+    """Two spellings of one name are a contradiction; the second does not replace the first."""
     with pytest.raises(InvalidInputError, match="twice"):
         parse_options({"error": "5", "ERROR": "6"})

@@ -1,4 +1,4 @@
-"""Path list: a sequence of strings in one buffer, compared with plain lists."""
+"""A path list (a sequence of strings in one buffer), compared with plain lists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = st.lists(st.sampled_from(["", "a", "b", "ab", "é/\n", "x" * 300]), max_
 
 @given(TEXTS, TEXTS)
 def test_it_is_the_list_of_its_strings(one: list[str], two: list[str]) -> None:
-    """The path list equals the list for any strings, repeated strings included."""
+    """The path list equals the list of its strings, including repeated strings."""
     left, right = PathList.of(one), PathList.of(two)
     assert (len(left), list(left), left == tuple(one), left == two) == (
         len(one),
@@ -50,7 +50,7 @@ def test_it_is_iterated_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_list_is_equal_to_sequences_alone() -> None:
-    """A second comparison does not decode the list again."""
+    """The second comparison does not decode the list again."""
     one = PathList.of(["a"])
     assert PathList.of(one) is one
     assert one != 5

@@ -1,4 +1,4 @@
-"""Pending writes: every written file that no version names yet is found by its pending write."""
+"""Pending writes: if no version names a written file yet, a pending write names it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize("kind", ["run", "list"])
 @pytest.mark.parametrize("death", [0, 1, 2, 3])
 def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, death: int) -> None:
-    """A writer that cleans up dies before or after either of its two deletions."""
+    """A writer that cleans up dies before or after each of its two deletions."""
     home, store = f"file:{tmp_path}", LocalStore()
     target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
     for folder in (pending_writes_dir(home), run_dir(home, RUN), f"{home}/locations"):

@@ -21,7 +21,7 @@ VALUE = render_registration(SAMPLE)
 
 
 def changed(**members: Any) -> str:
-    """The sample's value with some members replaced."""
+    """The value of the sample with some members replaced."""
     return json.dumps(json.loads(VALUE) | members)
 
 
@@ -33,12 +33,12 @@ def test_round_trip() -> None:
 
 
 def test_unknown_members_do_not_count() -> None:
-    """A later release may add members, so unknown members are ignored."""
+    """A later release can add members, so readers ignore unknown members."""
     assert parse_registration(changed(hint=7)) == SAMPLE
 
 
 def test_an_index_that_follows_writes_says_so() -> None:
-    """The member for following writes is optional: other indexes omit it."""
+    """The member for following writes is optional, and other indexes do not have it."""
     follows = replace(SAMPLE, follows=True)
     assert json.loads(render_registration(follows)) == json.loads(VALUE) | {"refresh": "auto"}
     assert parse_registration(render_registration(follows)) == follows
@@ -76,12 +76,12 @@ def test_an_index_that_follows_writes_says_so() -> None:
     ],
 )
 def test_ill_formed_values_are_no_registration(value: str) -> None:
-    """Whatever another user writes into the property, the worst effect is a missing index."""
+    """Another user can write any text into the property; the worst effect is a missing index."""
     assert parse_registration(value) is None
 
 
 def test_a_value_of_a_kilobyte_is_not_written() -> None:
-    """The value must be below 1 KB; the error names the setting that shortens it."""
+    """The value must be below 1 KB, and the error names the setting that makes it shorter."""
     short = Registration(UUID, ("c",), "file:/")
     most = 1023 - len(render_registration(short))
     fits = Registration(UUID, ("c",), "file:/" + "x" * most)
@@ -92,7 +92,7 @@ def test_a_value_of_a_kilobyte_is_not_written() -> None:
 
 
 def test_keys() -> None:
-    """Names are folded to lower case.
+    """Names are converted to lower case.
 
     Empty names, long names and control characters are refused.
     """
@@ -114,7 +114,7 @@ def test_a_column_has_up_to_a_hundred_parts() -> None:
 
 
 def test_registrations_among_properties() -> None:
-    """Only well-formed properties with the prefix count.
+    """Only well-formed properties with the prefix are registrations.
 
     Other properties of the table are ignored.
     """

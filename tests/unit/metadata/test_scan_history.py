@@ -1,6 +1,6 @@
-"""The scan history: files of drivers in the root of the indexes.
+"""The scan history: files that drivers write in the root of the indexes.
 
-The files are bounded in number and size, and readers do not trust them.
+The files are limited in number and size, and readers do not trust them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OWN, OTHER = "a" * 32, "b" * 32
 
 
 def record(driver: str, size: int = 7, note: str = "id") -> ScanRecord:
-    """A record of one sum."""
+    """A record that contains one sum."""
     asked = {"table": ["shop", "t"], "used": [], "filter": {"op": "=", "col": [note]}}
     row = {"asked": json.dumps(asked), "scans": 1, "bytes": size, "files": 1, "bytes_skipped": 0}
     return parse_record(json.dumps({"driver": driver, "since": NOW - 5, "scans": [row]}))
@@ -38,7 +38,7 @@ def record(driver: str, size: int = 7, note: str = "id") -> ScanRecord:
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    """A root that does not exist yet."""
+    """A root whose folder does not exist yet."""
     return f"file:{tmp_path}/.sieve"
 
 
@@ -61,7 +61,10 @@ def saved(root: str, at: int = NOW) -> SavedRecords:
 
 
 def test_a_driver_has_one_file(root: str) -> None:
-    """A driver has one file, the latest. The file's number rises even if the clock stands still."""
+    """A driver has only its latest file.
+
+    The file's number rises even if the clock does not advance.
+    """
     assert saved(root) == SavedRecords((), 0)
     save(root, record(OTHER, 1))
     save(root, record(OTHER, 2))
@@ -73,14 +76,14 @@ def test_a_driver_has_one_file(root: str) -> None:
 
 
 def test_the_own_record_is_not_read(root: str) -> None:
-    """Reading the driver's own record would count it twice, since the driver has it in memory."""
+    """The driver has its own record in memory, so reading its file would count the record twice."""
     save(root, record(OWN))
     save(root, record(OTHER))
     assert saved(root).records == (record(OTHER),)
 
 
 def test_of_two_files_of_a_driver_the_latest_counts(root: str) -> None:
-    """A driver may die between creating its next file and deleting its last file."""
+    """A driver can die after it creates its next file and before it deletes its last file."""
     for number, size in ((NOW + 1, 5), (NOW, 4), (NOW - 1, 3)):
         save(root, record(OTHER, size), number)
         folder(root).joinpath(f"{OTHER}-{number}.json").rename(folder(root) / f"kept-{number}")
@@ -91,7 +94,7 @@ def test_of_two_files_of_a_driver_the_latest_counts(root: str) -> None:
 
 
 def test_old_files_count_no_more_and_go(root: str) -> None:
-    """Any driver that writes deletes old files, including drafts of dead writers."""
+    """Any driver that writes also deletes old files, including drafts of dead writers."""
     save(root, record(OTHER))
     draft = folder(root) / f".draft-{'c' * 32}"
     draft.touch()
@@ -106,7 +109,7 @@ def test_old_files_count_no_more_and_go(root: str) -> None:
 
 
 def test_the_newest_files_are_kept_and_read(root: str) -> None:
-    """A root has at most 64 files, since many short-lived drivers must not fill it."""
+    """A root has at most 64 files, because many short-lived drivers must not fill it."""
     assert FILES == 64
     drivers = [f"{k:032x}" for k in range(FILES + 2)]
     for k, driver in enumerate(drivers):
@@ -137,9 +140,9 @@ def test_the_newest_files_are_kept_and_read(root: str) -> None:
     ],
 )
 def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
-    """Anyone who may write to the root may have written files that are no records.
+    """Anyone who can write to the root may have written files that are not records.
 
-    Files with malformed names count, too.
+    Files with malformed names also count.
     """
     save(root, record("c" * 32))
     folder(root).joinpath(f"{OTHER}-{NOW}.json").write_text(text)
@@ -155,7 +158,7 @@ def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
 
 
 def test_a_file_that_goes_while_it_is_read_is_no_damage(root: str) -> None:
-    """The driver of a history file may replace the file during a read."""
+    """The driver of a history file can replace the file while another driver reads it."""
     save(root, record(OTHER))
 
     class Late(LocalStore):
@@ -166,7 +169,7 @@ def test_a_file_that_goes_while_it_is_read_is_no_damage(root: str) -> None:
 
 
 def test_another_users_file_cannot_be_deleted(root: str) -> None:
-    """If another user's file cannot be deleted, the driver's own record is still saved."""
+    """If another user's file cannot be deleted, the driver still saves its own record."""
     save(root, record(OTHER))
 
     class Denied(LocalStore):

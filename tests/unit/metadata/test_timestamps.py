@@ -1,4 +1,4 @@
-"""Tests times as text: each time reads back unchanged, to the millisecond, in any year."""
+"""Times as text: each time is read back unchanged, to the millisecond, in any year."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sieve.metadata.timestamps import iso, ms_since_epoch
     ],
 )
 def test_a_time_is_text_in_utc(ms: int, text: str) -> None:
-    """Timestamps as text sort like the times."""
+    """As text, timestamps sort in the order of the times."""
     assert iso(ms) == text
     assert ms_since_epoch(text) == ms
 
 
 def test_a_time_may_be_of_another_zone() -> None:
-    """Other programs write times of other zones."""
+    """Other programs write times in other zones."""
     assert ms_since_epoch("2025-03-01T13:00:00.5+01:00") == 1_740_830_400_500

@@ -45,7 +45,7 @@ REFRESH = Refresh(MADE)
 
 @pytest.mark.parametrize("change", [Disable(), Drop(), SetOptions(IndexOptions()), REFRESH])
 def test_each_change_makes_a_valid_successor(change: Change) -> None:
-    """The next version has the next number, names its parent and its maker, and keeps the index."""
+    """The next version has the next number, names its parent and maker, and has the same index."""
     after = next_version(SAMPLE, change, ID, BY)
     check_successor(SAMPLE, after)
     assert (after.version, after.parent, after.id) == (2, SAMPLE.id, ID)
@@ -64,7 +64,7 @@ def test_states() -> None:
 
 @pytest.mark.parametrize("change", [Enable(), SetOptions(WAITING)])
 def test_what_is_already_so_needs_no_version(change: Change) -> None:
-    """Enabling an enabled index, or setting options that are already pending, returns the base."""
+    """If an index is already enabled, or the options are pending, the result is the base."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
 
 
@@ -81,7 +81,7 @@ def test_options_wait_for_the_refresh() -> None:
 
 
 def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
-    """The refresh mode may be set alone or beside other options.
+    """The refresh mode can be set alone or together with other options.
 
     A refresh that began earlier does not undo a change of the refresh mode.
     """
@@ -100,7 +100,7 @@ def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Contents)])
 def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
-    """A refresh replaces every field of the contents by the newly built value."""
+    """A refresh replaces every field of the contents by the new value."""
     made = replace(
         MADE,
         locations=replace(SAMPLE.locations, count=1),
@@ -111,14 +111,14 @@ def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
 
 
 def test_a_refresh_keeps_the_state() -> None:
-    """Refreshing a disabled index does not enable it."""
+    """A refresh of a disabled index does not enable it."""
     off = next_version(SAMPLE, Disable(), ID, BY)
     assert next_version(off, REFRESH, VersionId("3" * 32), BY).state == "disabled"
 
 
 @pytest.mark.parametrize("change", [Enable(), Disable(), Drop(), REFRESH])
 def test_a_tombstone_has_no_successor(change: Change) -> None:
-    """No version follows DROP, not even another DROP."""
+    """No version follows a DROP, not even another DROP."""
     dropped = next_version(SAMPLE, Drop(), ID, BY)
     with pytest.raises(ConflictError, match=r"sales\.orders"):
         next_version(dropped, change, VersionId("3" * 32), BY)
@@ -127,7 +127,7 @@ def test_a_tombstone_has_no_successor(change: Change) -> None:
 
 
 def test_a_broken_chain_is_refused() -> None:
-    """A gap, a wrong parent or another index is a fault of the caller."""
+    """If there is a gap, a wrong parent or another index, the caller has made a mistake."""
     after = next_version(SAMPLE, Disable(), ID, BY)
     check_successor(None, SAMPLE)
     for base, proposed in (
@@ -143,11 +143,12 @@ def test_a_broken_chain_is_refused() -> None:
 
 @pytest.mark.parametrize("moved", [True, False])
 def test_an_index_follows_its_table(moved: bool) -> None:
-    """Files that moved with the table get their root in the new place.
+    """If files moved together with the table, their root is the new place.
 
-    A Delta table's log stays the same.
+    The log of a Delta table does not change.
 
-    A table that was only renamed has its files in the old place. A copied table has its own files.
+    If a table was only renamed, its files are in the old place. A copied table has its own copies
+    of the files.
     """
     old, new = SAMPLE.table.location, "file:/w/renamed"
     base = replace(SAMPLE, roots=(old, "file:/elsewhere"), commit=Commit("0b6c", 7))
@@ -160,6 +161,6 @@ def test_an_index_follows_its_table(moved: bool) -> None:
 
 
 def test_the_version_after_an_older_format_has_the_format_of_this_release() -> None:
-    """Only a manifest that was read from a file of an older format is outdated."""
+    """A manifest is outdated only if it was read from a file of an older format."""
     old = replace(SAMPLE, is_outdated=True)
     assert not next_version(old, Disable(), VersionId("2" * 32), SAMPLE.created_by).is_outdated

@@ -1,4 +1,4 @@
-"""A table whose rows are in frames that replace Spark's, and an index of the table on disk."""
+"""A table with rows in frames that replace Spark's, and an index of the table on disk."""
 
 from __future__ import annotations
 
@@ -36,10 +36,12 @@ Ranges = list[list[Any]]
 
 
 class Table:
-    """A table of files, each of one or more ranges. The value `DAMAGED` is a damaged record.
+    """A table of files; each file has one or more ranges.
+
+    The value `DAMAGED` stands for a damaged record.
 
     Attributes:
-        expected: expected reads of the index that was built last.
+        expected: the expected reads of the index that was built last.
     """
 
     def __init__(self, type_: str, files: Sequence[Ranges], length: int = LENGTH) -> None:
@@ -56,21 +58,21 @@ class Table:
         self.expected: tuple[Expected, ...] = ()
 
     def files(self) -> tuple[DataFile, ...]:
-        """The next listing of files.
+        """The next of the given listings of files.
 
-        After the last listing, each call returns it again as new records.
+        After the last listing, each call returns the same files in new records.
         """
         listing = self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
         return tuple(map(replace, listing))
 
     def tiling(self) -> Tiling:
-        """The tiling, with ranges of equal lengths in each file."""
+        """The tiling, in which the ranges of a file have equal lengths."""
         whole = whole_files([self.length] * len(self.values))
         cuts = tuple(tuple(100 * k for k in range(1, len(some))) for some in self.values)
         return Tiling(whole.lengths, cuts, whole.footers)
 
     def cuts(self, numbers: Sequence[int], _: int) -> list[FileCuts]:
-        """The offsets at which files may be cut."""
+        """The offsets at which a build can cut files."""
         return [FileCuts(self.tiling().cuts[k], 0) for k in numbers]
 
     def frame(
@@ -81,7 +83,7 @@ class Table:
         cuts: Sequence[object] = (),
         **_how: bool,
     ) -> Frame:
-        """The frame with the rows of files, or of their ranges."""
+        """The frame with the rows of files or of their ranges."""
         files = [self.values[k] for k in numbers]
         if not cuts:
             files = [[[value for some in ranges for value in some]] for ranges in files]
@@ -100,7 +102,7 @@ DAMAGED = object()
 def index(
     folder: Path, table: Table, options: IndexOptions, parts: Sequence[Sequence[int]] = ()
 ) -> Ready:
-    """An index of a table whose files have no damage; `parts` names the files of each run."""
+    """An index of a table without damaged files; `parts` names the files of each run."""
     store, home = LocalStore(), f"file:{folder / SAMPLE.index}"
     store.mkdirs(f"{home}/intents")
     runs: list[RunRef] = []

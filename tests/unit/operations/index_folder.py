@@ -1,4 +1,4 @@
-"""The folder of an old index, some of whose versions may be damaged."""
+"""The folder of an old index, in which some versions can be damaged."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LATER = replace(FIRST, table="renamed", location="file:/w/renamed")
 
 
 def index(root: Path, *versions: TableIdentity | None, uuid: IndexUuid = SAMPLE.index) -> str:
-    """An old index of the first table, with a version for each later table.
+    """An old index of the first table, with one more version for each later table.
 
-    None makes a damaged version.
+    For None, the version is damaged.
     """
     folder = root / uuid
     (folder / "versions").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Changing an index's metadata publishes a version on the newest, or fails without one."""
+"""A change of an index's metadata publishes a version after the newest, if there is one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
-    """Everything else stays the same, and queries find the changed state in the folder."""
+    """Everything else stays the same, and queries find the changed state in the index's folder."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), LocalStore(), SAMPLE)
     versions = tmp_path / SAMPLE.index / "versions"
     versions.mkdir(parents=True)
@@ -38,7 +38,7 @@ def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
 
 
 def test_an_index_that_vanished_is_not_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another driver has dropped the index and its files between two attempts to publish."""
+    """Between two attempts to publish, another driver has dropped the index and its files."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), "file:/r"), LocalStore(), SAMPLE)
     monkeypatch.setattr(alter, "publish", lambda _store, _directory, _base, make: make(None))
     with pytest.raises(UnavailableError, match="vanished meanwhile"):
@@ -97,13 +97,14 @@ def test_an_index_follows_its_table(
 @pytest.mark.parametrize(
     ("now", "there"),
     [
-        # Nothing has changed, except possibly the case of letters.
+        # Nothing has changed, or only the case of letters has changed.
         (WAS, ()),
         (replace(WAS, table="ORDERS"), ()),
-        # The property was copied to another table, or the table was replaced.
+        # The property was copied to another table, or the table was replaced by another.
         (replace(RENAMED, create_time_ms=WAS.create_time_ms + 1), ()),
         (replace(RENAMED, database="other"), ()),
-        # The index's own table still exists, so the other table is a copy from the same second.
+        # The index's own table still exists, so the other table is a copy that was made in the same
+        # second.
         (RENAMED, (WAS,)),
     ],
 )
@@ -115,5 +116,5 @@ def test_an_index_of_another_table_stays_there(
 
 
 def test_a_dropped_index_follows_no_table(tmp_path: Path) -> None:
-    """The files of a dropped index are about to be deleted."""
+    """The files of a dropped index will be deleted soon."""
     assert follow(tmp_path, RENAMED, state="dropped")[0] is None

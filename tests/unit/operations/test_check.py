@@ -1,4 +1,4 @@
-"""The result of CHECK for each file, on frames that replace Spark's."""
+"""The result of CHECK for each file, computed on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_no_key_of_a_sound_index_is_lost(
 def test_a_row_that_queries_lose_is_named(
     tmp_path: Path, place: tuple[int, int], values: list[Any], detail: str
 ) -> None:
-    """CHECK names a lost key, or a count that is too small, by the range of a file that is cut."""
+    """CHECK names a lost key or a count that is too small, and the range of a file with cuts."""
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     table.values[place[0]][place[1]] = values
@@ -118,7 +118,7 @@ def test_a_row_that_queries_lose_is_named(
 def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
     """Changed, new and deleted files are not checked.
 
-    Unchanged files are looked up whatever their numbers.
+    Unchanged files are looked up, even if their numbers have changed.
     """
     table = Table("bigint", [*FILES, [[7]], [[8]]])
     made = index(tmp_path, table, INTERVALS)
@@ -139,7 +139,7 @@ def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_replaced_while_it_was_read_is_stale(tmp_path: Path) -> None:
-    """Files are listed again only if some file seems to have lost a row."""
+    """CHECK lists files again only if a file seems to have lost a row."""
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     then = list(table.files())
@@ -155,7 +155,7 @@ def test_a_file_that_was_replaced_while_it_was_read_is_stale(tmp_path: Path) -> 
 
 
 def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
-    """A session with another reader, or of another format, reads every file."""
+    """If a session has another reader, or the index another format, queries read every file."""
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     old = Ready("v", made.registration, made.store, replace(made.manifest, is_outdated=True))
@@ -166,7 +166,7 @@ def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("percent", "n"), [(1, 1), (33, 1), (34, 2), (66, 2), (67, 3), (100, 3)])
 def test_a_share_of_the_files_is_drawn(tmp_path: Path, percent: float, n: int) -> None:
-    """The sample has at least one of the files that the index may skip.
+    """The sample has at least one of the files that the index can skip.
 
     Only sampled files are read.
     """
@@ -185,7 +185,7 @@ def test_a_share_of_the_files_is_drawn(tmp_path: Path, percent: float, n: int) -
 
 
 def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
-    """A version whose second location has these counts."""
+    """A version in which the second location has these counts."""
     of = SimpleNamespace(
         rows=np.array([0, rows]), nulls=np.array([0, nulls]), nans=np.array([0, nans])
     )
@@ -219,15 +219,15 @@ def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
 def test_counts_that_are_too_small_lose_rows(
     seen: _Seen, listed: tuple[int, int, int], null_proof: bool, loss: str
 ) -> None:
-    """A look-up for NULL or NaN skips a location that has none.
+    """A look-up for NULL or NaN skips a location whose count of them is zero.
 
-    A location without keys is skipped, too.
+    A location without keys is also skipped.
     """
     assert _loss(opened(*listed, null_proof), 1, seen) == loss
 
 
 def test_losses_are_an_error_that_names_ten_of_them() -> None:
-    """The error also tells how many more files there are, and how to rebuild each index."""
+    """The error also states the number of other files, and how to rebuild each index."""
 
     def lost(*indexes: str) -> list[CheckedFile]:
         return [CheckedFile(one, f"f{k}", LOST, f"key {k}") for k, one in enumerate(indexes)]
@@ -246,7 +246,7 @@ def test_losses_are_an_error_that_names_ten_of_them() -> None:
 
 
 def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
-    """Only columns of floating-point numbers have NaN."""
+    """Only columns of floating-point numbers can have NaN."""
     table = Table("double", [[[1.0, NAN]], [[2.0, None, 5.0]]])
     made = index(tmp_path, table, INTERVALS)
     assert check(table, made) == WHOLE[:2]
@@ -267,7 +267,10 @@ def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
 def test_a_file_is_whole_where_the_list_counts_its_rows(
     seen: tuple[int, int, int], listed: tuple[int, int, int], lost: bool
 ) -> None:
-    """A file of only NULLs and NaNs has no key to lose. If its keys count as such, all are lost."""
+    """A file with only NULLs and NaNs has no key that can be lost.
+
+    If the list counts no keys in a file with keys, all its keys are lost.
+    """
     ranges = SimpleNamespace(
         **{
             name: np.array([count])

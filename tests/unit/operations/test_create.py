@@ -1,4 +1,4 @@
-"""After a failed CREATE, neither the metastore nor the store shows any trace of it."""
+"""After a failed CREATE, no trace of it is left in the metastore or in the store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CREATE = "CREATE SIEVE INDEX ON t (id)"
 def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None:
     """All versions are complete when the registration fails.
 
-    A second CREATE succeeds once the metastore answers.
+    When the metastore answers again, a second CREATE succeeds.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1, 2], [3]])
@@ -46,7 +46,7 @@ def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None
 def test_a_folder_that_is_not_writable_is_told_with_the_setting_for_another(
     tmp_path: Path,
 ) -> None:
-    """The store's own error says what is wrong, but not which setting helps."""
+    """The store's own error describes the problem, but not the setting that helps."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 
@@ -63,7 +63,7 @@ def test_a_folder_that_is_not_writable_is_told_with_the_setting_for_another(
 
 
 def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> None:
-    """CREATE fails at each call of the store before the build."""
+    """CREATE fails at each call of the store that precedes the build."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     for failing in range(1, 7):
@@ -82,7 +82,7 @@ def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    """For an invalid CREATE, the store is not called at all."""
+    """If a CREATE is invalid, the store is not called at all."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     calls: list[str] = []
@@ -92,9 +92,9 @@ def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Pat
 
 
 def test_names_are_taken_in_any_case(tmp_path: Path) -> None:
-    """A name may be taken by an existing index, or by another index of the statement.
+    """An existing index, or another index of the statement, can already have the name.
 
-    The error names the index's column.
+    The error contains the column of that index.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
@@ -129,7 +129,10 @@ class Undone:
 
 
 def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
-    """All further indexes of a failed CREATE are deleted. Replaced indexes get their names back."""
+    """All other indexes of a failed CREATE are deleted.
+
+    Replaced indexes have their names again.
+    """
 
     def begun(name: str) -> Any:
         folder = tmp_path / name
@@ -148,7 +151,7 @@ def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
 
 
 def test_what_is_left_of_a_replaced_index_is_told(tmp_path: Path) -> None:
-    """After a replacement, the new index is in use.
+    """After a replacement, queries use the new index.
 
     If the store cannot delete the old index, the statement still succeeds.
     """

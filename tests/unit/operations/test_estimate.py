@@ -1,4 +1,4 @@
-"""The estimate of an index before it is built, on frames that replace Spark's."""
+"""The estimate for an index before it is built, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scattered(files: int, keys: int) -> list[Ranges]:
-    """Files with keys spread over a wide domain, and a NULL in each file."""
+    """Files with keys spread over a wide domain; each file has a NULL."""
     draw = np.random.default_rng(3)
     return [[[*draw.integers(0, 1 << 40, keys - 1).tolist(), None]] for _ in range(files)]
 
@@ -45,7 +45,7 @@ COLUMN = Table("bigint", scattered(20, 50), MB)
 def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -> list[Estimate]:
     """Estimates with a clock whose steps are 1, 2, 3, ... seconds.
 
-    Checks that no frame stays persisted.
+    Asserts that no frame stays persisted.
     """
     ticks = count()
     clock = SimpleNamespace(monotonic=lambda: (k := next(ticks)) * (k + 1) / 2)
@@ -79,7 +79,7 @@ def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
 def test_an_estimate_of_a_small_column_is_the_build(
     tmp_path: Path, options: IndexOptions, shapes: list[str]
 ) -> None:
-    """Shapes and expected reads are exact, and bytes are nearly exact."""
+    """Shapes and expected reads are exact, and the number of bytes is almost exact."""
     (found,) = estimated(COLUMN, options)
     built = index(tmp_path, COLUMN, options).manifest
     (run,) = built.runs
@@ -89,7 +89,7 @@ def test_an_estimate_of_a_small_column_is_the_build(
     assert found.share == pytest.approx(found.bytes / (20 * 50 * 8))
     assert found.asked is None
     assert (list(found.shapes), found.expected) == (shapes, COLUMN.expected)
-    # One second is for reading and three seconds are for making.
+    # One second is the time to read, and three seconds are the time to make the index.
     assert found.seconds == 4.0
 
 
@@ -97,7 +97,7 @@ def test_an_estimate_of_a_small_column_is_the_build(
 def test_what_a_build_tries_beside_intervals_is_estimated(tmp_path: Path, budget: str) -> None:
     """The estimate includes a map and more intervals.
 
-    The estimate describes the attempt that a build would keep.
+    The estimate describes the attempt that a build would keep as the better one.
     """
     many, options = Table("bigint", scattered(24, 150), 16 * MB), IndexOptions(budget=budget)
     (found,) = estimated(many, options)
@@ -128,7 +128,7 @@ def test_more_intervals_are_tried_where_they_may_pay(
 ) -> None:
     """If a map is better, the estimate does not try more intervals.
 
-    No more intervals are tried if only a map's size or time prevents the map.
+    If only the size or time of a map prevents the map, no further intervals are tried.
     """
     made: list[str] = []
     maker = choose_run.run_maker
@@ -146,7 +146,7 @@ def test_more_intervals_are_tried_where_they_may_pay(
 
 
 def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
-    """A budget that cannot pay is an error if it is the only budget."""
+    """If a budget cannot pay and is the only budget, the statement fails."""
     small, fair = IndexOptions("map", "100B"), IndexOptions("map", "20KB")
     assert [one.options for one in estimated(COLUMN, small, fair, small)] == [fair]
     with pytest.raises(InvalidInputError, match="SIEVE_BUDGET_TOO_SMALL"):
@@ -159,9 +159,9 @@ def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
 def test_a_query_reads_what_its_keys_and_its_files_leave(
     op: str, value: int, files: Sequence[int]
 ) -> None:
-    """The partition filter of the query leaves some files.
+    """The query's partition filter excludes some files.
 
-    The estimate counts the remaining files with a match, and their bytes.
+    The estimate counts the other files with a match, and their bytes.
     """
     (found,) = estimated(
         COLUMN, IndexOptions("intervals", "20KB"), asked=asking(COLUMN, op, value, files)
@@ -178,9 +178,9 @@ def test_a_query_reads_what_its_keys_and_its_files_leave(
 def test_windows_stand_for_a_large_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions
 ) -> None:
-    """Bytes and time of the windows are a share of the whole.
+    """For the windows, bytes and time are a share of those of the whole column.
 
-    An estimated query has its own windows.
+    An estimated query has separate windows.
     """
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
     monkeypatch.setattr(fit_budget, "CUTS_PER_TASK", 1000)
@@ -198,13 +198,13 @@ def test_windows_stand_for_a_large_column(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # Reading takes one second, and an empty job takes three. Two more seconds are for making a
-    # quarter of the column, on two cores.
+    # Reading takes one second, and an empty job takes three seconds. Two more seconds are the time
+    # to make a quarter of the column on two cores.
     assert found.seconds == pytest.approx(1 + 3 + 2 * 4 / 2, rel=0.2)
 
 
 def test_a_table_without_files_takes_nothing() -> None:
-    """The estimate reads nothing."""
+    """The estimate does not read anything."""
     nothing = Table("bigint", [])
     some = [AUTO, IndexOptions("sieve")]
     found = estimated(
@@ -218,7 +218,10 @@ def test_a_table_without_files_takes_nothing() -> None:
 
 
 def test_a_column_without_keys_takes_its_file_list() -> None:
-    """There is no segment. A column without rows has no bytes to compare with."""
+    """The index has no segment.
+
+    A column without rows has no bytes for a comparison.
+    """
     (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
     assert (found.shapes, found.expected) == ((), ())
     assert found.share == found.bytes / 24

@@ -1,4 +1,4 @@
-"""The estimate for a whole table from a sample of its files."""
+"""The estimate for a whole table, computed from a sample of its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files
 
 
 def test_small_tables_are_read_whole() -> None:
-    """Small tables are read whole. Large tables are read whole only to estimate a query."""
+    """Small tables are read whole.
+
+    Large tables are read whole only for the estimate of a query.
+    """
     assert list(sample_files([5] * ALL_UP_TO, every=False).numbers) == list(range(ALL_UP_TO))
     assert sample_files([5] * 1000, every=True).is_all
     some = sample_files([5] * 1000, every=False)
@@ -21,7 +24,7 @@ def test_small_tables_are_read_whole() -> None:
 
 
 def test_the_share_is_of_bytes() -> None:
-    """The sample gets a share of the table's budget, also of an absolute budget."""
+    """The sample gets its share of the table's budget, even if the budget is a size."""
     some = sample_files([10] * 100, every=False)
     assert some.of_all(FILES) == 100
     assert some.scaled_budget(IndexOptions(budget="50%"), 1_000_000).budget == "500000B"
@@ -36,7 +39,7 @@ def test_the_share_is_of_bytes() -> None:
 @pytest.mark.parametrize(
     ("kind", "read", "of_all"),
     [
-        # Existing keys are drawn from a file of the sample, whatever the size of the sample.
+        # Existing keys are drawn from one file of the sample, for any size of the sample.
         ("present", 1.0, 1.0), ("present", 20.0, 100.0), ("present", 1.19, 1 + 0.19 * 99 / 19),
         ("value", 20.0, 100.0), ("range", 2.0, 1 + 99 / 19), ("absent", 0.2, 1.0),
         ("absent", 0.0, 0.0),
@@ -53,7 +56,7 @@ def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: flo
 
 
 def test_what_a_job_takes_whatever_it_reads_is_not_scaled() -> None:
-    """Two jobs read the column, at five times the files of the sample."""
+    """Two jobs read the column; the table has five times the files of the sample."""
     some = sample_files([10] * 100, every=False)
     assert some.seconds_of_all(1.5, 1.5, 0.0) == pytest.approx(2 * 1.5)
     assert some.seconds_of_all(1.4, 1.5, 0.0) == pytest.approx(2 * 1.4)

@@ -1,4 +1,7 @@
-"""If commits name the folders that they wrote to, a refresh lists only those and loses no file."""
+"""If commits name the folders that they wrote to, a refresh lists only those.
+
+The refresh loses no file.
+"""
 
 from __future__ import annotations
 
@@ -32,20 +35,22 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 @dataclass
 class Commits:
-    """A table of slices. Its commits name the folders that they wrote to, or nothing.
+    """A table of file slices.
+
+    Its commits name the folders that they wrote to, or name nothing.
 
     Attributes:
         slices: all slices.
-        written: names of the folders that were written to; None if unknown.
-        spelt: the table's spelling of its folder.
+        written: names of the folders that commits have written to; None if they are unknown.
+        spelt: the spelling of the table's folder in the table.
         listings: number of full listings.
-        read: paths that were read.
-        added: numbers of slices whose appended part could be read alone.
-        appended_only: numbers of slices of which only the appended part was read.
-        empty: whether reading finds no rows.
-        broken: whether reading an appended part fails.
-        asked: slices for which the refresh requested the appended files.
-        at: the listed commit of a Delta table.
+        read: the paths that were read.
+        added: numbers of the slices whose appended part can be read alone.
+        appended_only: numbers of the slices of which only the appended part was read.
+        empty: true if reading finds no rows.
+        broken: true if reading an appended part fails.
+        asked: the slices for which the refresh has requested the appended files.
+        at: the commit of a Delta table that is listed.
     """
 
     slices: Sequence[DataFile]
@@ -117,14 +122,14 @@ class Commits:
 
 
 def slices(*names: str, mtime: int = 0) -> list[DataFile]:
-    """Slices of some bytes below the table's folder."""
+    """Slices of a given size below the table's folder."""
     return [DataFile(f"{ROOT}/{name}", 10, mtime) for name in names]
 
 
 def version(
     folder: Path, known: Sequence[DataFile], runs: Sequence[int], *, maps: bool = False
 ) -> tuple[Ready, Manifest]:
-    """An index that contains these slices, in runs of the given sizes."""
+    """An index that contains these slices, in runs with the given numbers of slices."""
     file = replace(SAMPLE.runs[0].files[0], hashes=((0, 9),) if maps else ())
     n = len(known)
     tens = np.full(n, 10)
@@ -155,7 +160,7 @@ def version(
 def refreshed(
     table: Commits, found: Ready, publishing: Callable[[], object] = lambda: None
 ) -> set[str]:
-    """The paths in the version after a refresh, which calls ``publishing`` before it publishes."""
+    """The paths in the version after a refresh; calls ``publishing`` before the publication."""
     environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
         describe_job=lambda _: None,
@@ -173,9 +178,9 @@ AFTER = slices("a/1", "a/2", "b/1", "b/3", "c/1", "c/2")
 
 
 def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
-    """A slice appeared and a slice vanished in a folder.
+    """In one folder, a slice appeared and another slice vanished.
 
-    Slices in other folders come from the version.
+    The slices in other folders are copied from the version.
     """
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"})
@@ -184,7 +189,7 @@ def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
-    """The folder of a dropped partition was written to, and is empty."""
+    """A commit wrote to the folder of a dropped partition, and the folder is empty."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE[:4], {"c"})
     assert refreshed(table, found) == {file.path for file in BEFORE[:4]}
@@ -192,7 +197,7 @@ def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_nothing_written_is_no_version(tmp_path: Path) -> None:
-    """Without a write, the refresh does not list the table."""
+    """If nothing was written, the refresh does not list the table."""
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE, set())
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -220,7 +225,7 @@ def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
 def test_a_refresh_gives_way_to_one_of_a_later_commit(
     tmp_path: Path, theirs: Commit, *, stays: bool
 ) -> None:
-    """The table's commit numbers decide which version is later, not the writers' clocks."""
+    """The table's commit numbers decide which version is later, not the clocks of writers."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
@@ -235,7 +240,7 @@ def test_a_refresh_gives_way_to_one_of_a_later_commit(
 
 
 def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) -> None:
-    """Old entries of changed files must not stay beside the new entries."""
+    """Old entries of changed files must not be kept in addition to the new entries."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"}, spelt="/elsewhere")
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -244,7 +249,10 @@ def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) ->
 
 @pytest.mark.parametrize("runs", [[8, *([1] * MOST_DELTAS)], [1 + MOST_DELTAS, 7]])
 def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: list[int]) -> None:
-    """Many runs become one, or a new base is due. Slices that were not listed could not be read."""
+    """Many runs must become one, or a new base is due.
+
+    Slices that were not listed could not be read.
+    """
     known = slices(*(f"p{k}/1" for k in range(8 + MOST_DELTAS)))
     found, _ = version(tmp_path, known, runs)
     now = [*known[8:], *slices("new/1")] if len(runs) == 2 else [*known, *slices("new/1")]
@@ -256,9 +264,9 @@ def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: l
 
 
 def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
-    """Grown slices keep their slot and get one more slot.
+    """Slices that have grown keep their slot and get one more slot.
 
-    A slice with other changes is read whole.
+    A slice with any other change is read whole.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
@@ -273,7 +281,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
     assert known.places[of[now[1].path]].tolist() == [1, 6]
     assert known.places[of[now[2].path]].tolist() == [7, -1]
     assert known.rows[of[now[1].path]] == 10 + 1
-    # All rows of the slice are known, and stay known as long as log files are only appended.
+    # All rows of the slice are known, as long as log files are only appended to it.
     again = Commits([now[0], *slices("a/2", mtime=7), *now[2:]], {"a"}, added=frozenset({1}))
     refreshed(again, replace(found, manifest=after))
     assert (again.asked, again.appended_only) == ({1: (10, 5, True)}, {1})
@@ -283,7 +291,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
 
 
 def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> None:
-    """No check could tell whether a map has lost a key that another run may contain."""
+    """No check could find out that a map lost a key, because another run can contain the key."""
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -300,7 +308,7 @@ def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -
 
 
 def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looking into the files of many grown slices would take the driver long."""
+    """With many slices that have grown, the driver would need long to open their files."""
     monkeypatch.setattr("sieve.operations.refresh.MOST_ASKED", 1)
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", "a/2", mtime=5), *BEFORE[2:]]
@@ -310,7 +318,7 @@ def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> None:
-    """A slice that was read in part is read by every query, and by the next refresh."""
+    """If a slice was read in part, every query and the next refresh read it."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), empty=True)
@@ -319,7 +327,7 @@ def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> No
 
 
 def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
-    """A slice that proves nothing has no length, and counts as one that was not listed."""
+    """A slice that proves nothing has no length, and counts as a slice that was not listed."""
     ones = np.ones(2, np.int64)
     paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
     states = np.array([FileState.UNPROVEN, FileState.READ], np.int8)
@@ -332,7 +340,7 @@ def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
 
 
 def test_slices_that_grow_one_after_the_other_keep_all_their_places(tmp_path: Path) -> None:
-    """A slice that grows later also has a place for its appended part."""
+    """A slice that grows later also has a slot for its appended part."""
     found, _ = version(tmp_path, BEFORE, [6])
     first = [BEFORE[0], *slices("a/2", mtime=5), *BEFORE[2:]]
     refreshed(Commits(first, {"a"}, added=frozenset({1})), found)

@@ -1,4 +1,4 @@
-"""Orphans, and the table of a damaged index: only evidence in the folder counts."""
+"""Orphans, and the table of a damaged index: only the folder's contents are evidence."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ OTHER = IndexUuid("1" * 8 + SAMPLE.index[8:])
 
 
 def reasons(root: Path, tables: Mapping[TableIdentity, Mapping[str, Registration]]) -> list[str]:
-    """The reasons why indexes below a root are orphans."""
+    """The reasons for which indexes below a root are orphans."""
     return [one.why for one in orphans(STORE, f"file:{root}", "sales", tables, 0)]
 
 
 def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
     tmp_path: Path,
 ) -> None:
-    """If no version can be read, the table of the creation record counts."""
+    """If no version can be read, the table is that of the creation record."""
     assert owner_of_damaged(STORE, index(tmp_path / "a", FIRST, LATER, None)) == LATER
     assert owner_of_damaged(STORE, index(tmp_path / "b", None, None)) == FIRST
     assert owner_of_damaged(STORE, index(tmp_path / "c")) is None
@@ -41,20 +41,20 @@ def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
 
 
 def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> None:
-    """The store may have given a wrong answer when the index seemed damaged."""
+    """When the index seemed damaged, the store may have returned a wrong answer."""
     with pytest.raises(UnavailableError, match="now can be"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
 
 def test_a_damaged_index_is_an_orphan(tmp_path: Path) -> None:
-    """No table can use a damaged index, not even its own table."""
+    """No table can use a damaged index, not even the index's own table."""
     index(tmp_path, FIRST, None)
     assert reasons(tmp_path, {}) == ["its table is gone"]
     assert reasons(tmp_path, {FIRST: {}}) == ["it is damaged, and its table does not have it"]
 
 
 def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
-    """The next statement on the table registers the index again."""
+    """The next statement on the table registers this index again."""
     index(tmp_path, FIRST)
     assert reasons(tmp_path, {}) == ["its table is gone"]
     assert reasons(tmp_path, {FIRST: {}}) == []
@@ -72,7 +72,7 @@ def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
 def test_an_index_gives_way_to_a_usable_one_of_its_name(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
-    """An unregistered index stays as long as the registered index of its name cannot be used."""
+    """An unregistered index is kept while the registered index of the same name is unusable."""
     index(tmp_path, FIRST)
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
@@ -80,7 +80,7 @@ def test_an_index_gives_way_to_a_usable_one_of_its_name(
 
 
 class Clocked(LocalStore):
-    """A store whose clock stands at the end of the second day."""
+    """A store whose clock is at the end of the second day."""
 
     def now_ms(self, _directory: str) -> int:
         return 2 * DAY_MS
@@ -89,7 +89,7 @@ class Clocked(LocalStore):
 @pytest.mark.parametrize(
     ("registered", "floor_ms", "age_ms", "why"),
     [
-        # A running CREATE has a day, and more if the floor is higher.
+        # A running CREATE has one day, or more if the lower limit is higher.
         (False, 0, DAY_MS, ["its CREATE did not come to an end"]),
         (False, 0, DAY_MS - 1000, []),
         (False, DAY_MS + 5000, DAY_MS + 4000, []),
@@ -102,7 +102,7 @@ class Clocked(LocalStore):
 def test_an_orphan_has_an_age(
     tmp_path: Path, registered: bool, floor_ms: int, age_ms: int, why: list[str]
 ) -> None:
-    """The age of an orphan is measured by the clock of the store."""
+    """The age of an orphan is measured with the clock of the store."""
     index(tmp_path, FIRST)
     folder = tmp_path / SAMPLE.index
     if not registered:
@@ -116,7 +116,10 @@ def test_an_orphan_has_an_age(
 
 
 def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Path) -> None:
-    """The name of the database matches in any case. A root may hold indexes of other databases."""
+    """The database's name is compared without regard to case.
+
+    A root can hold indexes of other databases.
+    """
     index(tmp_path, FIRST)
     root = f"file:{tmp_path}"
     assert [one.why for one in orphans(STORE, root, "SALES", {}, 0)] == ["its table is gone"]
@@ -126,9 +129,9 @@ def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Pat
 
 
 def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -> None:
-    """A dropped index is an orphan even if its table registers it.
+    """A dropped index is an orphan even if its table still registers it.
 
-    A version of a newer release may be in use.
+    A version of a newer release can be in use.
     """
     index(tmp_path, FIRST)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"
@@ -139,7 +142,7 @@ def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -
 
 
 def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
-    """If one index of a name is dropped, the table will register the other index again."""
+    """If one of two indexes of a name is dropped, the table will register the other index."""
     index(tmp_path, FIRST)
     index(tmp_path, FIRST, uuid=OTHER)
     version = replace(SAMPLE, index=OTHER, state="dropped")
@@ -151,12 +154,12 @@ def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
 
 
 def test_an_index_whose_versions_cannot_be_read_is_none(tmp_path: Path) -> None:
-    """An unreadable version proves nothing, even if the second reading succeeds."""
+    """An unreadable version proves nothing, even if a second reading is successful."""
     folder = index(tmp_path, FIRST)
     read: list[str] = []
 
     class Mute(LocalStore):
-        """A store that does not read versions."""
+        """A store that cannot read versions."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             if "/versions/" in uri:
@@ -164,7 +167,7 @@ def test_an_index_whose_versions_cannot_be_read_is_none(tmp_path: Path) -> None:
             return LocalStore.read(self, uri, limit)
 
     class Wrong(LocalStore):
-        """A store whose first answer is damaged."""
+        """A store that returns damaged bytes at first."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             read.append(uri)

@@ -1,4 +1,4 @@
-"""Tests an index in each state: its name in results, its errors, and what DROP deletes."""
+"""An index in each state: its name in results, its errors, and the files that DROP deletes."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ OTHER = replace(SAMPLE.table, table="other", location="file:/w/other")
 
 @dataclass(frozen=True)
 class Case:
-    """The newest version of an index, and the resulting state.
+    """The newest version of an index, and the state that follows from it.
 
     Attributes:
-        found: the newest version, None, or the error of reading it.
+        found: the newest version, None, or the error from reading the version.
         kind: class of the state.
-        word: the state's word in statements.
-        error: class and part of the message of an operation that needs a version.
+        word: the name of the state in statements.
+        error: class of the error of an operation that needs a version, and part of its message.
     """
 
     found: Manifest | SieveError | None
@@ -104,7 +104,7 @@ def opened(
     found: Manifest | SieveError | None,
     check_root: Callable[[str, str], None] = lambda *_: None,
 ) -> RegisteredIndex:
-    """The index of a folder whose newest version is given, or raises the given error."""
+    """The index of a folder; reading its newest version returns this or raises this error."""
 
     def newest(*_: object) -> Manifest | None:
         if isinstance(found, SieveError):
@@ -118,9 +118,9 @@ def opened(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
 def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    """Each state of an index has its name in results.
+    """Each state of an index has a name in results.
 
-    An operation that needs a version gets one, or an error with the reason.
+    An operation that needs a version receives one, or raises an error with the reason.
     """
     index = opened(monkeypatch, case.found)
     assert type(index) is case.kind
@@ -148,7 +148,7 @@ def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case)
 
 
 def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dropping and creating the index again would not help, so no error suggests that."""
+    """DROP and CREATE would not help, so no error suggests them."""
 
     def refuse(*_: str) -> None:
         raise RootRefusedError("SIEVE_ROOT_REFUSED", "not below spark.sieve.roots")

@@ -1,4 +1,4 @@
-"""VACUUM deletes files that are no longer needed, by age and by name, and keeps all others."""
+"""VACUUM deletes files that are no longer needed, according to age and name, and keeps others."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ ALL = Retention(1, 0.0)
 
 
 class Clocked(LocalStore):
-    """A store whose clock stands at the end of day 100."""
+    """A store whose clock is at the end of day 100."""
 
     def now_ms(self, _directory: str) -> int:
         return 100 * DAY
 
 
 class Index:
-    """An index with one version per day. Version k names run k, run 0, and list part k.
+    """An index that has one version per day.
+
+    Version k names run k, run 0, and list part k.
 
     Args:
         folder: the root of the index.
@@ -60,7 +62,7 @@ class Index:
         )
 
     def write(self, name: str, data: bytes, at_ms: int) -> None:
-        """Writes a file with a given time."""
+        """Writes a file that has the given time."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -76,12 +78,12 @@ class Index:
 
 
 def of_version(number: int) -> set[str]:
-    """The files that only this version names, without its manifest."""
+    """The files that only this version names, except its manifest."""
     return {f"locations/{number:032x}.parquet", f"runs/{number:032x}/part-00000.parquet"}
 
 
 def test_what_only_expired_versions_name_is_deleted(tmp_path: Path) -> None:
-    """Manifests and files that later versions share stay.
+    """Manifests, and files that later versions also name, are kept.
 
     The result counts versions, files and bytes.
     """
@@ -92,7 +94,7 @@ def test_what_only_expired_versions_name_is_deleted(tmp_path: Path) -> None:
     assert vacuum_index(index.usable, Retention(2, 0.0)) == Vacuumed(0, 0, 0)
     assert vacuum_index(index.usable, ALL) == Vacuumed(1, 2, 5 + 7)
     assert index.names() >= of_version(4) | {"vacuumed/2", "vacuumed/3"}
-    # A shorter retention does not restore deleted files.
+    # A shorter retention does not bring deleted files back.
     assert vacuum_index(index.usable, Retention(4, 0.0)) == Vacuumed(0, 0, 0)
     assert "vacuumed/1" not in index.names()
 
@@ -104,16 +106,16 @@ def test_versions_are_kept_for_hours_after_the_next_one(tmp_path: Path) -> None:
 
 
 def test_what_a_vacuum_before_left_is_deleted_by_the_next(tmp_path: Path) -> None:
-    """A vacuum that died leaves no mark, and files that it deleted are not counted again."""
+    """A vacuum that died leaves no mark, and the files that it deleted do not count again."""
     index = Index(tmp_path, 3)
     (index.folder / f"locations/{1:032x}.parquet").unlink()
     assert vacuum_index(index.usable, ALL) == Vacuumed(2, 3, 5 + 7 + 7)
 
 
 def test_temporary_files_go_by_name_and_age(tmp_path: Path) -> None:
-    """Drafts and probes that are a day old are deleted in each folder.
+    """In each folder, drafts and probes that are a day old are deleted.
 
-    Younger files and other names stay.
+    Younger files and files with other names are kept.
     """
     index = Index(tmp_path, 1)
     folders = ("", "versions/", "intents/", "locations/")
@@ -127,7 +129,10 @@ def test_temporary_files_go_by_name_and_age(tmp_path: Path) -> None:
 
 
 def test_what_dead_writers_announced_is_deleted_unless_a_version_names_it(tmp_path: Path) -> None:
-    """A writer counts as dead after a day. All files of a live writer stay."""
+    """After a day, a writer counts as dead.
+
+    All files of a live writer are kept.
+    """
     index = Index(tmp_path, 1)
     for number, at in ((7, 99 * DAY - 1), (8, 99 * DAY), (1, 0)):
         index.write(f"runs/{number:032x}/part-00000.parquet", b"segment", 0)
@@ -142,7 +147,7 @@ def test_what_dead_writers_announced_is_deleted_unless_a_version_names_it(tmp_pa
 
 
 def test_a_listing_that_misses_versions_deletes_nothing(tmp_path: Path) -> None:
-    """Files of an unlisted version would look unused."""
+    """If a version is not listed, its files look unused."""
     index = Index(tmp_path, 3)
     (index.folder / "versions" / "3.json").unlink()
     before = index.names()

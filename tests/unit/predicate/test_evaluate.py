@@ -1,4 +1,4 @@
-"""Predicates: parsing, the key ranges of leaves, and which locations stay."""
+"""Predicates: parsing, the key ranges of leaves, and the locations that are kept."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Listed:
         self.asked = []
 
     def keep(self, wanted):
-        """True for each location with a value in the intervals."""
+        """True for each location that has a value in the intervals."""
         self.asked.append(wanted)
         return np.array(
             [
@@ -73,20 +73,20 @@ def either(*args):
 
 
 def kept(tree, n=None, **indexes):
-    """Ordinals of the locations that stay, with indexes by column name."""
+    """The ordinals of the locations that are kept; the indexes are given by column name."""
     over = {(name,): index for name, index in indexes.items()}
     n = n or len(next(iter(indexes.values()))._values)
     return np.flatnonzero(evaluate(parse(tree), over, n).keep).tolist()
 
 
 def asks(tree, encoder):
-    """The intervals, null and nan of a leaf's key ranges."""
+    """The intervals, and the NULL and NaN flags, in the key ranges of a leaf."""
     wanted = key_ranges(parse(tree), encoder)
     return wanted.intervals.tolist(), wanted.null, wanted.nan
 
 
 def test_every_node_is_read():
-    """Each op of the protocol becomes a record, both from text and from objects."""
+    """Each operator of the protocol becomes a record, both from text and from objects."""
     tree = both(
         compare("<", 1),
         either({"op": "in", "col": ["a", "b"], "values": [1, 2]}, {"op": "is null", "col": ["x"]}),
@@ -137,14 +137,14 @@ def test_every_node_is_read():
     ],
 )
 def test_malformed_trees_are_refused(tree):
-    """A tree that is not in the form of the protocol is an error."""
+    """If a tree does not have the form of the protocol, it is an error."""
     with pytest.raises(InvalidInputError) as refusal:
         parse(tree)
     assert refusal.value.condition == "SIEVE_BAD_PREDICATE"
 
 
 def test_limits_make_parts_unknown():
-    """Excessive depth, nodes or values cost more reads, but the query succeeds."""
+    """If depth, nodes or values exceed a limit, the scan reads more, but the query succeeds."""
     deep = compare("=", 1)
     for _ in range(MAX_DEPTH):
         deep = both(deep)
@@ -154,7 +154,8 @@ def test_limits_make_parts_unknown():
     assert [one.why for one in parse(many).args if isinstance(one, Unknown)][:1] == [
         "the predicate has too many parts"
     ]
-    # The columns of an unparsed part are known, so that a scan can report the unused index.
+    # The columns of a part that is not parsed are known, so that a scan can report the unused
+    # index.
     deeply = parse(deep)
     while not isinstance(deeply, Unknown):
         (deeply,) = deeply.args
@@ -192,9 +193,9 @@ def test_limits_make_parts_unknown():
     ],
 )
 def test_exact_leaves_ask_for_just_their_values(tree, expected):
-    """For integers, each op selects exactly the values that can make it TRUE.
+    """For integers, each operator selects exactly the values for which it can be TRUE.
 
-    The tested values include the ends of the domain.
+    The tested values include both ends of the domain.
     """
     assert asks(tree, Encoder("bigint")) == expected
 
@@ -211,12 +212,12 @@ def test_exact_leaves_ask_for_just_their_values(tree, expected):
     ],
 )
 def test_nan_is_greatest_and_equal_to_itself(op, expected):
-    """Comparisons with NaN follow Spark's order, not IEEE's order."""
+    """Comparisons with NaN follow Spark's order, and not IEEE's order."""
     assert asks(compare(op, NAN), Encoder("double")) == expected
 
 
 def test_nan_in_lists():
-    """IN with NaN finds NaN rows, and NOT IN with NaN excludes NaN rows."""
+    """IN with NaN finds rows with NaN, and NOT IN with NaN excludes them."""
     values = [NAN, 0]
     assert asks({"op": "in", "col": ["x"], "values": values}, Encoder("double")) == (
         [[0, 0]],
@@ -231,7 +232,7 @@ def test_nan_in_lists():
 
 
 def test_zeros_of_both_signs_are_asked_for_alike():
-    """Equal to -0.0 includes 0.0, and less than -0.0 excludes 0.0."""
+    """A test for -0.0 includes 0.0, and a test for less than -0.0 excludes 0.0."""
     minus_zero = struct.unpack("<q", struct.pack("<d", -0.0))[0]
     assert asks(compare("=", minus_zero), Encoder("double"))[0] == [[0, 0]]
     assert asks(compare("<", minus_zero), Encoder("double"))[0] == [[LEAST, -1]]
@@ -242,7 +243,7 @@ def test_zeros_of_both_signs_are_asked_for_alike():
     [("=", 0, 0), ("<", None, 0), ("<=", None, 0), (">", 0, None), (">=", 0, None)],
 )
 def test_inexact_leaves_include_what_shares_their_code(op, low, high):
-    """Strings with the same eight bytes have one code, so < and > include that code."""
+    """Strings with the same first eight bytes have one code, so < and > include this code."""
     encoder = Encoder("string")
     value = base64.b64encode(b"12345678abc").decode()
     code = encoder.literal(value).code
@@ -251,14 +252,14 @@ def test_inexact_leaves_include_what_shares_their_code(op, low, high):
 
 
 def test_inexact_complements_are_everything():
-    """Another string may have the code of 'a', so `!= 'a'` excludes no code."""
+    """Another string can have the code of 'a', so `!= 'a'` does not exclude a code."""
     encoder = Encoder("string")
     assert asks(compare("!=", "YQ=="), encoder)[0] == EVERYTHING
     assert asks({"op": "not in", "col": ["x"], "values": ["YQ=="]}, encoder)[0] == EVERYTHING
 
 
 def test_starts_with_asks_for_a_span():
-    """LIKE 'ab%' selects the codes from "ab" to the last string with this beginning."""
+    """LIKE 'ab%' selects the codes from "ab" to the last string that begins with "ab"."""
     tree = {"op": "starts with", "col": ["x"], "value": base64.b64encode(b"ab").decode()}
     ((first, last),), null, nan = asks(tree, Encoder("string"))
     assert (first + (1 << 63)).to_bytes(8, "big") == b"ab\0\0\0\0\0\0"
@@ -268,7 +269,7 @@ def test_starts_with_asks_for_a_span():
 
 
 def test_both_sides_of_a_range_are_one_question():
-    """A location with a key below the range and one above, but none inside, is dropped."""
+    """If a location has a key below the range and a key above, but no key inside, it is skipped."""
     tree = both(compare(">", 1), compare("<", 9))
     assert kept(tree, x=Listed([0, 20], [5], [1, 9])) == [1]
     nested = both(both(compare(">", 1)), both(both(compare("<", 9))))
@@ -276,7 +277,7 @@ def test_both_sides_of_a_range_are_one_question():
 
 
 def test_a_range_reaches_into_the_ors_below_it():
-    """The range that AND demands of a column narrows the column inside an OR of several columns."""
+    """The range of a column under AND also narrows this column inside an OR of several columns."""
     tree = both(compare(">", 1), either(compare("<", 5), compare("=", 2, "y")))
     assert kept(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
     inner = either(
@@ -287,7 +288,7 @@ def test_a_range_reaches_into_the_ors_below_it():
 
 
 def test_ors_of_one_column_are_one_question():
-    """Three comparisons of x under OR are one look-up."""
+    """Three comparisons of x under OR become one look-up."""
     index = Listed([0], [2], [9])
     tree = either(compare("=", 1), either(compare("=", 2), compare(">", 8)))
     assert kept(tree, x=index) == [1, 2]
@@ -295,14 +296,14 @@ def test_ors_of_one_column_are_one_question():
 
 
 def test_columns_are_combined():
-    """AND needs both columns in one location, and OR needs one of the columns."""
+    """AND needs a match for both columns in one location, and OR needs a match for one column."""
     x, y = Listed([1], [1], [0]), Listed([0], [1], [1])
     assert kept(both(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [1]
     assert kept(either(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
 
 
 def test_an_and_within_an_and_loses_none_of_its_parts():
-    """Nested ANDs are flattened: ranges of both levels intersect, and an inner OR still counts."""
+    """Nested ANDs are flattened: the ranges of both levels intersect, and an inner OR counts."""
     x, y = Listed([1, 9], [5], [5], [5]), Listed([1], [1], [2], [3])
     inner = both(compare(">", 2), either(compare("=", 1, "y"), both(compare("=", 2, "y"))))
     assert kept(both(inner, compare("<", 8)), x=x, y=y) == [1, 2]
@@ -311,7 +312,7 @@ def test_an_and_within_an_and_loses_none_of_its_parts():
 
 
 def test_unknown_is_harmless_under_and_and_spoils_or():
-    """The column y has no index: AND uses x alone, OR uses nothing."""
+    """The column y has no index, so AND uses x alone, and OR uses no index."""
     x = {("x",): Listed([1], [0])}
     verdict = evaluate(parse(both(compare("=", 1), compare("=", 1, "y"))), x, 2)
     assert verdict.keep.tolist() == [True, False]
@@ -323,7 +324,10 @@ def test_unknown_is_harmless_under_and_and_spoils_or():
 
 
 def test_constants():
-    """TRUE keeps all locations and FALSE none. An empty AND is TRUE, an empty OR is FALSE."""
+    """TRUE keeps all locations, and FALSE keeps none.
+
+    An empty AND is TRUE, and an empty OR is FALSE.
+    """
     assert kept({"op": "true"}, 2) == [0, 1]
     assert kept({"op": "false"}, 2) == []
     assert kept(both(), 2) == [0, 1]
@@ -342,7 +346,7 @@ def test_contradictions_keep_nothing():
 
 
 def test_null_is_asked_for_where_it_counts():
-    """IS NULL and `NOT (x <=> 1)` find NULL rows, but `x != 1` does not."""
+    """IS NULL and `NOT (x <=> 1)` find NULL rows, and `x != 1` does not find them."""
     x = Listed([None], [1], [2])
     assert kept({"op": "is null", "col": ["x"]}, x=x) == [0]
     assert kept({"op": "is not null", "col": ["x"]}, x=x) == [1, 2]
@@ -351,7 +355,7 @@ def test_null_is_asked_for_where_it_counts():
 
 
 def test_null_without_proof_keeps_all():
-    """If NULL depends on the other columns read, a test for NULL uses no index.
+    """If a NULL depends on the other columns that are read, a test for NULL uses no index.
 
     Equality still prunes.
     """
@@ -371,7 +375,7 @@ def test_null_without_proof_keeps_all():
 
 
 def test_nested_columns_go_by_their_whole_path():
-    """An index on a.b is not an index on b, on a, or on A.b."""
+    """An index on a.b is not used for b, a, or A.b."""
     index = {("a", "b"): Listed([1], [0])}
     for path, expected in (
         (["a", "b"], [True, False]),
@@ -383,13 +387,13 @@ def test_nested_columns_go_by_their_whole_path():
 
 
 def test_a_constant_of_another_type_is_an_error():
-    """A literal that is not in the column's wire form is refused."""
+    """If a literal does not have the wire form of the column, it is refused."""
     with pytest.raises(InvalidInputError):
         kept(compare("=", "text"), x=Listed([1]))
 
 
 def nested(depth):
-    """A comparison nested in this many levels, its own level included."""
+    """A comparison that is nested in this many levels, including its own level."""
     tree = compare("=", 1)
     for _ in range(depth - 1):
         tree = both(tree)
@@ -410,7 +414,10 @@ def nested(depth):
     ids=["depth", "parts", "values"],
 )
 def test_a_predicate_may_reach_its_limits(made, most, problem):
-    """Real filters and joins are far below the limits. One more becomes Unknown."""
+    """Real filters and joins are far below the limits.
+
+    A predicate that exceeds a limit by one becomes Unknown.
+    """
 
     def parts(tree):
         part = parse(tree)
@@ -424,7 +431,7 @@ def test_a_predicate_may_reach_its_limits(made, most, problem):
 
 
 def test_a_column_may_be_a_hundred_structs_deep():
-    """A column deeper than a hundred structs cannot be indexed."""
+    """A column inside more than a hundred structs cannot be indexed."""
     deep = {"op": "=", "col": ["x"] * 100, "value": 1}
     assert parse(deep).column == ("x",) * 100
     with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):
@@ -449,7 +456,7 @@ def test_the_columns_of_a_part_that_is_not_read_are_told(part, names):
 
 @pytest.mark.parametrize("names", ["x", [1], ["x", None], {"x": 1}])
 def test_names_that_are_no_texts_are_malformed(names):
-    """The names of an untranslated part must be texts."""
+    """The names in an untranslated part must be text."""
     with pytest.raises(InvalidInputError, match="names of unknown"):
         parse({"op": "unknown", "why": "a function", "names": names})
     with pytest.raises(InvalidInputError, match="why of unknown"):
@@ -457,13 +464,13 @@ def test_names_that_are_no_texts_are_malformed(names):
 
 
 def test_the_why_of_an_unknown_part_is_cut():
-    """The reason of an unknown part is shown to users, so its length is limited."""
+    """Users see the reason for an unknown part, so the length of the reason is limited."""
     assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
     assert parse({"op": "unknown"}) == Unknown("not understood", ())
 
 
 def test_columns_are_named_in_what_is_not_parsed() -> None:
-    """Columns are found at any depth, whatever is beside them."""
+    """Columns are found at any depth, regardless of the other parts of the predicate."""
     node = {
         "op": "and",
         "col": ["a", "b"],

@@ -1,4 +1,4 @@
-"""A table of eight files with two indexes on disk, without Spark, and scans of the table."""
+"""A table of eight files with two indexes on disk, without Spark, and scans of this table."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ LEFT, RIGHT = (IndexUuid(f"0b9f3c1e-5a55-4b1c-9d0e-01234567890{k}") for k in "ab
 
 
 def cut_locations() -> Locations:
-    """Four files of 1, 3, 2 and 2 ranges. Each range of file k has 100 + k bytes.
+    """Four files that have 1, 3, 2 and 2 ranges.
 
-    The footer of a cut file has as many bytes as the file's number.
+    Each range of file k has 100 + k bytes.
+
+    The number of bytes in the footer of a cut file is the number of the file.
     """
     counts = np.array([1, 3, 2, 2])
     number, firsts = np.arange(4), np.cumsum(counts) - counts
@@ -43,7 +45,7 @@ def cut_locations() -> Locations:
 
 
 def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> Manifest:
-    """Makes an index of eight locations in two run files of four each.
+    """Makes an index of eight locations in two run files, with four locations each.
 
     Location k has the keys 10 k to 10 k + 9.
     """
@@ -67,9 +69,9 @@ def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> M
 
 
 class Table:
-    """A table with an index on `x` and an index on `y`, and scans of the table.
+    """A table with an index on `x`, an index on `y`, and scans of the table.
 
-    By default the table has eight files.
+    If nothing else is given, the table has eight files.
     """
 
     def __init__(self, root: Path, listed: Locations | None = None) -> None:
@@ -103,7 +105,7 @@ class Table:
     def prune(
         self, predicate: Mapping[str, Any], as_of: Mapping[str, Any] | None = None, **settings: str
     ) -> Mapping[str, Any]:
-        """The answer to a scan, optionally as of an earlier instant."""
+        """The answer to a scan, which can be as of an earlier instant."""
         table = dataclasses.asdict(self.versions[0].table)
         registrations = {
             f"sieve.index.{version.name}": json.dumps(
@@ -129,7 +131,7 @@ class Table:
         )
 
     def kept(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
-        """The numbers in the names of the files that a scan reads, by its dictionary."""
+        """The numbers in the names of the files that a scan reads, according to its dictionary."""
         answer = self.prune(predicate, **settings)
         paths = paths_of(self.ask("dictionary", dictionary=answer["dictionary"]))
         skip = flags(answer["skip"], len(paths))

@@ -1,4 +1,4 @@
-"""Tests for which indexes a scan does not wait, because other scans already wait."""
+"""Tests the indexes for which a scan does not wait, because other scans are already waiting."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sieve.reader.bulkhead import Bulkhead
 
 
 def index(number: int, root: str = "file:/a") -> Registration:
-    """An index of a root."""
+    """An index in a root."""
     return Registration(IndexUuid(f"{number:08d}-5a55-4b1c-9d0e-012345678901"), ("x",), root)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The elapsed seconds, which a test can set."""
+    """The elapsed seconds, which a test sets."""
     now = [1000.0]
     monkeypatch.setattr(bulkhead.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
-    """Two scans have already waited longer than the next scan would.
+    """Two scans have already waited longer than the next scan would wait.
 
     Scans still use other indexes of the root.
     """
@@ -43,7 +43,7 @@ def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
 
 
 def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
-    """The limit of a root counts scans of all its indexes, however long each scan may wait."""
+    """The limit of a root counts scans of all its indexes, for any time-out of the scans."""
     scans = Bulkhead()
     with ExitStack() as waiting:
         for number in range(7):
@@ -58,7 +58,7 @@ def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
 
 
 def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[float]) -> None:
-    """However often the index is replaced, few threads wait in a store that hangs."""
+    """Even if the index is replaced often, few threads wait in a store that hangs."""
     scans = Bulkhead()
     with ExitStack() as waiting:
         for _ in range(4):
@@ -71,7 +71,7 @@ def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[fl
 
 
 def test_an_index_that_was_made_anew_is_asked_again(clock: list[float]) -> None:
-    """Scans that still wait for the old files of the index do not count."""
+    """Scans that still wait for old files of the index do not count."""
     scans = Bulkhead()
     with (
         scans.waiting([index(1)]),

@@ -1,4 +1,4 @@
-"""The bounded cache of look-ups."""
+"""The cache of look-ups, which has a size limit."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from sieve.reader.cache import Cache
 
 @dataclass(frozen=True)
 class Weight:
-    """A value with this many bytes."""
+    """A value that has this many bytes."""
 
     nbytes: int
 
 
 def absent() -> Weight:
-    """A loader that fails, for keys that must be in the cache."""
+    """A loader that fails, for keys that have to be in the cache."""
     raise LookupError
 
 
 def keys_held(cache: Cache, keys: range) -> list[int]:
-    """The keys that need no load."""
+    """The keys that need not be loaded."""
     held = []
     for key in keys:
         try:
@@ -53,7 +53,7 @@ steps = st.lists(
 def test_it_holds_what_was_used_last_within_its_bound(
     bound: int, todo: list[tuple[str, int, int]]
 ) -> None:
-    """After each use the cache has the most recent values that fit, and the right sum of bytes."""
+    """After each use, the cache has the most recent values that fit, and the right sum of bytes."""
     cache, model = Cache(bound), OrderedDict[int, int]()
     for what, key, size in todo:
         if what == "resize":
@@ -73,7 +73,7 @@ def test_it_holds_what_was_used_last_within_its_bound(
 
 
 def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
-    """A value larger than the bound is returned and not cached, and evicts nothing."""
+    """If a value is larger than the limit, it is returned, not cached, and evicts nothing."""
     cache = Cache(10)
     cache.get(1, lambda: Weight(10))
     assert cache.get(2, lambda: Weight(11)) == Weight(11)
@@ -81,7 +81,7 @@ def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
 
 
 def test_askers_that_come_together_share_one_load() -> None:
-    """While one thread loads a key, other threads wait for it, and all get the same value."""
+    """While one thread loads a key, other threads wait for the same value."""
     cache, started, go = Cache(10), threading.Event(), threading.Event()
     loads: list[int] = []
 
@@ -94,7 +94,7 @@ def test_askers_that_come_together_share_one_load() -> None:
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(cache.get, "a", load) for _ in range(8)]
         assert started.wait(30)
-        # A load of one key does not delay another key.
+        # While one key is loaded, other keys are not delayed.
         assert cache.get("b", lambda: Weight(4)) == Weight(4)
         go.set()
         values = [one.result(30) for one in asked]
@@ -127,7 +127,7 @@ def test_a_load_that_fails_fails_those_who_wait_and_nobody_after() -> None:
 
 
 def test_many_threads_keep_the_bound() -> None:
-    """Threads that load and resize at the same time leave the count of bytes right."""
+    """If threads load and resize at the same time, the count of bytes stays right."""
     cache = Cache(500)
 
     def use(seed: int) -> None:
@@ -161,7 +161,7 @@ def test_a_reload_does_not_keep_its_process_alive() -> None:
 def test_a_value_is_loaded_again_once_it_is_older_than_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The age of a cached value counts from its load, whatever the number of uses."""
+    """The age of a cached value begins with its load, regardless of its uses."""
     now, later = [1000.0], list[str]()
     monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: now[0])
     cache = Cache[str, Weight](100)
@@ -198,9 +198,9 @@ def fails(_: object) -> int:
 def test_an_old_value_is_given_out_while_it_is_loaded_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One reload starts, and callers get the old value meanwhile.
+    """One reload starts; until it ends, callers get the old value.
 
-    The age of the new value counts from its load.
+    The age of the new value begins with its load.
     """
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     seen: list[int | None] = []
@@ -226,7 +226,7 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
 def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An unreachable store gets no more requests than a store that answers."""
+    """An unreachable store does not get more requests than a store that answers."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31
@@ -244,7 +244,7 @@ def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
 
 
 def test_what_was_invalidated_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A load that began before the invalidation only serves its own callers."""
+    """If a load began before the invalidation, only its own callers get its value."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
 
     def load(_: int | None) -> int:
@@ -260,7 +260,7 @@ def test_what_was_invalidated_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) ->
     reloads.run()
     assert cache.peek("k") is None
     assert cache.get("k", lambda: 4) == 4
-    # A value that was replaced meanwhile is not loaded again.
+    # If a value was replaced in the meantime, it is not loaded again.
     cache._load_later("k", 2, lambda _: 5)
     cache._load_later("none", 2, lambda _: 5)
     assert reloads.waiting == []

@@ -16,7 +16,7 @@ from sieve.segments.payload import decode
 
 
 def segment(first, last, width, *blocks):
-    """The entries of a segment whose blocks hold the given locations."""
+    """The entries of a segment, in which each block holds the given locations."""
     locations = np.array([location for block in blocks for location in block], np.int32)
     offsets = np.cumsum([0, *map(len, blocks)])
     rows = np.ones(len(locations), np.int64)
@@ -58,12 +58,12 @@ def run():
     ],
 )
 def test_an_interval_names_the_blocks_it_touches(run, low, high, locations):
-    """Intervals cross borders of blocks and segments, lie in gaps or outside, or are reversed."""
+    """Intervals span borders of blocks and segments, are in gaps or outside, or are reversed."""
     assert found(run, (low, high)) == locations
 
 
 def test_many_intervals_are_united(run):
-    """The intervals may have any order, and some overlap or are empty."""
+    """The intervals can be in any order, and some overlap or are empty."""
     assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
     assert found(run, (0, 105), (1, 2), (108, 109)) == [0, 1, 2, 3]
     assert found(run, (0, 9), (20, 29), (100, 100), (1, 1)) == [0, 1, 2, 3]
@@ -71,14 +71,14 @@ def test_many_intervals_are_united(run):
 
 
 def test_points_far_apart_do_not_read_what_lies_between(run):
-    """Two points return only the locations of their own blocks."""
+    """For two points, a look-up returns only the locations of their own blocks."""
     assert found(run, (0, 0), (105, 105)) == [0, 3]
 
 
 def test_long_slices_and_short_ones_agree():
-    """Blocks of hundreds of locations use another algorithm than short blocks.
+    """For blocks of hundreds of locations, another algorithm is used than for short blocks.
 
-    Both algorithms give the same result.
+    Both algorithms return the same result.
     """
     wide = segment(0, 2, 1, range(300), (300,), range(301, 900))
     run = assemble([wide, segment(10, 10, 1, (950,))])
@@ -88,7 +88,7 @@ def test_long_slices_and_short_ones_agree():
 
 
 def test_the_ends_of_the_domain_are_found():
-    """A segment over all 2^64 codes answers at both ends and in the middle."""
+    """In a segment over all 2^64 codes, look-ups work at both ends and in the middle."""
     width = -(-(1 << 64) // 3)
     run = assemble([segment(LEAST, GREATEST, width, (0,), (1,), (2,))])
     assert found(run, (LEAST, LEAST)) == [0]
@@ -98,14 +98,14 @@ def test_the_ends_of_the_domain_are_found():
 
 
 def test_nothing_names_nothing():
-    """A chunk without segments returns no location."""
+    """A chunk without segments does not return a location."""
     run = assemble([])
     assert found(run, (LEAST, GREATEST)) == []
     assert found(run, (0, 0), (5, 9)) == []
 
 
 def test_marks_are_added_to_those_that_are_there(run):
-    """Several chunks mark locations in one result, one after the other."""
+    """Several chunks mark their locations in the same result, one after the other."""
     flags = np.array([False] * 5 + [True])
     run.mark(np.array([[0, 0]]), flags)
     assert flags.tolist() == [True] + [False] * 4 + [True]
@@ -118,7 +118,7 @@ def test_locations_are_counted_from_the_segments():
 
 
 def test_ranges_are_matched_with_the_intervals_that_meet_them():
-    """Ranges match at the ends, in between, over several intervals, and not at all.
+    """Ranges match at the ends, in between, over several intervals, or not at all.
 
     The order of the ranges does not matter.
     """
@@ -130,19 +130,19 @@ def test_ranges_are_matched_with_the_intervals_that_meet_them():
 
 
 def test_overlapping_segments_are_corrupt():
-    """A look-up of a key in two segments would search only one of them."""
+    """If a key were in two segments, a look-up would search only one of them."""
     with pytest.raises(CorruptError, match="overlap"):
         assemble([segment(0, 9, 10, (0,)), segment(9, 19, 11, (1,))])
 
 
 def test_memory_is_told():
-    """The size of a chunk covers each array, so that a cache can be bounded by bytes."""
+    """The size of a chunk includes each array, so that the cache can count its bytes."""
     run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
     assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes
 
 
 def test_a_code_asked_by_itself_is_held_where_a_look_up_finds_it():
-    """Random segments have overlapping entries, and each location is compared."""
+    """Random segments have overlapping entries, and the test compares each location."""
     random = np.random.default_rng(5)
     for _ in range(20):
         blocks = [sorted(random.choice(6, random.integers(1, 4), replace=False)) for _ in range(9)]

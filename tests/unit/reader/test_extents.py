@@ -1,4 +1,4 @@
-"""Tests extents: a location's least code, and how many rows it certainly has up to a code."""
+"""Extents: a location's least code, and the number of rows it certainly has up to a code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ one."""
 
 
 def ends_of(entries: list[Entry]) -> LocationEnds:
-    """Converts the given entries to two segments."""
+    """Converts the entries to two segments."""
     columns = np.array([entry[:5] for entry in entries], np.int64).reshape(-1, 5).T
     flags = [np.array([flag in entry[5] for entry in entries], np.bool_) for flag in "bf"]
     segments = [
@@ -30,13 +30,13 @@ def ends_of(entries: list[Entry]) -> LocationEnds:
 
 
 def made(entries: list[Entry], keyed: list[int], *, falls: bool = False) -> Extents:
-    """The extents of entries, with the keyed rows of locations."""
+    """The extents of entries, for locations with given numbers of rows with a key."""
     ends = ends_of(entries)
     return extents(ends.falling() if falls else ends, np.array(keyed, np.int64))
 
 
 def steps_of(found: Extents) -> list[tuple[int, int, int]]:
-    """The steps of extents as (code, location, rows)."""
+    """The steps of extents, each as (code, location, rows)."""
     steps = found.steps
     columns = (steps.codes.tolist(), steps.locations.tolist(), steps.rows.tolist())
     return list(zip(*columns, strict=True))
@@ -46,7 +46,7 @@ EXAMPLE: list[Entry] = [(1, 1, 3, 3, 0, "bf"), (900, 900, 901, 901, 0, "bf")]
 
 
 def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
-    """The example is that of the module, in both directions."""
+    """The example is the same as in the module, in both directions."""
     found = made(EXAMPLE, [5])
     assert steps_of(found) == [(1, 0, 1), (3, 0, 1), (900, 0, 1), (901, 0, 2)]
     assert (found.least.tolist(), found.has_keys.tolist()) == ([1], [True])
@@ -56,9 +56,9 @@ def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
 
 
 def test_a_wide_cell_has_its_key_somewhere() -> None:
-    """The key lies at the cell's end at the latest.
+    """The key is at the end of the cell, or before it.
 
-    A single cell certainly has one key, not two.
+    A single cell certainly has one key, but not two keys.
     """
     found = made(
         [(0, 7, 24, 31, 0, "bf"), (40, 47, 40, 47, 0, "bf"), (50, 57, 50, 57, 0, "bf")], [9]
@@ -69,7 +69,7 @@ def test_a_wide_cell_has_its_key_somewhere() -> None:
 
 
 def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
-    """Rows that no entry has for certain lie at the latest in the location's last entry."""
+    """If no entry certainly has a row, the row is in the location's last entry at the latest."""
     found = made(
         [
             (0, 3, 6, 9, 1, ""),
@@ -93,13 +93,13 @@ def test_the_last_entry_is_the_one_that_ends_last() -> None:
 
 
 def test_entries_of_no_location_are_left_out() -> None:
-    """A run may have ordinals that the version no longer has."""
+    """A run can have ordinals that the version does not have any more."""
     found = made([(1, 1, 3, 3, -1, "bf"), (4, 4, 5, 5, 0, "bf")], [2])
     assert (steps_of(found), found.least.tolist()) == ([(4, 0, 1), (5, 0, 1)], [4])
 
 
 def test_there_may_be_no_entries() -> None:
-    """There are no entries if the rows are all NULL, or if there are no rows."""
+    """If all rows are NULL, or if there are no rows, there are no entries."""
     found = made([], [0, 0])
     assert steps_of(found) == []
     assert found.least.tolist() == [GREATEST, GREATEST]
@@ -119,10 +119,10 @@ FLAGS = ("", "b", "f", "bf")
 
 
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
-    """The sorted codes of a location's rows, each row as late in the order as the entries allow.
+    """The sorted codes of a location's rows, where each row is as late as the entries allow.
 
-    A wide cell with a key has its row at the cell's end. A row that no cell has for certain lies
-    at the very last code. A falling order negates codes, as extents do.
+    If a wide cell has a key, the row is at the end of the cell. If no cell certainly has a row, the
+    row is at the very last code. For a falling order, the codes are negated, as in extents.
     """
     rows = []
     for low, first_by, last_from, high, _, known in entries:
@@ -138,7 +138,7 @@ def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]
 @pytest.mark.parametrize("falls", [False, True])
 @pytest.mark.parametrize("others", [0, 3])
 def test_a_row_is_counted_where_it_lies_at_the_latest(others: int, *, falls: bool) -> None:
-    """The count holds in both orders, for one or several cells, whichever ends were cut."""
+    """The count is right in both orders, for one or several cells, whichever ends were cut."""
     for known, more, wide, wider in itertools.product(FLAGS, FLAGS, (0, 10), (0, 10)):
         entries = [
             (2, 5, 2 + wide, 5 + wide, 0, known),
@@ -167,13 +167,16 @@ STEPS = Steps(np.array([1, 2, 2, 5, 9]), np.array([0, 1, 2, 0, 1]), np.array([1,
 def test_a_bound_is_the_first_step_that_reaches_the_rows(
     wanted: int, code: int, location: int
 ) -> None:
-    """Rows of all locations count together. Without enough rows there is no bound."""
+    """Rows of all locations are counted together.
+
+    Without enough rows, there is no bound.
+    """
     codes, locations = bounds(STEPS, np.zeros(3, np.int64), np.array([wanted]))
     assert (codes.tolist(), locations.tolist()) == ([code], [location])
 
 
 def test_each_group_has_a_bound_of_its_own() -> None:
-    """Groups may have any order, a group may lack locations, and a location may lack a group."""
+    """Groups can be in any order, a group can lack locations, and a location can lack a group."""
     codes, locations = bounds(STEPS, np.array([2, 0, -1]), np.array([2, 1, 5]))
     assert (codes.tolist(), locations.tolist()) == ([9, GREATEST, 5], [1, -1, 0])
     codes, locations = bounds(STEPS, np.array([0, 1, 1]), np.array([6, 5]))

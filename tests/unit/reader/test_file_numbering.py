@@ -1,4 +1,4 @@
-"""Numbering of ranges: a common number for the ranges of all versions of a table."""
+"""Numbering of ranges: numbers that the ranges of all versions of a table have in common."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ LENGTH = 1000
 
 
 def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
-    """Files by number, each of 1,000 bytes, cut at these offsets; every row is NULL.
+    """Files by number, with 1,000 bytes each, cut at these offsets; every row is NULL.
 
-    The footer of a cut file has as many bytes as the file's number.
+    The number of bytes in the footer of a cut file is the number of the file.
     """
     listed = plain_locations(max(files) + 1).chosen(np.isin(np.arange(max(files) + 1), files))
     starts = [[0, *cuts.get(number, [])] for number in files]
@@ -59,7 +59,7 @@ def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
 
 
 def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
-    """A version without keys over these locations."""
+    """A version over these locations, which has no keys."""
     (folder / name).mkdir()
     version: Manifest = replace(
         write_version(folder / name, [], locations), id=VersionId(name * 32)
@@ -68,7 +68,7 @@ def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
 
 
 def told(files: FileNumbering) -> list[tuple[str, int]]:
-    """The path and start of each number, as the driver reads them from the dictionary."""
+    """The path and start for each number, as the driver reads them from the dictionary."""
     of = files.files.unpacked()
     places = [list(of.paths)[owner] for owner in of.range_owners]
     return list(zip(places, of.range_starts.tolist(), strict=True))
@@ -80,12 +80,12 @@ def ordinals(files: FileNumbering, index: OpenVersion) -> list[int]:
 
 
 def numbered(*indexes: OpenVersion) -> FileNumbering:
-    """The common numbering of some versions."""
+    """The common numbering of these versions."""
     return FileNumberings(FileCache(1 << 20)).of(indexes, indexes)
 
 
 def test_ranges_of_two_versions(tmp_path: Path) -> None:
-    """If only one of two versions cuts a file, the file has the ranges of that version."""
+    """If only one of two versions cuts a file, the ranges are those of this version."""
     one = opened(tmp_path, "a", cut([0, 1], {0: [100, 400]}))
     two = opened(tmp_path, "b", cut([0, 2], {0: [100, 700], 2: [5]}))
     files = numbered(one, two)
@@ -103,7 +103,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["mtimes", "lengths"])
 def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, fact: str) -> None:
-    """The versions are from before and after a file's replacement, and from before again."""
+    """The versions were made before a file was replaced, after it, and after it was restored."""
     before = cut([0], {})
     after = replace(before, **{fact: getattr(before, fact) + 7})
     lists = zip("abc", (before, after, before), strict=True)
@@ -114,7 +114,7 @@ def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, f
 
 
 def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
-    """A file in only one version is skipped by that version's proof."""
+    """If a file is in only one version, the proof of that version skips it."""
     one = opened(tmp_path, "a", cut([0], {0: [10]}))
     two = opened(tmp_path, "b", cut([1], {1: [10, 20]}))
     files = numbered(one, two)
@@ -124,7 +124,7 @@ def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
 
 
 def test_random_cuts(tmp_path: Path) -> None:
-    """In each version, one range contains the numbered range, file by file."""
+    """In each version and for each file, one range contains the numbered range."""
     draw = random.Random(5)
     for turn in range(20):
         lists = []
@@ -154,7 +154,7 @@ def test_random_cuts(tmp_path: Path) -> None:
 
 
 class Version:
-    """A version over three locations, which excludes all locations but one."""
+    """A version over three locations, which excludes all locations except one."""
 
     def __init__(self, name: str, kept: int, all_rows: list[bool]) -> None:
         self.manifest = SimpleNamespace(id=name)
@@ -169,7 +169,7 @@ class Version:
 
 
 def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() -> None:
-    """A version that did not index all rows of a file proves nothing about hidden rows."""
+    """If a version did not index all rows of a file, it proves nothing about hidden rows."""
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
@@ -199,7 +199,7 @@ def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() ->
 
 
 def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_path: Path) -> None:
-    """If the numbering stays, the driver keeps its list of files.
+    """As long as the numbering stays, the driver keeps its list of files.
 
     The most recent numbering is used.
     """
@@ -226,7 +226,7 @@ def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_
 def test_numberings_that_were_used_first_go_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a scan's list was evicted, its request is repeated, and the numbering is made again."""
+    """If a scan's list was evicted, the request is repeated and the numbering is made again."""
     monkeypatch.setattr(file_numbering, "MAX_NUMBERINGS", 2)
     versions = [opened(tmp_path, name, cut([0], {0: [5]})) for name in "1234"]
     cache = FileCache(1 << 20)
@@ -242,7 +242,7 @@ def test_numberings_that_were_used_first_go_first(
 
 
 def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) -> None:
-    """A known version beside the missing version is left out."""
+    """A scan that uses a missing version and a known version omits the missing version."""
     one, two = (opened(tmp_path, name, cut([0], {0: [5]})) for name in "12")
     numberings = FileNumberings(FileCache(0))
     both = numberings.of([one, two], [one, two])
@@ -262,7 +262,7 @@ def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) ->
 
 
 def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
-    """To a version without files, the ranges of other versions are unknown."""
+    """For a version without files, the ranges of other versions are unknown."""
     none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
     two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
     files = numbered(none, two)
@@ -271,7 +271,7 @@ def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
 
 
 def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> None:
-    """The number -1 stands for unknown files, whose flag follows those of the version's files."""
+    """The number -1 stands for unknown files; their flag follows the flags of known files."""
     one = opened(tmp_path, "a", cut([0, 2], {}))
     two = opened(tmp_path, "b", cut([1, 2], {}))
     files = numbered(one, two)
@@ -282,9 +282,9 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 
 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
-    """The shared numbering takes no memory of its own.
+    """The shared numbering uses no additional memory.
 
-    If two lists differ by one cut, they are numbered together.
+    If two lists differ in one cut, they get a common numbering.
     """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))
@@ -310,7 +310,7 @@ def test_a_file_that_is_listed_twice_has_one_number(tmp_path: Path) -> None:
     files = numbered(index)
     assert told(files) == [(listed.paths[0], 0), (listed.paths[1], 0)]
     assert ordinals(files, index) == [2, 1]
-    # The same path with another time is another file.
+    # A file with the same path and another time is another file.
     times = replace(twice, mtimes=np.array([1, 1, 2]))
     other = opened(tmp_path, "b", times)
     assert ordinals(numbered(other), other) == [0, 1, 2]

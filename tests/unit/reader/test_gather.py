@@ -1,4 +1,4 @@
-"""Gather: converts flags of one numbering to another, by stretches or by an index."""
+"""Gather: converts the flags of one numbering to another numbering, by stretches or by an index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sieve.reader.gather import NOWHERE, Gather, gather
 
 
 def check(positions: list[int], source: int) -> Gather:
-    """Checks that a gather of these positions gives the result of an index."""
+    """Checks that a gather of these positions has the same result as an index."""
     made = gather(np.array(positions, np.int64))
     assert made.positions().tolist() == positions
     draw = np.random.default_rng(len(positions))
@@ -36,7 +36,10 @@ def test_any_positions(positions: list[int], worth: int) -> None:
 
 
 def test_the_positions_of_one_list_are_one_stretch() -> None:
-    """A stretch takes a few bytes, however long it is. Here it begins with an absent flag."""
+    """Even a long stretch needs only a few bytes.
+
+    In this test, the stretch begins with an absent flag.
+    """
     made = check(list(range(5000)), 5000)
     assert made.lengths is not None
     assert made.nbytes == 16
@@ -48,7 +51,7 @@ def test_the_positions_of_one_list_are_one_stretch() -> None:
 
 
 def test_stretches_are_for_long_ones() -> None:
-    """Two stretches of 512 flags are used, but not of 511 flags."""
+    """Two stretches with 512 flags are used, but two stretches with 511 flags are not."""
     for n, stretches in ((512, True), (511, False)):
         made = check([*range(7, 7 + n - 1), 3], 600)
         assert (made.lengths is not None) == stretches
@@ -56,7 +59,7 @@ def test_stretches_are_for_long_ones() -> None:
 
 
 def test_positions_past_32_bits_stay_whole() -> None:
-    """The tested positions are the greatest that fits in 32 bits, and the next one."""
+    """The tested positions are the greatest position that fits in 32 bits, and the next one."""
     for last, each in ((2**31 - 1, 4), (2**31, 8)):
         made = gather(np.array([0, last], np.int64))
         assert made.nbytes == 2 * each

@@ -1,4 +1,4 @@
-"""Top-k rows in a common numbering, and the run entries that are used to count them."""
+"""Top-k rows in a common numbering, and the entries of runs that count these rows."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ ORDER = Order(("x",), descending=False, nulls="never", rows=1, ties=False, again
 
 
 def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
-    """For each of six ranges, whether MIN needs it.
+    """Returns for each of six ranges whether MIN needs it.
 
     Location 0 has the ranges 0 and 1, location 1 range 2, location 2 range 3, and location 3 range
-    5. Range 4 belongs to no location. The least keys are 5, 5, 4 and 9, the greatest keys 6, 5, 9
-    and 9.
+    5. Range 4 belongs to no location. The least keys are 5, 5, 4 and 9, and the greatest keys are
+    6, 5, 9 and 9.
     """
     low, high = np.array([5, 5, 4, 9]), np.array([6, 5, 9, 9])
     no, ones = np.zeros(4, np.bool_), np.ones(4, np.int64)
@@ -52,17 +52,17 @@ def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
 
 
 def test_ranges_have_the_answer_of_their_location() -> None:
-    """A range that no version knows is read."""
+    """If no version knows a range, the range is read."""
     assert needed("bigint", [0] * 6, [True] * 6) == [2, 3, 4]
     assert needed("bigint", [0, 0, -1, 0, 0, 0], [True] * 6) == [0, 1, 2, 3, 4]
 
 
 def test_a_location_counts_if_all_its_ranges_do() -> None:
-    """A range that may lack rows makes its location's number of rows unknown."""
+    """If a range may lack rows, the number of rows of its location is unknown."""
     assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
     assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
     for first in (True, False):
-        # Which of the two ranges it is makes no difference.
+        # For either of the two ranges, the result is the same.
         sure = [first, not first, False, False, True, True]
         assert needed("bigint", [0] * 6, sure) == [0, 1, 2, 3, 4, 5]
     sure = [True, True, False, False, True, True]
@@ -76,7 +76,10 @@ def test_equal_codes_of_unequal_values_are_ties(type_: str) -> None:
 
 
 def test_the_ends_of_a_run_are_read_without_its_maps(tmp_path: Path) -> None:
-    """The bytes of maps do not count, and an ordinal beyond the run's ordinals is damage."""
+    """The bytes of maps do not count.
+
+    An ordinal beyond the run's ordinals is damage.
+    """
     block = CSR(np.array([0, 1]), np.array([3], np.int32), np.ones(1, np.int64))
     segment = ("sieve", 0, 9, 1, 1, 1, encode_segment(Segment(0, 9, 10, block)))
     files = [[segment], [map_row([-5, 7], [0, 1], 4)]]

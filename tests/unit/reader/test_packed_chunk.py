@@ -1,4 +1,4 @@
-"""Packed chunks give the same answers as the chunk of the same entries."""
+"""Packed chunks return the same as the unpacked chunk of the same entries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> l
 def test_it_finds_what_the_entries_hold(
     drawn: list[Cells], block: int, at_once: int, data: st.DataObject
 ) -> None:
-    """Segments have several grids, with and without gaps between them.
+    """Segments have several grids, and some have gaps between them.
 
     The intervals of look-ups are of any kind.
     """
@@ -68,7 +68,7 @@ def test_it_finds_what_the_entries_hold(
 
 
 def of(begin: list[int], end: list[int], location: list[int], last: int = GREATEST) -> Cells:
-    """Entries over cells of one code, from code 0 on."""
+    """Entries over cells that each have one code, starting at code 0."""
     grid = Grid.of(0, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert grid is not None
     ends = np.array(begin, np.uint64), np.array(end, np.uint64)
@@ -76,7 +76,7 @@ def of(begin: list[int], end: list[int], location: list[int], last: int = GREATE
 
 
 def test_records_have_as_few_bytes_as_their_parts() -> None:
-    """Equal entries take no bytes, 8 bits take one byte, and 9 bits take two bytes."""
+    """Equal entries need no bytes, 8 bits need one byte, and 9 bits need two bytes."""
     assert PackedChunk.of(of([7], [7], [9])).width == 0  # type: ignore[union-attr]
     for size, width in ((255, 1), (256, 2)):
         packed = PackedChunk.of(of([7], [7 + size], [9]))
@@ -88,7 +88,7 @@ def test_records_have_as_few_bytes_as_their_parts() -> None:
 
 @pytest.mark.parametrize(("bits", "fits"), [(30, True), (31, True), (32, False)])
 def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
-    """First cells have `bits` bits, lengths 31 bits, and locations one bit."""
+    """First cells have `bits` bits, lengths have 31 bits, and locations have one bit."""
     cells = of([0, (1 << bits) - 1], [(1 << 31) - 1, (1 << bits) - 1], [4, 5])
     packed = PackedChunk.of(cells)
     assert (packed is not None) == fits
@@ -100,7 +100,7 @@ def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
 
 
 def test_blocks_end_where_their_entries_reach() -> None:
-    """An entry of the first block that reaches beyond the second block is found there."""
+    """If an entry of the first block extends beyond the second block, a look-up finds it there."""
     n = 3 * packed_chunk.BLOCK
     begin = list(range(n))
     end = [2 * n if k == 1 else k for k in begin]
@@ -113,7 +113,7 @@ def test_blocks_end_where_their_entries_reach() -> None:
 
 
 def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each such block is unpacked once, however many intervals meet it."""
+    """Each such block is unpacked once, even if many intervals overlap it."""
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:
@@ -136,9 +136,9 @@ def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.Monk
 
 
 def test_a_wide_range_is_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limited number of blocks is unpacked at once, each block once.
+    """Only a limited number of blocks is unpacked at once, and each block once.
 
-    Unpacked entries take many times the memory.
+    Unpacked entries need many times the memory of packed entries.
     """
     real, seen = PackedChunk._unpacked, []
 

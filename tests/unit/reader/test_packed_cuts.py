@@ -1,4 +1,4 @@
-"""Packed cuts of files whose ranges are skipped in whole or in part, compared with plain lists."""
+"""Packed cuts of files whose ranges are skipped in whole or in part, compared with lists."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILES = st.lists(
 
 
 def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]:
-    """Cut counts, footers and cuts."""
+    """The numbers of cuts, the footers and the cuts."""
     cuts = [cut for _, own in files for cut in own]
     counts, footers = [len(own) for _, own in files], [footer for footer, _ in files]
     return np.array(counts), np.array(footers), np.array(cuts, np.int64)
@@ -32,7 +32,7 @@ def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]
 def test_files_read_in_part(
     files: list[tuple[int, list[int]]], page: int, data: st.DataObject
 ) -> None:
-    """The result has a flag for each file, and the cuts of the files that are read in part.
+    """The result has a flag for each file, and the cuts of files that are read in part.
 
     Pages have any size.
     """
@@ -67,7 +67,9 @@ def _counts(files: list[tuple[int, list[int]]]) -> list[int]:
 
 @pytest.mark.parametrize(("cuts", "bits"), [(254, 8), (255, 16)])
 def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
-    """A count of 255 ranges takes one byte. A count of 256 ranges takes more.
+    """A count of 255 ranges needs one byte.
+
+    A count of 256 ranges needs more bytes.
 
     Counts of flags have the same type.
     """
@@ -83,7 +85,7 @@ def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
 
 @pytest.mark.parametrize("kept", [20, 4000])
 def test_few_ranges_and_many(kept: int) -> None:
-    """The test has many files, on both sides of the share from which all files are counted."""
+    """There are many files, on both sides of the share from which all files are counted."""
     n = 3 * packed_cuts.PAGE + 5
     packed = PackedCuts.of(np.full(n, 1), np.arange(n), np.arange(n) + 1)
     skip = np.ones(2 * n, np.bool_)
@@ -99,7 +101,7 @@ def test_few_ranges_and_many(kept: int) -> None:
 
 
 def test_files_without_cuts_are_ranges() -> None:
-    """Without cuts, flags of ranges are flags of files, and no file is read in part."""
+    """Without cuts, the flags of ranges are those of files, and no file is read in part."""
     none = np.zeros(2, np.int64)
     packed = Files(PathList.of("ab"), none, none, none, none, none[:0]).packed()
     assert (packed.cuts, packed.n_ranges) == (None, 2)

@@ -1,4 +1,4 @@
-"""Packed files: unpacking gives the same files, here and in the reader of the wire format."""
+"""Packed files: unpacking returns the same files, here and in the reader of the wire format."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def made(files: list[Any]) -> Files:
 
 @given(st.lists(FILE, max_size=8), st.integers(0, 3))
 def test_files_come_back(files: list[Any], first: int) -> None:
-    """The files are a whole list, or a slice of a longer list."""
+    """The files are a whole list, or a part of a longer list."""
     of = made(files)
     of = replace(of, paths=PathList.of(["?"] * first + list(of.paths))[first:])
     packed = of.packed()
@@ -59,7 +59,7 @@ def test_files_come_back(files: list[Any], first: int) -> None:
 
 
 def test_files_are_the_same_in_all_columns() -> None:
-    """Equal packed files have equal columns, and the same order."""
+    """Equal packed files have equal columns in the same order."""
     file: Any = ("file:/t/a", 5, 6, [3], 1)
     one = made([file]).packed()
     assert one.same(made([file]).packed())

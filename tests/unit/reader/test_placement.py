@@ -1,4 +1,4 @@
-"""Placement: the data of a file list that look-ups use, compared with the list."""
+"""Placement: the data of a file list that look-ups use, compared with the whole list."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def test_it_says_what_the_list_says(*, ranges: bool) -> None:
 
 
 def test_positions_below_nowhere_are_damage() -> None:
-    """Positions below -1 are damage in every run. A list without files has no positions."""
+    """In every run, positions below -1 are damage.
+
+    A list without files has no positions.
+    """
     some = plain_locations(2)
     place(replace(some, slots=np.array([-1, 0]))).check(2, 1)
     with pytest.raises(CorruptError):
@@ -74,7 +77,10 @@ def test_positions_below_nowhere_are_damage() -> None:
 
 
 def test_what_is_held_is_counted() -> None:
-    """The cache counts the bytes of a placement. Eight flags take a byte."""
+    """The cache counts the bytes of a placement.
+
+    Eight flags need one byte.
+    """
     for n, size in ((0, 0), (8, 1), (9, 2)):
         bits = Bits.of(np.ones(n, np.bool_))
         assert (bits.packed.nbytes, bits.flags().tolist()) == (size, [True] * n)

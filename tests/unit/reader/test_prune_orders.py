@@ -1,4 +1,4 @@
-"""Tests which rows bound a scan for the first rows in an order, and which do not."""
+"""Tests the rows that bound a scan for the first rows in an order, and the rows that do not."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALL: dict[str, Any] = {"op": "and", "args": []}
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """File k has ten rows with the keys 10 k to 10 k + 9, in x and in y."""
+    """File k has ten rows; in x and in y, their keys are 10 k to 10 k + 9."""
     return Table(tmp_path)
 
 
@@ -45,7 +45,7 @@ def asked(
     dictionary: str | None = None,
     **more: Any,
 ) -> Mapping[str, Any]:
-    """The answer to a scan that lists some files, once the scan knows their numbers."""
+    """The answer to a scan that lists some files, after the scan has received their numbers."""
     first = table.prune(predicate, {"top_k": list(orders)})
     paths = paths_of(table.ask("dictionary", dictionary=first["dictionary"]))
     files = [int(path[-1]) for path in paths]
@@ -63,7 +63,7 @@ def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
 
 
 def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) -> None:
-    """Until a scan knows its file numbers, an order skips nothing and no reason is reported."""
+    """Until a scan has its file numbers, an order skips nothing, and no reason is reported."""
     answer = table.prune(ALL, {"top_k": [order()]})
     assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
@@ -72,7 +72,7 @@ def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) ->
 
 
 def test_listed_files_bound_the_others(table: Table) -> None:
-    """Listed files bound others in both directions and with several orders each.
+    """Listed files bound other files in both directions, and with several orders.
 
     A file that is not listed bounds nothing.
     """
@@ -92,7 +92,7 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 def test_a_filter_beside_an_order(table: Table) -> None:
     """Only rows that certainly satisfy the filter bound other rows.
 
-    The filter of a query with an order skips files by itself, too.
+    The filter of a query with an order also skips files by itself.
     """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}
@@ -112,7 +112,7 @@ def test_a_filter_beside_an_order(table: Table) -> None:
 def test_what_bounds_nothing_reads_all(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scan without a bound reads all files.
 
-    Causes are too many rows, other numbers, an earlier instant, a missing index and a large run.
+    The causes are too many rows, other numbers, an earlier instant, a missing index or a large run.
     """
 
     def is_unbounded(answer: Mapping[str, Any]) -> None:
@@ -155,7 +155,7 @@ def test_formats_whose_counts_are_no_promise(
 def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
     """Log files hide rows of files 0 and 1.
 
-    File 2 bounds the other files, and files 0 and 1 may come before it.
+    File 2 bounds the other files, and files 0 and 1 can come before it.
     """
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])
@@ -168,7 +168,7 @@ def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
 
 
 def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
-    """File 5 is in two runs, and its extents come from the first run."""
+    """File 5 is in two runs, and its extents are those of the first run."""
     also = np.full((N, 1), -1)
     also[5] = 0
     times = np.array([0, 0, 0, 0, 0, 7, 0, 0])
@@ -193,7 +193,7 @@ def test_a_list_of_slices_that_cannot_be_read(
 
 
 def test_a_damaged_index_bounds_nothing(table: Table) -> None:
-    """If an order needs a damaged index, the scan reports a reason, like a filter does."""
+    """If an order needs a damaged index, the scan reports a reason, as for a filter."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])
     answer = asked(table, order())

@@ -1,4 +1,4 @@
-"""Answers about cut files: read whole, skipped whole, or read in part with their cuts."""
+"""Answers about cut files, which are read whole, skipped whole, or read in part with their cuts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.wire import Part, files_of, flags, parts_of
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """The files have the ranges 0, 1 to 3, 4 and 5, and 6 and 7.
+    """The files have these ranges: 0; 1 to 3; 4 and 5; 6 and 7.
 
     Range k has the keys 10 k to 10 k + 9.
     """
@@ -31,7 +31,7 @@ def among(*values: int) -> dict[str, Any]:
 
 
 def skipped(answer: Mapping[str, Any]) -> list[bool]:
-    """For each file, whether it is skipped."""
+    """True for each file that is skipped."""
     return flags(answer["skip"], 4).tolist()
 
 
@@ -43,7 +43,7 @@ def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
 
 
 def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
-    """Files that are not read in part have no cuts in the answer."""
+    """If a file is not read in part, the answer has no cuts for it."""
     answer = table.prune(among(5, 15, 40, 50))
     assert skipped(answer) == [False, False, False, True]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -57,7 +57,7 @@ def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
 
 
 def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
-    """The first ten rows are those of range 0, or of the first range of a listed file."""
+    """The first ten rows are in range 0, or in the first range of a listed file."""
     order = {"col": ["x"], "descending": False, "nulls": "last", "rows": 10, "ties": True}
     orders = [order | {"against": {"op": "or", "args": []}}]
     name = table.prune({"op": "and", "args": []}, {"top_k": orders})["dictionary"]
@@ -69,7 +69,7 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
 
     answer = first(0, 0, 0, 0)
     assert (skipped(answer), parts_of(answer)) == ([False, True, True, True], {})
-    # A file that is not listed bounds nothing, and is not left out.
+    # If a file is not listed, it bounds nothing and is not skipped.
     answer = first(-1, 0, 0, -1)
     assert skipped(answer) == [False, False, True, False]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -81,7 +81,10 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
 
 
 def test_hidden_rows_are_told_by_file(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file is skipped if all its ranges are skipped, and known if all its ranges are known."""
+    """A file is skipped if all its ranges are skipped.
+
+    A file is known if all its ranges are known.
+    """
     real = OpenVersion.placement
     rows = np.array([True, True, True, False, True, True, False, True])
 

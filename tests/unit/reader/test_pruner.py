@@ -1,4 +1,4 @@
-"""Scans over versions on disk, without Spark: skipped files, and the effect of a broken index."""
+"""Scans over versions on disk, without Spark: skipped files, and effects of a broken index."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def table(tmp_path: Path) -> Table:
 
 
 def wait_for_rereads() -> None:
-    """Waits until no version is being read in the background."""
+    """Waits until no version is being read in the background any more."""
     for thread in threading.enumerate():
         if thread.name == "sieve-reload":
             thread.join(30)
 
 
 def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
-    """A scan for one key reads the list of locations, and one run file of four locations.
+    """A scan for one key reads the list of locations, and one run file with four locations.
 
     The list of locations numbers the table's files.
     """
@@ -57,7 +57,7 @@ def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
 
 
 def test_an_index_is_opened_when_a_predicate_speaks_of_its_column(table: Table) -> None:
-    """Another index that is replaced all the time, or is broken, costs scans nothing."""
+    """If another index is replaced all the time or is broken, scans lose no time."""
     (table.root / RIGHT / "versions" / "1.json").write_bytes(b"?")
     answer = table.prune(equals("x", 25))
     assert (answer["reasons"], answer["used"]) == ({}, ["x@1"])
@@ -69,7 +69,7 @@ def test_an_index_is_opened_when_a_predicate_speaks_of_its_column(table: Table) 
 
 
 def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None:
-    """Building an index on one column does not renew the list for queries of another column."""
+    """If an index on one column is built, the list for queries of another column stays the same."""
     table.prune(equals("x", 31))
     first = table.prune(equals("y", 31))["dictionary"]
     assert table.prune(equals("x", 31))["dictionary"] == first
@@ -82,7 +82,7 @@ def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None
 
 
 def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None:
-    """The dropped index is part of a list that is not in the cache and cannot be made again."""
+    """A list includes the dropped index; the list is not in the cache and cannot be made again."""
     table.prune(equals("y", 31), cache_bytes="0")
     first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
     shutil.rmtree(table.root / RIGHT)
@@ -94,7 +94,7 @@ def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None
 
 
 def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
-    """Each version of the dropped index has left a list."""
+    """For each version of the dropped index, there is a list."""
     predicate = both(equals("x", 31), equals("y", 31))
     table.prune(predicate, cache_bytes="0")
     table.renew(RIGHT)
@@ -109,7 +109,7 @@ def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
 def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> None:
     """A small cache makes look-ups read files again.
 
-    The dictionary can be sent even if the cache cannot store it.
+    The dictionary can be sent even if it does not fit in the cache.
     """
     for key in (25, 61, 25, 3):
         assert table.kept(equals("x", key), cache_bytes=size) == [key // 10]
@@ -122,7 +122,7 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
 
 @pytest.mark.parametrize("size", ["lots", "-1", "1.5g", "12 parsecs", ""])
 def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
-    """An invalid cache size is replaced by the default size."""
+    """If the cache size is invalid, the default size is used."""
     assert table.kept(equals("x", 1), cache_bytes=size) == [0]
     assert table.pruner.cache.max_bytes == DEFAULTS.cache_bytes
 
@@ -131,9 +131,9 @@ def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
 def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
     table: Table, gone: bool
 ) -> None:
-    """Only the damaged index fails.
+    """Only the damaged index cannot be used.
 
-    The undamaged index serves, and scans that do not need the file are pruned.
+    The undamaged index is used, and scans that do not need the file are pruned.
     """
     reason = "index-gone" if gone else "index-corrupt"
     assert table.kept(equals("x", 5)) == [0]
@@ -157,9 +157,9 @@ def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
 
 
 def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> None:
-    """A failed file is tried again each time the version is read, not by each scan.
+    """If a file failed, it is tried again when its version is read again, but not by each scan.
 
-    A scan never waits.
+    A scan never waits for this.
     """
     path = table.run_file(LEFT, 1)
     data = path.read_bytes()
@@ -185,7 +185,7 @@ def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> No
 
 
 def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
-    """If one index's list is evicted and gone, scans go on by the other index's list."""
+    """If the list of one index is evicted and deleted, scans use the list of the other index."""
     assert table.kept(equals("x", 5), cache_bytes="0") == [0]
     (path,) = (table.root / LEFT / "locations").iterdir()
     path.unlink()
@@ -195,7 +195,7 @@ def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
 
 
 def test_scans_together_read_each_file_once(table: Table) -> None:
-    """Threads that open a cold index at the same time share each read."""
+    """Threads that open an index at the same time, with an empty cache, share each read."""
     answers: list[list[int]] = []
     start = threading.Barrier(8)
 
@@ -230,7 +230,7 @@ def add_versions(table: Table, numbers: Iterable[int]) -> None:
 def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
     table: Table,
 ) -> None:
-    """The scan looks neither for versions that VACUUM deleted, nor for a version 0."""
+    """The scan looks for no version that VACUUM has deleted, and for no version 0."""
     add_versions(table, range(1, 4))
     day = 86_400_000
     first_of_april = 1_743_465_600_000
@@ -240,16 +240,16 @@ def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
 
 
 def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
-    """A scan of an earlier instant that sees parts of slices needs many versions.
+    """A scan of an earlier instant that reads parts of slices needs many versions.
 
-    Versions of the past are read in parallel.
+    Versions of earlier instants are read in parallel.
     """
     add_versions(table, range(2, 9))
     inside: list[str] = []
     at_once: list[int] = []
 
     class FarAway(CountingStore):
-        """A store with delays."""
+        """A store whose calls are delayed."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             inside.append(uri)
@@ -265,7 +265,10 @@ def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
 
 
 def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table) -> None:
-    """A DISABLE comes between the reads of manifest and list. The old version is not cached."""
+    """A DISABLE happens between the reading of the manifest and of the list.
+
+    The old version is not cached.
+    """
     folder = table.root / LEFT
     off = dataclasses.replace(
         table.versions[0],
@@ -276,7 +279,7 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
     )
 
     class Meanwhile(CountingStore):
-        """A store in which a statement of another thread commits first."""
+        """A store in which the statement of another thread commits first."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             manifest = folder / "versions" / "2.json"
@@ -292,7 +295,7 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
 
 
 def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
-    """The version must be for this table, and ready.
+    """The version must belong to this table, and must be ready.
 
     The version must match the fingerprints of both reading sessions.
     """
@@ -327,7 +330,7 @@ def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
 def test_is_not_null_alone_narrows_nothing(
     parts: list[str | tuple[str, ...]], expected: bool
 ) -> None:
-    """Spark adds IS NOT NULL to filters that no index can use; a tuple is an OR."""
+    """Spark adds IS NOT NULL to filters that no index can use; a tuple stands for OR."""
     leaves: dict[str, dict[str, object]] = {
         "not null": {"op": "is not null", "col": ["x"]},
         "is null": {"op": "is null", "col": ["x"]},
@@ -343,7 +346,7 @@ def test_is_not_null_alone_narrows_nothing(
 
 
 def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
-    """The index is outside the roots, has an unreadable registration, or has other settings."""
+    """The index is outside the roots, or its registration is unreadable, or settings differ."""
     roots = Roots(None)
     roots._databases["sales"] = ("file:/w/.sieve", time.monotonic())
     table.service = PruneService(roots, table.pruner)
@@ -360,7 +363,7 @@ def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
 
 
 def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
-    """An unreadable registration may be for any column, and the other indexes serve."""
+    """An unreadable registration can belong to any column, and the other indexes are used."""
     first = table.prune(equals("x", 25))
     asked = table.ask
     table.ask = lambda kind, **body: asked(  # type: ignore[method-assign]
@@ -373,9 +376,9 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
 
 
 def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> None:
-    """Parts that name an indexed column are counted.
+    """If a part of the predicate names an indexed column, the scan counts it.
 
-    The predicate's remaining parts still narrow the scan.
+    The other parts of the predicate still narrow the scan.
     """
     parts = [{"op": "unknown", "why": "a function", "names": [name]} for name in ("x", "x", "z")]
     answer = table.prune(both(equals("x", 25), *parts))
@@ -386,9 +389,9 @@ def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> N
 
 
 def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -> None:
-    """If one version is broken, other versions serve scans that see parts of slices.
+    """If one version is broken, other versions serve scans that read parts of slices.
 
-    Without any version, the scan reports a reason.
+    If no version is left, the scan reports a reason.
     """
     add_versions(table, range(1, 4))
     broken = dataclasses.replace(
@@ -416,7 +419,10 @@ def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -
 def test_each_group_of_versions_is_a_proof(
     monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...]
 ) -> None:
-    """Three encoders are on one column and one on another. Each group excludes what it can."""
+    """One column has three encoders and another column has one.
+
+    Each group of versions excludes files.
+    """
     keeps = {"a": 0b1110, "b": 0b1101, "c": 0b1011, "d": 0b0111}
     groups = {"x": [("a",), ("b",), ("c",)], "y": [("d",)]}
 
@@ -437,9 +443,9 @@ def test_each_group_of_versions_is_a_proof(
 def test_a_blocked_index_leaves_the_others_to_serve(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store of the blocked index answers no scan.
+    """For the blocked index, the store does not answer any scan.
 
-    The blocked index is the first that the scan needs.
+    The blocked index is the first index that the scan needs.
     """
     monkeypatch.setattr(Bulkhead, "blocked", lambda _self, wanted, _timeout: set(wanted[:1]))
     answer = table.prune(both(equals("x", 25), equals("y", 25)))
@@ -448,7 +454,7 @@ def test_a_blocked_index_leaves_the_others_to_serve(
 
 
 def test_an_index_in_trouble_is_asked_each_time(table: Table) -> None:
-    """A damaged index gives its reason to every scan."""
+    """A damaged index causes a reason in every scan."""
     table.run_file(LEFT, 0).write_bytes(b"damaged")
     for _ in range(2):
         assert table.prune(equals("x", 3))["reasons"] == {"index-corrupt": 1}

@@ -1,4 +1,4 @@
-"""Look-ups in runs: which files they read, how often, and the effect of failures."""
+"""Look-ups in runs: the files they read, how often, and the effect of failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BIGINT = Encoder("bigint")
 
 
 def segment(first: int, last: int, location: int) -> Row:
-    """A segment with one block of one location."""
+    """A segment that has one block with one location."""
     one = np.ones(1, np.int64)
     block = CSR(np.array([0, 1]), np.array([location], np.int32), one)
     payload = encode_segment(Segment(first, last, last - first + 1, block))
@@ -57,7 +57,7 @@ def opened(folder: Path, run: RunRef, store: Store, bound: int = 1 << 20) -> Run
 
 
 def found(run: Run, *intervals: tuple[int, int]) -> list[int]:
-    """Ordinals of the locations that may hold keys of some intervals."""
+    """The ordinals of the locations that may hold keys in some intervals."""
     return np.flatnonzero(run.locations_in(np.array(intervals).reshape(-1, 2))).tolist()
 
 
@@ -67,19 +67,19 @@ def name(number: int) -> str:
 
 
 def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
-    """A look-up of a single key reads the one file that can hold the key, and reads it once."""
+    """A look-up of a single key reads only the file that can hold the key, and reads it once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
     assert store.read_names == [name(14 % FILES)]
-    # One key is in another segment of the read file, and one key is in no file.
+    # One key is in another segment of the file that was read, and one key is in no file.
     assert found(index, (805, 805)) == [8]
     assert found(index, (50, 50)) == []
     assert store.read_names == [name(14 % FILES)]
 
 
 def test_intervals_read_the_files_that_they_meet(tmp_path: Path) -> None:
-    """Ranges and lists of keys read exactly the files that they meet, each file once."""
+    """Ranges and lists of keys read exactly the files that overlap them, each file once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (305, 305), (905, 905), (1600, 1603)) == [3, 9, 16]
@@ -96,7 +96,7 @@ CHUNKED = [segment(10 * k, 10 * k + 5, k) for k in range(FILES * EACH)]
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The decoded payloads. Each chunk of a file has three segments of `CHUNKED`."""
+    """The decoded payloads. In `CHUNKED`, each chunk of a file has three segments."""
     found: list[bytes] = []
     decode = run_file.decode
 
@@ -110,7 +110,10 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: list[bytes]) -> None:
-    """Only one chunk of the file is decoded. Short neighbouring segments are decoded together."""
+    """Only one chunk of the file is decoded.
+
+    Short segments next to each other are decoded together.
+    """
     rows = CHUNKED
     index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
     assert found(index, (41, 41)) == [4]
@@ -122,22 +125,22 @@ def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: l
 def test_queries_answered_together_decode_each_chunk_once(
     tmp_path: Path, decoded: list[bytes]
 ) -> None:
-    """Each chunk is decoded once for any cache size, even if a decoded chunk exceeds the cache."""
+    """For any cache size, each chunk is decoded once, even if a decoded chunk exceeds the cache."""
     rows, store = CHUNKED, CountingStore()
     run = write_run(tmp_path, [rows[:12], rows[12:]], BIGINT, FILES * EACH)
     index = opened(tmp_path, run, store, bound=0)
     asked = np.array([[100, 135], [41, 41], [101, 101], [56, 59], [6, 9], [47, 61]])
     each = [np.flatnonzero(flags).tolist() for flags in index.locations_in_each(asked)]
     assert each == [[10, 11, 12, 13], [4], [10], [], [], [5, 6]]
-    # The query only falls into a gap between keys of the first chunk.
+    # The key of the query is in a gap between keys of the first chunk.
     assert decoded == [row[-1] for row in rows[:15]]
     assert store.read_names == [name(0), name(1)]
 
 
 def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
-    """Segments of intervals, `each` in a file: segment k has the keys 100 k to 100 k + 90.
+    """Segments of intervals, `each` per file: segment k has the keys 100 k to 100 k + 90.
 
-    Entry i of a segment has the key 10 i of the segment, and location i.
+    Entry i of segment k has the key 100 k + 10 i, and location i.
     """
 
     def one(k: int) -> Row:
@@ -155,9 +158,9 @@ def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
 def test_a_run_that_would_not_fit_decoded_is_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
-    """A file is decoded and packed as a whole if a look-up needs most of its chunks.
+    """If a look-up needs most chunks of a file, the whole file is decoded and packed.
 
-    The packed form then serves alone.
+    After that, only the packed form is used.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     decoded: list[tuple[str, int | None]] = []
@@ -182,18 +185,18 @@ def test_a_run_that_would_not_fit_decoded_is_packed(
     assert found(run, (0, 0), (110, 110), (220, 220), (490, 490)) == [0, 1, 2, 9]
     assert decoded == ([("packed", None), (kind, 0)] if room == "packed" else [(kind, 0)])
     decoded.clear()
-    # The packed form serves without the file, even for chunks that no query has used yet.
+    # The packed form is used without the file, even for chunks that no query has used yet.
     cache.invalidate((f"file:{tmp_path}/runs/{RUN}/part-00000.parquet", ref.files[0].sha256))
     store.read_names.clear()
     assert found(run, (330, 330)) == [3]
     assert decoded == ([] if room == "packed" else [(kind, 3)])
     assert store.read_names == ([] if room == "packed" else ["part-00000.parquet"])
-    # A file of one chunk is not packed.
+    # A file with only one chunk is not packed.
     one = long_run(tmp_path / "one", 1, 1)
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}/one", one, FileCache(1)), (50, 50)) == [5]
     assert decoded == [("packed", 0)]
-    # The cache stores nothing, so packing would be useless.
+    # The cache stores nothing, so packing would have no use.
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}", ref, FileCache(0)), (0, 390)) == list(range(10))
     assert decoded == [("decoded", number) for number in range(4)]
@@ -202,9 +205,9 @@ def test_a_run_that_would_not_fit_decoded_is_packed(
 def test_a_packed_file_of_other_shapes_and_other_locations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments without cells are decoded as usual.
+    """Segments without cells are decoded as before.
 
-    Locations beyond the run's locations are refused.
+    Locations beyond those of the run are refused.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     run = write_run(tmp_path, [[segment(0, 9, 0), segment(20, 29, 1)]], BIGINT, 2)
@@ -217,7 +220,7 @@ def test_a_packed_file_of_other_shapes_and_other_locations(
 
 
 def test_a_damaged_file_fails_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is read once, and the error is repeated until a retry."""
+    """The file is read once, and the error is raised again until a retry."""
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     ref, store = long_run(tmp_path), CountingStore()
     run = Run(store, f"file:{tmp_path}", ref, FileCache(ref.bytes))
@@ -234,7 +237,7 @@ def test_a_damaged_file_fails_as_a_whole(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
-    """A file that does not fit in the cache is used but not cached."""
+    """If a file does not fit in the cache, it is used but not cached."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store, bound=0)
     for _ in range(2):
@@ -243,7 +246,7 @@ def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
 
 
 def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
-    """A run with maps looks up single keys in the map of their range, and reads no other map."""
+    """In a run with maps, a single key is looked up in the map of its range, and in no other."""
     keys = np.arange(40, dtype=np.int64)
     signed = np.sort(hash_codes(keys).view(np.int64))
     halves = [signed[:20].tolist(), signed[20:].tolist()]
@@ -267,7 +270,7 @@ def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
 
 
 def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None:
-    """A map of more locations than the run would set flags that do not exist."""
+    """If a map had more locations than the run, it would set flags that do not exist."""
     signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
     rows = [map_row(signed.tolist(), [0, 1, 2], 3)]
     run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT, 2)
@@ -288,7 +291,7 @@ def spoil(folder: Path, number: int) -> bytes:
 
 
 def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> None:
-    """A damaged file disturbs only the look-ups that need it."""
+    """A damaged file affects only the look-ups that need it."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     spoil(tmp_path, 2)
     assert found(index, (305, 305)) == [3]
@@ -299,9 +302,9 @@ def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> No
 
 
 def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None:
-    """The error of a failed file lasts until a retry.
+    """The error of a file that failed lasts until a retry.
 
-    A failed retry changes nothing, and a successful retry repairs the file.
+    A failed retry does not change anything, and a successful retry makes the file usable.
     """
     store = CountingStore()
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), store)
@@ -322,7 +325,7 @@ def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None
 
 
 def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
-    """The error for a missing file differs from that for damage, even when it is repeated."""
+    """The error for a missing file differs from the error for damage, even if it is repeated."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     (tmp_path / "runs" / RUN / name(0)).unlink()
     for _ in range(2):
@@ -331,7 +334,7 @@ def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
 
 
 def test_what_is_held_stays_proven_when_its_file_goes(tmp_path: Path) -> None:
-    """Verified bytes in the cache do not need the file any more."""
+    """Verified bytes in the cache stay usable without their file."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     assert found(index, (5, 5)) == [0]
     (tmp_path / "runs" / RUN / name(0)).unlink()
@@ -340,7 +343,7 @@ def test_what_is_held_stays_proven_when_its_file_goes(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SlowStore(CountingStore):
-    """A store that reads when the test permits it."""
+    """A store that reads only when the test allows it."""
 
     started: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
@@ -353,7 +356,7 @@ class SlowStore(CountingStore):
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
-    """All scans get the result of the one read, or its error."""
+    """All scans get the result or the error of the one read."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
         spoil(tmp_path, 2)
@@ -374,7 +377,8 @@ def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool
     assert store.read_names == [name(2)]
 
 
-# -- what a file may say --------------------------------------------------------------------------
+# -- what a file is allowed to contain
+# ----------------------------------------------------------------
 
 
 def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
@@ -386,14 +390,14 @@ def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
 
 
 def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFileRef]:
-    """A file with another payload under the same description."""
+    """A file with another payload, for which the description is the same."""
     _, file = told(rows)
     rows = [(*r[:-1], payload if k == number else r[-1]) for k, r in enumerate(rows)]
     return run_file_bytes(rows), file
 
 
 def test_a_manifest_tells_each_file_its_ranges() -> None:
-    """Neighbouring segments make one range, unless a segment of another file lies between them."""
+    """Neighbouring segments make one range, unless a segment of another file is between them."""
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])
     run = describe_run(RUN, 1, BIGINT, [("a", first), ("b", other), ("c", run_file_bytes([]))])
@@ -407,7 +411,7 @@ def test_a_manifest_tells_each_file_its_ranges() -> None:
 
 @pytest.mark.parametrize("outside", [(9, 20), (-1, 9), (30, 30), (-9, -8), (15, 16)])
 def test_keys_that_the_manifest_does_not_tell_of_are_corrupt(outside: tuple[int, int]) -> None:
-    """Look-ups use the ranges of the manifest, and would miss keys outside of the ranges."""
+    """Look-ups use the ranges of the manifest, and would not find keys outside these ranges."""
     rows = [segment(0, 9, 0), segment(20, 29, 1)]
     other = describe_run(
         RUN, 2, BIGINT, [("a", run_file_bytes(rows)), ("b", run_file_bytes([segment(12, 13, 0)]))]
@@ -419,7 +423,7 @@ def test_keys_that_the_manifest_does_not_tell_of_are_corrupt(outside: tuple[int,
 
 
 def test_hashes_outside_the_ranges_are_corrupt() -> None:
-    """Look-ups would miss hashes outside of the ranges of maps."""
+    """If hashes were outside the ranges of maps, look-ups would not find them."""
     data, file = told([map_row([-5, 7], [0, 1], 2)])
     assert file.hashes == ((-5, 7),)
     assert parse_run_file(data, file).maps[0].n_keys == 2
@@ -431,7 +435,7 @@ def test_hashes_outside_the_ranges_are_corrupt() -> None:
     "ends", [[(0, 9), (9, 12)], [(-9, -3), (0, 5), (5, 12)], [(-9, 0), (0, 5), (6, 12)]]
 )
 def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
-    """A look-up of a key in two segments would search only one of them."""
+    """If a key were in two segments, a look-up would search only one of them."""
     data, _ = told([segment(first, last, k % 2) for k, (first, last) in enumerate(ends)])
     file = RunFileRef(name(0), len(data), "", ((-9, 12),), ())
     with pytest.raises(CorruptError, match="overlap"):
@@ -440,20 +444,20 @@ def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("payload", [b"", bytes(5), b"\x00\x01" + bytes(40)])
 def test_payloads_that_cannot_be_are_corrupt(payload: bytes) -> None:
-    """Impossible payloads are corrupt even if their checksum is right."""
+    """Impossible payloads are corrupt, even if their checksum is right."""
     with pytest.raises(CorruptError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, payload))
 
 
 @pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
-    """A later layout differs from damage, whatever the bytes after its number mean."""
+    """A later layout is distinguished from damage, whatever the bytes after its number mean."""
     with pytest.raises(UnsupportedError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
 
 
 def test_other_files_are_corrupt() -> None:
-    """Corrupt run files are not Parquet, lack the column, or are empty."""
+    """A run file is corrupt if it is not Parquet, lacks the column, or is empty."""
     data, file = told([segment(0, 9, 0)])
     sink = io.BytesIO()
     pq.write_table(pa.table({"payload": [1, 2]}), sink)

@@ -1,4 +1,4 @@
-"""Tests which locations can hold one of the first rows, by classes and groups."""
+"""Tests the locations that can hold one of the first rows, by classes and groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sieve.predicate.tree import Or
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.top_k import Order, needed
 
-# For location k: least and greatest key, rows with a key, NULLs, NaNs. Location 3 has no keys.
+# For location k, each column has: least and greatest key, rows with a key, NULLs, NaNs. Location 3
+# does not have any keys.
 LOCATIONS = [
     (0, 9, 10, 0, 0),
     (10, 19, 10, 2, 0),
@@ -25,7 +26,7 @@ ALL = len(LOCATIONS)
 
 
 def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
-    """Entries about which only the number of their location's rows is known."""
+    """Entries for which only the number of rows in their location is known."""
     no = np.zeros(len(low), np.bool_)
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 
@@ -60,7 +61,7 @@ def kept(
         (11, {}, [0, 1, 2]),
         (20, {}, [0, 1, 2]),
         (21, {}, [0, 1, 2, 4]),
-        # There are 31 keys, 4 NaNs and 7 NULLs.
+        # In total, there are 31 keys, 4 NaNs and 7 NULLs.
         (31, {}, [0, 1, 2, 4]),
         (32, {}, [0, 1, 2, 3, 4]),
         (42, {}, [0, 1, 2, 3, 4]),
@@ -86,12 +87,12 @@ def kept(
 def test_rows_are_counted_class_by_class(
     rows: int, options: dict[str, object], locations: list[int] | None
 ) -> None:
-    """The classes are NULL, NaN, and keys up to a bound that enough rows surely do not exceed."""
+    """The classes are NULL, NaN, and keys up to a bound that enough rows do not exceed."""
     assert kept(rows, **options) == locations  # type: ignore[arg-type]
 
 
 def test_rows_that_may_be_missing_bound_nothing() -> None:
-    """Locations with possibly missing rows are needed if they can hold one of the first rows."""
+    """If a location may lack rows, it is needed as soon as it can hold one of the first rows."""
     assert kept(10, unsure=[0]) == [0, 1, 2]
     assert kept(10, unsure=[0, 1]) == [0, 1, 2, 4]
     assert kept(4, descending=True, unsure=[3]) == [2, 3, 4]
@@ -100,7 +101,7 @@ def test_rows_that_may_be_missing_bound_nothing() -> None:
 
 
 def test_each_group_has_its_own_first_rows() -> None:
-    """A location that is not listed belongs to no group, and is not left out."""
+    """If a location is not listed, it belongs to no group and is not skipped."""
     assert kept(3, groups=[0, 1, 1, 1, 0]) == [0, 1, 2]
     assert kept(3, groups=[0, 1, 0, 1, 1]) == [0, 1]
     assert kept(3, groups=[-1, 0, 0, 0, 0]) == [0, 1, 2]
@@ -109,7 +110,7 @@ def test_each_group_has_its_own_first_rows() -> None:
 
 
 def test_a_group_with_fewer_rows_is_needed_whole() -> None:
-    """As in datafusion#23684, a group of NULLs has a MIN, which is NULL."""
+    """As in datafusion#23684, a group of NULLs has a MIN, and this MIN is NULL."""
     assert kept(2, nulls="never", groups=[0, 0, 0, 1, 0]) == [0, 3]
     assert kept(7, nulls="never", groups=[0, 0, 0, 0, 1]) == [0, 4]
 
@@ -124,7 +125,7 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
 def test_a_value_needs_no_second_location_that_has_it(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
-    """MIN is 4 or 5: one location certainly has a 5, and another location may have a 4."""
+    """MIN is 4 or 5, because one location certainly has a 5, and another location may have a 4."""
     low, high = np.array(TIED, np.int64).T
     n = np.arange(len(TIED))
     found = extents(uncertain(low, high, n), np.ones(len(n), np.int64))

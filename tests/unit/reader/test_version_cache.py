@@ -1,4 +1,4 @@
-"""Tests which versions a scan uses: the newest, those of an instant, or none for a reason."""
+"""Tests the versions that a scan uses: the newest, those of an instant, or none."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ OTHER = {"spark": "9.9"}
 
 
 class Index:
-    """An index with one version per day, the first on the first of May.
+    """An index that has one version per day, the first of them on the first of May.
 
     Args:
         root: root of the index.
-        versions: number of versions.
+        versions: the number of versions.
         vacuumed: the newest version whose files VACUUM has deleted.
     """
 
@@ -65,7 +65,7 @@ class Index:
             (self.folder / "vacuumed" / str(vacuumed)).touch()
 
     def path(self, number: int) -> Path:
-        """The path of a version's manifest."""
+        """The path of the manifest of a version."""
         return self.folder / "versions" / f"{number}.json"
 
     def used(self, instant: str | None, *, partial: bool = False, **other: Any) -> list[int]:
@@ -76,7 +76,7 @@ class Index:
         return [one.manifest.version for one in found]
 
     def asked(self, instant: str | None = None, *, partial: bool = False, **other: Any) -> Any:
-        """The result of a scan of the table."""
+        """The result of one scan of the table."""
         fields = {"table": self.manifest.table, "fingerprints": [self.manifest.fingerprint_parts]}
         return SimpleNamespace(instant=instant, partially_visible=partial, **(fields | other))
 
@@ -85,13 +85,13 @@ class Index:
     ("instant", "one", "many"),
     [
         (None, [9], [9]),
-        # The instant is before all versions, so the oldest version is used.
+        # The instant is before all versions, so the scan uses the oldest version.
         ("2025-04-30T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-01T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-02T12:00:00.000Z", [2], [*range(2, 9), 9]),
         ("2025-05-08T00:00:00.000Z", [8], [8, 9]),
         ("2025-05-08T23:59:59.999Z", [8], [8, 9]),
-        # The newest version is not later than the queried instants.
+        # The newest version is not later than the instants of the scan.
         ("2025-05-09T00:00:00.000Z", [9], [9]),
         ("2025-06-01T00:00:00.000Z", [9], [9]),
     ],
@@ -99,7 +99,7 @@ class Index:
 def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
     tmp_path: Path, instant: str | None, one: list[int], many: list[int]
 ) -> None:
-    """A scan that sees parts of slices also uses later versions, eight in total."""
+    """A scan that reads parts of slices also uses later versions, up to eight in total."""
     index = Index(tmp_path, 9)
     assert index.used(instant) == one
     assert index.used(instant, partial=True) == many
@@ -107,9 +107,9 @@ def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
 
 
 def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
-    """The oldest remaining version serves earlier instants.
+    """For earlier instants, the oldest remaining version is used.
 
-    If VACUUM leaves only one version, that is the newest.
+    If VACUUM leaves only one version, this version is the newest.
     """
     index = Index(tmp_path, 5, vacuumed=3)
     assert index.used("2025-05-02T00:00:00.000Z") == [4]
@@ -119,21 +119,21 @@ def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
 
 
 def test_versions_of_the_past_are_read_once(tmp_path: Path) -> None:
-    """Old versions never change. The newest version stays cached for its time, and no longer."""
+    """Old versions never change. The newest version stays in the cache only for a limited time."""
     index = Index(tmp_path, 5)
     for _ in range(3):
         assert index.used("2025-05-02T12:00:00.000Z", partial=True) == [2, 3, 4, 5]
     names = index.store.read_names
-    # Each file was read at most twice: for its instant, and to open the version.
+    # Each file was read at most twice: once for its instant, and once to open the version.
     assert {name for name in names if name.endswith(".json")} == {f"{k}.json" for k in range(2, 6)}
     assert all(names.count(f"{k}.json") <= 2 for k in range(2, 5))
     assert names.count("5.json") == 1
 
 
 def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None:
-    """All undamaged versions after the instant serve.
+    """All undamaged versions after the instant are used.
 
-    If instants cannot be determined, the newest version serves.
+    If the instants cannot be determined, the newest version is used.
     """
     other = Index(tmp_path / "other", 5)
     other.path(3).write_bytes(b"?")
@@ -146,7 +146,7 @@ def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None
 
 
 def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
-    """A scan ignores a version for another table, or for a reader with other settings."""
+    """If a version is for another table, or for a reader with other settings, a scan ignores it."""
     index = Index(tmp_path, 3)
     assert index.used(None, fingerprints=[OTHER]) == []
     changed = replace(index.manifest, fingerprint_parts=OTHER, version=4, parent=index.manifest.id)
@@ -164,7 +164,7 @@ def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
-    """DISABLE takes effect at once, also for scans of earlier instants."""
+    """DISABLE has an effect at once, even on scans of earlier instants."""
     index = Index(tmp_path, 3)
     off = replace(
         index.manifest,
@@ -179,7 +179,10 @@ def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
 
 
 def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None:
-    """A statement of this driver reports the change of an index. An unchanged index stays open."""
+    """A statement of this driver reports that an index has changed.
+
+    An unchanged index stays open.
+    """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
     assert first.index is not None
@@ -201,7 +204,7 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
     """The files of an unchanged version need not be read again.
 
-    A version with the same number and another id is another version.
+    If a version has the same number and another id, it is another version.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -215,9 +218,9 @@ def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
 
 
 def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
-    """The cached indexes are listed without a read, by column.
+    """The indexes in the cache are listed by column, without reading a file.
 
-    Only indexes that the scan may use are listed.
+    Only indexes that the scan is allowed to use are listed.
     """
     index = Index(tmp_path, 2)
     registrations = [None, index.registration]
@@ -257,7 +260,7 @@ def damaged(index: Index) -> None:
 def test_an_index_that_cannot_be_read_is_a_reason(
     tmp_path: Path, break_it: Callable[[Index], None], reason: Reason, detail: str
 ) -> None:
-    """With an unreadable index, the scan succeeds, and EXPLAIN says what is wrong."""
+    """If an index is unreadable, the scan succeeds, and EXPLAIN describes the problem."""
     index = Index(tmp_path, 1)
     break_it(index)
     found = index.cache.newest(index.registration, LASTING)
@@ -267,10 +270,10 @@ def test_an_index_that_cannot_be_read_is_a_reason(
 
 
 def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
-    """If the store does not answer, the scan reports a reason as for any other error."""
+    """If the store does not answer, the scan reports a reason, as for any other error."""
 
     class Down(LocalStore):
-        """A store that answers nothing."""
+        """A store that does not answer any call."""
 
         def read(self, *_: object) -> bytes:
             raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "down")
@@ -293,5 +296,5 @@ def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_of_error_has_its_reason(kind: type[SieveError], reason: Reason) -> None:
-    """The reason for an error shows what a user should do about it."""
+    """The reason for an error shows what the user should do."""
     assert reason_of(kind("SIEVE_X", "x")) is reason

@@ -1,4 +1,4 @@
-"""Opening a version from its files: only files that the manifest describes are used."""
+"""A version is opened from its files; only files that the manifest describes are used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVERY_KEY = KeyRanges(np.array([[LEAST, GREATEST]], np.int64))
 
 
 def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
-    """A run of five files from number `first` on; file k has the keys 10 k to 10 k + 9."""
+    """A run of five files whose numbers begin at `first`; file k has the keys 10 k to 10 k + 9."""
     keys = np.arange(10 * first, 10 * (first + N), dtype=np.int64)
     pairs = (keys, (keys // 10 - first).astype(np.int32), np.ones_like(keys))
     segments = list(cut_segments(iter([pairs]), error=1, hole=1000))
@@ -48,19 +48,19 @@ def version(tmp_path: Path) -> Manifest:
 
 
 def opened(version: Manifest, folder: Path) -> OpenVersion:
-    """The opened version, with an empty cache."""
+    """The opened version; its cache is empty."""
     return open_version(LocalStore(), f"file:{folder}", version, Cache(1 << 20))
 
 
 def answer(version: Manifest, folder: Path) -> list[bool]:
-    """The result of a look-up of key 23, with everything read again."""
+    """The result of a look-up of key 23, for which everything is read again."""
     return opened(version, folder).keep(KEY_23).tolist()
 
 
 def reader_of(number: int, version: Manifest, folder: Path) -> Callable[[], object]:
-    """A function that reads one of both files again at each call.
+    """A function that reads one of the two files again at each call.
 
-    Opening reads the list, and a look-up reads the run.
+    To open the version, it reads the list; for a look-up, it reads the run.
     """
     if number == 0:
         return lambda: opened(version, folder)
@@ -80,7 +80,7 @@ def test_an_undamaged_version_answers(version: Manifest, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) -> None:
-    """A file that is truncated to any length is corrupt, never a smaller index."""
+    """If a file is truncated to any length, it is corrupt, and never counts as a smaller index."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     for length in range(len(data)):
@@ -91,7 +91,7 @@ def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_flipped_bit_is_found_out(version: Manifest, tmp_path: Path, number: int) -> None:
-    """One flipped bit anywhere makes the file corrupt."""
+    """If one bit is flipped anywhere, the file is corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     rng = random.Random(1)
@@ -104,14 +104,14 @@ def test_every_flipped_bit_is_found_out(version: Manifest, tmp_path: Path, numbe
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_missing_file_is_gone(version: Manifest, tmp_path: Path, number: int) -> None:
-    """A missing file differs from damage: it gives another reason."""
+    """A missing file is distinguished from damage, and has another reason."""
     files(tmp_path)[number].unlink()
     with pytest.raises(GoneError):
         answer(version, tmp_path)
 
 
 def test_the_list_is_read_at_once(version: Manifest, tmp_path: Path) -> None:
-    """A version without its list of locations cannot be opened."""
+    """Without its list of locations, a version cannot be opened."""
     files(tmp_path)[0].unlink()
     with pytest.raises(GoneError):
         opened(version, tmp_path)
@@ -120,7 +120,7 @@ def test_the_list_is_read_at_once(version: Manifest, tmp_path: Path) -> None:
 def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
     version: Manifest, tmp_path: Path
 ) -> None:
-    """A list with places outside of all runs must not be used for look-ups."""
+    """If a list has places outside all runs, look-ups must not use it."""
     listed = dataclasses.replace(plain_locations(1), slots=np.array([N]))
     short = render_locations(listed, ("file:/t",))
     path = tmp_path / "locations" / f"{'ef' * 16}.parquet"
@@ -132,7 +132,7 @@ def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
 
 
 def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) -> None:
-    """The counts of rows tell which locations have any key: all rows less NULL and NaN."""
+    """The counts of rows show which locations have a key: all rows minus NULLs and NaNs."""
     ten, none = np.full(N, 10), np.zeros(N, np.int64)
     nulls, nans = np.array([0, 10, 3, 0, 9]), np.array([0, 0, 7, 10, 0])
     folder = tmp_path / "other"
@@ -149,9 +149,9 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
 
 
 def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -> None:
-    """The range of every key reaches from the least to the greatest key of all runs.
+    """The range of all keys begins at the least key of all runs and ends at the greatest.
 
-    A range with one key less needs all runs.
+    For a range with one key less, all runs are needed.
     """
     index = open_version(LocalStore(), f"file:{tmp_path}", version, Cache(1 << 20))
     spans = [run.span for run in index.runs]
@@ -169,7 +169,10 @@ def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -
 
 
 def test_runs_are_united(tmp_path: Path) -> None:
-    """Each run answers for its own locations. The keys of one run are not every key."""
+    """Each run is used for its own locations.
+
+    The keys of one run are not all keys.
+    """
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
 
@@ -184,7 +187,7 @@ def test_runs_are_united(tmp_path: Path) -> None:
 
 
 def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
-    """Any of the runs may find the location, and the counts cover all its rows."""
+    """Any of the runs can find the location, and the counts include all its rows."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     also = np.full((N, 2), -1)
     also[1], also[3, 0] = [N + 2, N + 4], N
@@ -201,7 +204,7 @@ def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
 
 
 def test_further_places_must_be_there(tmp_path: Path) -> None:
-    """A list with places outside of all runs must not be used for look-ups."""
+    """If a list has places outside all runs, look-ups must not use it."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     listed = dataclasses.replace(plain_locations(N), also=np.full((N, 1), 2 * N))
     with pytest.raises(CorruptError, match="unknown place"):
@@ -209,7 +212,7 @@ def test_further_places_must_be_there(tmp_path: Path) -> None:
 
 
 def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: Path) -> None:
-    """A second version of the same files, as ALTER makes it, reads nothing and adds no memory."""
+    """A second version of the same files, as after ALTER, reads nothing and uses no more memory."""
     store, cache = CountingStore(), Cache(1 << 20)
     kept = open_version(store, f"file:{tmp_path}", version, cache).keep(KEY_23)
     read, held = len(store.read_names), cache.nbytes
@@ -220,7 +223,7 @@ def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: P
 
 
 def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) -> None:
-    """Runs whose codes mean different things cannot serve one predicate."""
+    """If codes have different meanings in two runs, the runs cannot serve one predicate."""
     other = dataclasses.replace(version.runs[0], encoder={"type": "int"})
     mixed = dataclasses.replace(version, runs=(*version.runs, other))
     with pytest.raises(UnsupportedError, match="different"):
@@ -229,7 +232,7 @@ def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) ->
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts: int) -> None:
-    """Versions before and after a rename share the parts of their list, and one cache."""
+    """Versions before and after a rename share the parts of their list, and share one cache."""
     before = write_version(tmp_path, [run_of(tmp_path, 0)], plain_locations(N))
     if parts == 2:
         changed = dataclasses.replace(plain_locations(1), rows=np.array([7]))
@@ -250,7 +253,7 @@ def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts:
 
 
 def test_each_range_of_a_file_is_looked_up_by_itself(tmp_path: Path) -> None:
-    """Two files have three and two ranges, with a key in each range.
+    """One file has three ranges and another has two, with a key in each range.
 
     One range has a single NULL.
     """

@@ -1,4 +1,4 @@
-"""The bytes of a segment of blocks: round trips, a fixed sample, and damage."""
+"""The bytes of a segment of blocks: they are read back, equal a fixed sample, or are damaged."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ HEAD = "<BBqqQIQI"
 
 
 def segment(first=0, last=5, width=2, blocks=((0, 4), (), (9,)), rows=(1, 2, 1 << 40)):
-    """A segment of three blocks, the middle one empty."""
+    """A segment of three blocks; the middle block is empty."""
     offsets = np.cumsum([0, *map(len, blocks)])
     locations = np.array([location for block in blocks for location in block], np.int32)
     return Segment(first, last, width, CSR(offsets, locations, np.array(rows, np.int64)))
 
 
 def same(one: Segment, other: Segment) -> bool:
-    """Whether two segments are equal in every part."""
+    """Returns whether two segments are equal in every part."""
     return (one.first, one.last, one.width) == (other.first, other.last, other.width) and all(
         np.array_equal(getattr(one.blocks, name), getattr(other.blocks, name))
         for name in ("offsets", "locations", "rows")
@@ -41,7 +41,7 @@ def same(one: Segment, other: Segment) -> bool:
     ],
 )
 def test_segments_survive_their_bytes(made):
-    """Decoding restores bounds, blocks and rows, also at the ends of every range."""
+    """Decoding restores bounds, blocks and rows, even at the ends of every range."""
     again = decode_segment(encode_segment(made))
     assert same(again, made)
     assert again.blocks.offsets.dtype == again.blocks.rows.dtype == np.int64
@@ -49,7 +49,7 @@ def test_segments_survive_their_bytes(made):
 
 
 def test_the_layout_is_what_it_was():
-    """Bytes that were written once stay readable: a sample of layout version 1."""
+    """Bytes that a release has written stay readable: the sample has layout version 1."""
     sample = bytes.fromhex(
         "0101000000000000000005000000000000000200000000000000030000000300000000000000000000"
         "000200000000120400000000400901010000000202000000ffffffffff000000"
@@ -59,14 +59,14 @@ def test_the_layout_is_what_it_was():
 
 
 def test_unchanging_blocks_cost_bits_not_bytes():
-    """Each of a hundred thousand blocks with one location costs two and a half bits."""
+    """Each of a hundred thousand blocks with one location needs two and a half bits."""
     n = 100_000
     blocks = CSR(np.arange(n + 1), np.arange(n, dtype=np.int32) % 2, np.ones(n, np.int64))
     assert len(encode_segment(Segment(0, n - 1, 1, blocks))) < n * 2.5 / 8
 
 
 def test_every_shortened_payload_is_corrupt():
-    """A prefix of a payload is corrupt, and so is a payload with more bytes after it."""
+    """A truncated payload is corrupt, and so is a payload that is followed by more bytes."""
     payload = encode_segment(segment())
     for length in range(len(payload)):
         with pytest.raises(CorruptError):
@@ -76,7 +76,7 @@ def test_every_shortened_payload_is_corrupt():
 
 
 def test_flipped_bits_are_refused_or_harmless():
-    """A flipped bit gives a segment within its own bounds or an error of Sieve, never a crash."""
+    """With a flipped bit, decoding returns a segment within its bounds or raises Sieve's error."""
     payload = encode_segment(segment())
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)
@@ -91,7 +91,7 @@ def test_flipped_bits_are_refused_or_harmless():
 
 @pytest.mark.parametrize(("shape", "version"), [(1, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, version):
-    """The error for a payload of a later release differs from the error for damage."""
+    """For a payload of a later release, the error differs from the error for damage."""
     payload = bytes([shape, version]) + encode_segment(segment())[2:]
     with pytest.raises(UnsupportedError) as refusal:
         decode(payload)
@@ -123,14 +123,14 @@ def test_later_layouts_are_named_as_such(shape, version):
     ],
 )
 def test_nonsense_is_corrupt(head, counts, deltas, rows, problem):
-    """Each number of the layout is checked before it is used or anything is allocated for it."""
+    """Each number in the layout is checked before it is used or memory is allocated for it."""
     arrays = [pack(np.array(array, np.uint64)) for array in (counts, deltas, rows)]
     with pytest.raises(CorruptError, match=problem):
         decode(struct.pack(HEAD, *head) + b"".join(arrays))
 
 
 def test_outliers_do_not_widen_an_array():
-    """One huge number among thousands of small numbers costs twelve bytes."""
+    """One huge number among thousands of small numbers needs twelve bytes."""
     values = np.full(8000, 3, np.uint64)
     plain = len(pack(values))
     values[17] = (1 << 64) - 1
@@ -147,7 +147,7 @@ def test_bit_lengths_are_exact():
 
 @pytest.mark.parametrize("bits", [1, 7, 33, 64])
 def test_packed_size_is_what_packing_takes(bits):
-    """The size computed before packing is the number of packed bytes, outliers included."""
+    """The size that is computed before packing equals the number of packed bytes, with outliers."""
     values = np.random.default_rng(bits).integers(
         0, (1 << bits) - 1, 1000, np.uint64, endpoint=True
     )
@@ -168,6 +168,6 @@ def test_packed_size_is_what_packing_takes(bits):
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
-    """Widths, exception counts and positions out of range are refused for an array of three."""
+    """For an array of three, widths, exception counts and positions out of range are refused."""
     with pytest.raises(CorruptError):
         unpack(payload, 0, 3)

@@ -1,4 +1,4 @@
-"""The prices for a budget, and the attempts at a version until its bytes fit."""
+"""The prices for a budget, and the attempts to build a version until its bytes fit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 
 
 def test_prices_fall_from_the_highest_that_can_be_right() -> None:
-    """The tried prices fall from four times the worth of all locations to a thousandth of a file.
+    """The tried prices fall from four times the value of all locations to a thousandth of a file.
 
-    With few files the least price is lower.
+    With few files, the lowest price is lower.
     """
     prices = prices_for(1000, 5000.0)
     assert len(prices) == 24
@@ -44,7 +44,7 @@ PRICES = np.array([8.0, 4.0, 2.0, 1.0])
 def test_a_price_is_interpolated_between_those_around_the_budget(
     curve: np.ndarray, budget: float, price: float
 ) -> None:
-    """The aim is a little below the budget, since the estimate is inexact.
+    """The aim is slightly below the budget, because the estimate is inexact.
 
     The interpolation uses logarithms.
     """
@@ -52,9 +52,9 @@ def test_a_price_is_interpolated_between_those_around_the_budget(
 
 
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
-    """The bytes at a multiple of the price.
+    """Returns the bytes at a multiple of the price.
 
-    They are those of the first step with at least this multiple.
+    The bytes are those of the first step that has at least this multiple.
     """
     return lambda times: next(size for most, size in steps if times <= most)
 
@@ -62,16 +62,16 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 @pytest.mark.parametrize(
     ("size", "lowest", "asked", "taken"),
     [
-        # The first attempt is near enough to the budget, or no further attempt is allowed.
+        # The first attempt is close enough to the budget, or no further attempt is allowed.
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
-        # The first attempt is too large. So the price rises by the square of the ratio of bytes to
-        # budget, but at least by growing steps.
+        # The first attempt is too large. The price therefore rises by the square of the ratio of
+        # bytes to budget, but at least in growing steps.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
-        # The first attempt is too small, so the price falls until one attempt is too large. The
-        # next price lies between the two.
+        # The first attempt is too small, so the price falls until an attempt is too large. The next
+        # price is between these two.
         (sizes((0.2, 95), (99, 50)), 0.1, [1, 1 / 1.3, 1 / 2.6, 0.1], 0.1),
         (sizes((0.8, 92), (99, 50)), 0.1, [1, 1 / 1.3], 1 / 1.3),
         (sizes((0.9, 60), (99, 50)), 0.9, [1, 0.9], 0.9),
@@ -81,7 +81,7 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 def test_attempts_go_from_the_expected_price_to_the_right_one(
     size: Callable[[float], float], lowest: float, asked: list[float], taken: float
 ) -> None:
-    """The budget is 100 bytes, of which nine tenths are enough."""
+    """The budget is 100 bytes, and nine tenths of it are enough."""
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -106,7 +106,7 @@ def test_attempts_go_from_the_expected_price_to_the_right_one(
 def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """The bytes determine the next price, from a fifth to four fifths of the way between both."""
+    """The bytes determine the next price, from a fifth to four fifths between both prices."""
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -119,7 +119,7 @@ def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """No more attempts follow when the two prices differ by less than a hundredth."""
+    """When the two prices differ by less than a hundredth, no more attempts follow."""
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -132,7 +132,7 @@ def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts
 
 
 def test_what_never_fits_is_tried_at_seven_higher_prices() -> None:
-    """If no attempt fits, only the last attempt stays."""
+    """If no attempt fits, only the last attempt is kept."""
     tried: list[float] = []
     discarded: list[float] = []
 

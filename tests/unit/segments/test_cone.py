@@ -1,4 +1,4 @@
-"""Tests where segments close, how wide their blocks are, and how chunks are joined."""
+"""Tests where segments end, how wide their blocks are, and how chunks are joined."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sieve.segments.blocks.key_groups import Keys
 
 
 def chunk(codes, locations, rows=None):
-    """Arrays of the types that the build uses."""
+    """Arrays with the types that the build uses."""
     rows = np.ones(len(codes)) if rows is None else rows
     return np.array(codes, np.int64), np.array(locations, np.int32), np.array(rows, np.int64)
 
 
 def contents(segment: Segment) -> list[dict[int, int]]:
-    """Rows by location, for each block."""
+    """The number of rows by location, for each block."""
     blocks = segment.blocks
     return [
         dict(zip(blocks.locations[a:b].tolist(), blocks.rows[a:b].tolist(), strict=True))
@@ -31,28 +31,28 @@ def contents(segment: Segment) -> list[dict[int, int]]:
 
 
 def test_one_location_makes_one_block():
-    """If the location set never changes, R is flat and one block contains everything."""
+    """If the set of locations never changes, R is constant and one block contains all keys."""
     (segment,) = cut_segments([chunk(range(0, 3000, 3), [7] * 1000)])
     assert (segment.first, segment.last, segment.width) == (0, 2997, 2998)
     assert contents(segment) == [{7: 1000}]
 
 
 def test_blocks_are_as_many_as_changes_plus_one():
-    """If each of four stretches of keys is in one file, there are four blocks of equal width."""
+    """If four stretches of keys are each in one file, there are four blocks of equal width."""
     (segment,) = cut_segments([chunk(range(400), np.repeat([0, 1, 2, 3], 100))])
     assert segment.width == 100
     assert contents(segment) == [{0: 100}, {1: 100}, {2: 100}, {3: 100}]
 
 
 def test_width_is_rounded_up_and_no_block_is_left_over():
-    """Ten keys over five changes have the width ceil(10/6) = 2, hence five blocks and not six."""
+    """Ten keys with five changes have the width ceil(10/6) = 2, so there are five blocks."""
     (segment,) = cut_segments([chunk(range(10), [0, 0, 1, 1, 2, 2, 3, 3, 4, 5])])
     assert segment.width == 2
     assert contents(segment) == [{0: 2}, {1: 2}, {2: 2}, {3: 2}, {4: 1, 5: 1}]
 
 
 def test_a_change_is_a_change_of_the_set():
-    """Sets of equal size with different members differ; equal sets in another order do not."""
+    """Sets of equal size with different members are different; the order of members is ignored."""
     keys = [1, 1, 2, 2, 3, 3, 4]
     (segment,) = cut_segments([chunk(keys, [0, 1, 1, 0, 1, 2, 1])])
     assert contents(segment) == [{0: 2, 1: 2}, {1: 2, 2: 1}]
@@ -60,7 +60,7 @@ def test_a_change_is_a_change_of_the_set():
 
 
 def test_equal_keys_over_many_chunks_are_one_key():
-    """A key in five chunks, repeated in one of them, adds up its rows and closes nothing."""
+    """The rows of a key in five chunks are added up, and this repetition ends no segment."""
     chunks = [chunk([1, 5], [0, 0], [1, 2])] + [chunk([5, 5], [0, 3], [1, 1])] * 5
     for batch in (1, 3, 1 << 18):
         with mock.patch("sieve.segments.blocks.key_groups._BATCH", batch):
@@ -76,14 +76,14 @@ def test_full_segments_close():
 
 
 def test_keys_of_many_locations_close_segments_too():
-    """The number of pairs is bounded, too: 16 pairs for each of max_keys."""
+    """The number of pairs is also limited, to 16 pairs for each of max_keys."""
     codes = np.repeat(np.arange(6), 40)
     segments = list(cut_segments([chunk(codes, np.tile(np.arange(40), 6))], max_keys=5))
     assert [(s.first, s.last) for s in segments] == [(0, 1), (2, 3), (4, 5)]
 
 
 def test_large_holes_close_segments():
-    """A gap of more than `hole` ends a segment, and a gap of exactly `hole` does not."""
+    """A gap longer than `hole` ends a segment, but a gap of exactly `hole` does not."""
     codes = [0, 10, 21, LEAST + 5, GREATEST]
     segments = list(cut_segments([chunk(sorted(codes), [0] * 5)], hole=10))
     assert [(s.first, s.last) for s in segments] == [
@@ -95,7 +95,7 @@ def test_large_holes_close_segments():
 
 
 def test_holes_between_batches_close_segments():
-    """A hole is detected even if a batch ends just before the hole."""
+    """A hole is also detected if a batch ends just before it."""
     chunks = [chunk([code], [0]) for code in (0, 1, 100, 101)]
     with mock.patch("sieve.segments.blocks.key_groups._BATCH", 1):
         segments = list(cut_segments(chunks, hole=50))
@@ -103,50 +103,50 @@ def test_holes_between_batches_close_segments():
 
 
 def test_the_cone_closes_where_the_pace_of_change_changes():
-    """Once keys alternate between two files, the segment closes after about e changes."""
+    """After keys begin to alternate between two files, the segment ends after about e changes."""
     locations = np.concatenate([np.zeros(10_000), np.arange(10_000) % 2])
     segments = list(cut_segments([chunk(range(20_000), locations)], error=10))
     assert segments[0].first == 0
     assert 10_000 < segments[0].last < 10_100
-    # In the second segment the location set changes at every key, so each key has a block.
+    # In the second segment, the set of locations changes at every key, so each key has a block.
     assert segments[1].width == 1
 
 
 def test_the_whole_domain_is_one_segment():
-    """Block numbers are exact from -2^63 to 2^63 - 1, though differences exceed 64 signed bits."""
+    """Block numbers are exact from -2^63 to 2^63 - 1, even if differences exceed 64 signed bits."""
     (segment,) = cut_segments([chunk([LEAST, 0, GREATEST], [0, 1, 0])])
     assert segment.width == -(-(1 << 64) // 3)
     assert contents(segment) == [{0: 1}, {1: 1}, {0: 1}]
 
 
 def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
-    """A block of 2^64 codes would exceed the width's 64 bits, so there are two blocks."""
+    """A block of 2^64 codes would not fit in the 64 bits of a width, so there are two blocks."""
     (segment,) = cut_segments([chunk([LEAST, GREATEST], [4, 4])])
     assert segment.width == 1 << 63
     assert contents(segment) == [{4: 1}, {4: 1}]
 
 
 def test_neighbours_beyond_2_to_the_53_stay_apart():
-    """Keys that are equal as doubles are still different keys, each in its own block."""
+    """Keys that are equal as doubles are still different keys, and each has its own block."""
     keys = [(1 << 62) + i for i in range(5)]
     (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
     assert contents(segment) == [{i: 1} for i in range(5)]
 
 
 def test_the_default_error_is_that_of_an_index() -> None:
-    """The default error bound of the code is the one that the documentation states."""
+    """The default error bound in the code is the one in the documentation."""
     assert IndexOptions("sieve").error == DEFAULT_ERROR
 
 
 def test_an_empty_chunk_among_others_ends_nothing():
-    """A task's batch may have no row."""
+    """The batch of a task can be without rows."""
     chunks = [chunk([], []), chunk([1, 2], [0, 0]), chunk([], []), chunk([3], [0])]
     (segment,) = cut_segments(chunks)
     assert (segment.first, segment.last, contents(segment)) == (1, 3, [{0: 3}])
 
 
 def test_nothing_makes_no_segments():
-    """Without chunks, or with empty chunks only, there is no segment."""
+    """Without chunks, or with only empty chunks, there is no segment."""
     assert list(cut_segments([])) == []
     assert list(cut_segments([chunk([], [])])) == []
 
@@ -155,7 +155,7 @@ def test_nothing_makes_no_segments():
     "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": (1 << 24) + 1}, {"hole": 0}]
 )
 def test_parameters_out_of_range_are_refused(options):
-    """The error names all three parameters with their bounds."""
+    """The error contains all three parameters with their limits."""
     with pytest.raises(InvalidInputError, match="max_keys"):
         list(cut_segments([], **options))
     assert list(cut_segments([], error=1, max_keys=1 << 24, hole=1)) == []
@@ -192,7 +192,7 @@ def test_pairs_that_would_lose_rows_are_refused(chunks):
     ],
 )
 def test_a_set_is_compared_with_the_one_before(sets, previous, changed):
-    """Sets are compared element by element, also with the last set of the chunk before."""
+    """Sets are compared element by element, even with the last set of the previous chunk."""
 
     def keys(some):
         offsets = np.cumsum([0, *map(len, some)])

@@ -1,4 +1,4 @@
-"""Maps of hashes to locations: sizes, false positives, refusals, and stable bytes."""
+"""Maps from hashes to locations: sizes, false positives, refusals, and stable bytes."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ FIELDS = "shape layout first last keys locations lists postings bits seed window
 
 
 def draw(n_keys, n_locations, seed=0):
-    """Hashes of random keys in one location each."""
+    """Hashes of random keys, each in one location."""
     rng = np.random.default_rng(seed)
     hashes = np.sort(rng.integers(0, 1 << 64, n_keys, np.uint64))
     return hashes, rng.integers(0, n_locations, n_keys, np.int32)
 
 
 def sample():
-    """Three hashes: the first in location 4, the others in locations 0 and 9."""
+    """Three hashes: the first is in location 4, and the others are in locations 0 and 9."""
     hashes = hash_codes(np.array([1, 2, 2, 3, 3]))
     order = np.argsort(hashes, kind="stable")
     return hashes[order], np.array([4, 0, 9, 9, 0], np.int32)[order]
 
 
 def test_the_layout_is_what_it_was():
-    """A sample of layout version 1 must stay readable, and writing must give the same bytes."""
+    """A sample of layout version 1 must stay readable, and writing must produce the same bytes."""
     written = bytes.fromhex(
         "0401f02814e3ed5e531e8a142b3a9738d2db030000000a00000001000000020000000000000006e5"
         "050b101d169256030100000000000000000000000000d4020080d600000000000000000000000000"
@@ -47,7 +47,10 @@ def test_the_layout_is_what_it_was():
 
 
 def test_hashes_are_what_they_were():
-    """Indexes outlive releases, so hashes are fixed. Hashes of bytes are those of Spark 3.5."""
+    """Indexes are used over several releases, so hashes must not change.
+
+    Hashes of bytes are those of Spark 3.5.
+    """
     assert hash_codes(np.array([0, 1, -1, 1 << 62])).tolist() == [
         0x0,
         0x5692161D100B05E5,
@@ -63,7 +66,7 @@ def test_hashes_are_what_they_were():
 
 @pytest.mark.parametrize(("n_locations", "most_bytes"), [(1000, 2.4), (100_000, 3.4)])
 def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
-    """A present key reads its location alone; an absent key reads at most 0.02 locations."""
+    """A present key reads only its location, and an absent key reads at most 0.02 locations."""
     hashes, locations = draw(300_000, n_locations)
     payload = build_map(hashes, locations, n_locations, 6)
     assert len(payload) <= most_bytes * len(hashes)
@@ -76,7 +79,7 @@ def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
 
 
 def test_hashes_of_other_segments_find_nothing():
-    """Hashes before the first or after the last find nothing, even without fingerprints."""
+    """Hashes before the first or after the last hash find nothing, even without fingerprints."""
     hashes, locations = draw(1000, 8)
     hashes += np.uint64(10)
     segment = decode_map(build_map(hashes[100:-100], locations[100:-100], 8, 0))
@@ -86,7 +89,7 @@ def test_hashes_of_other_segments_find_nothing():
 
 
 def test_a_map_of_nothing_finds_nothing():
-    """A segment may have no keys."""
+    """A segment can be without keys."""
     payload = build_map(np.empty(0, np.uint64), np.empty(0, np.int32), 5, 8)
     assert len(payload) == estimate_bytes(0, 5, 8)
     segment = decode_map(payload)
@@ -94,7 +97,7 @@ def test_a_map_of_nothing_finds_nothing():
 
 
 def test_shared_sets_are_kept_once():
-    """Ten thousand hashes of each set cost as much as one hash of each set."""
+    """Ten thousand hashes with the same set need as many bytes as one hash with this set."""
     hashes, first = draw(100_000, 9)
     payload = build_map(np.repeat(hashes, 2), np.stack([first, first + 1], 1).ravel(), 10, 6)
     segment = decode_map(payload)
@@ -104,7 +107,7 @@ def test_shared_sets_are_kept_once():
 
 
 def test_a_failed_attempt_is_followed_by_others_with_more_room():
-    """Hashes that cannot be peeled get another seed, and after some attempts more cells."""
+    """If hashes cannot be peeled, they get another seed, and after some attempts more cells."""
     hashes, locations = draw(5000, 100)
     real, failures = fuse_function._peel, [None] * 9
 
@@ -120,7 +123,7 @@ def test_a_failed_attempt_is_followed_by_others_with_more_room():
 
 
 def test_hashes_that_cannot_be_told_apart_fail_an_attempt():
-    """Hashes that cannot be peeled are reported, and no cell is filled wrongly."""
+    """If hashes cannot be peeled, this is reported, and no cell is filled wrongly."""
     assert fuse_function._peel(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
 
 
@@ -146,7 +149,7 @@ def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits
 
 
 def test_a_fingerprint_has_up_to_24_bits():
-    """A fingerprint may have 0 to 24 bits."""
+    """A fingerprint has from 0 to 24 bits."""
     for bits in (0, 24):
         segment = decode_map(build_map(np.array([1, 5], np.uint64), np.array([0, 3]), 5, bits))
         assert np.flatnonzero(segment.locations_of(np.array([5], np.uint64))).tolist() == [3]
@@ -154,13 +157,13 @@ def test_a_fingerprint_has_up_to_24_bits():
 
 @pytest.mark.parametrize("name", ["MAX_KEYS", "MAX_POSTINGS"])
 def test_too_much_for_one_segment_is_refused(name):
-    """The limits of readers are limits of writers, too."""
+    """The limits of readers are also limits of writers."""
     with mock.patch(f"sieve.segments.hash_map.format.{name}", 1), pytest.raises(InvalidInputError):
         build_map(*sample(), 10, 6)
 
 
 def forged(arrays=None, **fields):
-    """The sample's payload with other fields and a right checksum."""
+    """The sample's payload with changed fields and a right checksum."""
     payload = build_map(*sample(), 10, 6)
     head = dict(zip(FIELDS.split(), HEAD.unpack_from(payload), strict=True)) | fields
     cells = (((head["windows"] + 2) << min(head["window_bits"], 9)) * 10 + 7) // 8
@@ -172,13 +175,13 @@ def forged(arrays=None, **fields):
 
 
 def test_a_forged_payload_can_pass():
-    """The helper `forged` makes the same payload as `build_map` unless told otherwise."""
+    """Without changed fields, the helper `forged` makes the same payload as `build_map`."""
     assert forged(arrays=([0], [0], [8])) == build_map(*sample(), 10, 6)
 
 
 @pytest.mark.parametrize(("shape", "layout"), [(5, 1), (4, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, layout):
-    """The error for a payload of a later release differs from the error for damage."""
+    """For a payload of a later release, the error differs from the error for damage."""
     with pytest.raises(UnsupportedError) as refusal:
         decode_map(forged(shape=shape, layout=layout))
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
@@ -218,7 +221,7 @@ def test_payloads_that_lie_are_refused(lie, problem):
 
 
 def test_the_estimate_is_close():
-    """The estimate is exact without lists, and within a tenth with lists."""
+    """The estimate is exact if there are no lists, and within a tenth if there are lists."""
     rng = np.random.default_rng(3)
     for n_keys, n_locations in ((1, 1), (10, 3), (5000, 1000), (200_000, 100_000)):
         hashes, locations = draw(n_keys, n_locations)
@@ -233,7 +236,10 @@ def test_the_estimate_is_close():
 
 
 def test_a_budget_buys_the_most_bits_it_can():
-    """The chosen bits fit the budget, but one more bit does not. A tiny budget gives no map."""
+    """The chosen bits fit the budget, but one bit more does not fit.
+
+    A tiny budget leads to no map.
+    """
     for budget in (1_500_000, 2_000_000, 2_500_000, 3_500_000):
         bits = fingerprint_for(budget, 1_000_000, 1000)
         assert estimate_bytes(1_000_000, 1000, bits) <= budget
@@ -244,7 +250,7 @@ def test_a_budget_buys_the_most_bits_it_can():
 
 @pytest.mark.parametrize("bits", [0, 3, 12])
 def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
-    """The hashes have single locations, shared lists, or were never indexed."""
+    """Some hashes have a single location, some share a list, and some were never indexed."""
     hashes, locations = draw(300, 7)
     pairs = np.concatenate([hashes, np.repeat(hashes[:120], 2)])
     order = np.argsort(pairs, kind="stable")
@@ -260,7 +266,7 @@ def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
 
 @pytest.mark.parametrize("by", [1, -1, 1 << 31, -(1 << 31)])
 def test_another_checksum_is_damage(by):
-    """Damaged payloads have a checksum that is greater or less than the right checksum."""
+    """The checksum of a damaged payload is greater or less than the right checksum."""
     payload = build_map(*sample(), 10, 6)
     stored = int.from_bytes(payload[-CHECK_BYTES:], "little")
     other = (stored + by) % (1 << 32)
@@ -269,9 +275,10 @@ def test_another_checksum_is_damage(by):
 
 
 def test_after_some_attempts_a_map_gets_more_room():
-    """Every four attempts add a tenth more cells.
+    """After every four attempts, there are a tenth more cells.
 
-    The first attempt has an eighth more cells than keys. For few keys, it has a third more.
+    In the first attempt, there are an eighth more cells than keys. If there are few keys, there are
+    a third more cells.
     """
     n = 1_000_000
     cells = [fuse_function.Layout.of(n, attempt).n_cells / n for attempt in range(9)]
@@ -287,12 +294,13 @@ def test_after_some_attempts_a_map_gets_more_room():
 
 
 def test_sets_of_one_digest_stay_apart(monkeypatch):
-    """If digests collide, the sets themselves are compared, so no set replaces another."""
+    """If digests are equal, the sets themselves are compared, so no set replaces another set."""
     monkeypatch.setattr(posting_lists, "mixed", np.ones_like)
     sets = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 3), (1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 3)]
     hashes = np.repeat(np.arange(len(sets), dtype=np.uint64), [len(one) for one in sets])
     segment = decode_map(build_map(hashes, np.concatenate(sets).astype(np.int32), 4, 8))
-    # Equal neighbours share one list. An equal set after a different set gets another list.
+    # Equal sets that follow each other share one list. If a different set is between two equal
+    # sets, there are two lists.
     assert len(segment.lists) == 7
     for number, one in enumerate(sets):
         found = segment.locations_of(np.array([number], np.uint64))
@@ -301,7 +309,7 @@ def test_sets_of_one_digest_stay_apart(monkeypatch):
 
 @pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
 def test_the_estimate_of_sets_is_close(each, most):
-    """For sets of two locations, only the distance takes bits; the number takes none."""
+    """For sets of two locations, only the distance needs bits, and the number needs none."""
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))
     sets = np.array([np.sort(draw.choice(300, each, replace=False)) for _ in hashes], np.int32)
@@ -315,5 +323,5 @@ def test_the_estimate_of_sets_is_close(each, most):
     [(0, 0, 0), (1, 0, 0), (2, 0, 1), (4, 0, 2), (3, 1, 2), (4, 1, 3), (5, 0, 3), (5, 4, 4)],
 )
 def test_values_have_just_the_bits_for_each_location_and_list(n_locations, n_lists, bits):
-    """The greatest value is one less than the number of locations and lists."""
+    """The greatest value is the number of locations and lists, minus one."""
     assert value_bits(n_locations, n_lists) == bits

@@ -1,7 +1,7 @@
-"""Regression test of the planner, its model and its grids: results for known columns.
+"""Regression test of the planner, its model and its grids: fixed results for known columns.
 
-A worse choice between structures only costs bytes or files, never rows, so no other test fails. If
-a change improves these numbers, the numbers are updated.
+A worse choice of structure costs only bytes or files, never rows, so no other test would fail. If a
+change improves these numbers, the test must be updated.
 """
 
 from __future__ import annotations
@@ -28,30 +28,33 @@ Column = list[np.ndarray]
 
 
 def late(random: np.random.Generator) -> Column:
-    """Ordered keys, of which 3 % arrive up to sixteen files late."""
+    """Ordered keys; 3 % of the keys are up to sixteen files late."""
     keys = np.arange(FILES * 250)
     delays = np.where(random.random(len(keys)) < 0.03, random.integers(0, 4000, len(keys)), 0)
     return np.array_split(keys[np.argsort(keys + delays, kind="stable")] * 7, FILES)
 
 
 def scattered(random: np.random.Generator) -> Column:
-    """Keys of a wide domain, each in any file."""
+    """Keys from a wide domain, each in a random file."""
     return [random.integers(0, 1 << 40, 150) for _ in range(FILES)]
 
 
 def tenants(random: np.random.Generator) -> Column:
-    """A few distant keys, each with many rows in some files."""
+    """A few keys that are far apart, each with many rows in some files."""
     drawn = [random.choice(400, 12, replace=False) for _ in range(FILES)]
     return [np.repeat(keys, 9).astype(np.int64) << 32 for keys in drawn]
 
 
 def skewed(random: np.random.Generator) -> Column:
-    """Most keys are close together, and a few keys are far away."""
+    """Most keys are close to each other, and a few keys are far away."""
     return [(random.exponential(1.0, 200) ** 3 * 1e6).astype(np.int64) for _ in range(FILES)]
 
 
 def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryModel]:
-    """The plan of a build of the column. Unless `even`, files grow from the first to the last."""
+    """The plan for a build of the column.
+
+    If `even` is false, files grow from the first to the last.
+    """
     model = QueryModel.of_sample(np.concatenate(column))
     threshold = overprovisioned_threshold(FILES, budget)
     n_rows = sum(map(len, column))
@@ -88,7 +91,7 @@ def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryMo
 def test_what_a_budget_buys(
     make: Callable[[np.random.Generator], Column], even: bool, budget: int, known: list[float]
 ) -> None:
-    """Checks bytes, entries, blocks, and needless reads for a row's key, a code and a range."""
+    """Checks bytes, entries, blocks, and useless reads for a row's key, a code and a range."""
     one, _ = planned(make(np.random.default_rng(3)), budget, even=even)
     _, _, segments = fitted(one, prices_for(FILES, budget), budget)
     size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)

@@ -1,4 +1,4 @@
-"""Tests where pieces of a grid begin, how wide cells are, and what a segment costs."""
+"""Tests where the pieces of a grid begin, how wide cells are, and the bytes of a segment."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from tests.unit.segments.test_shapes import column, random_files
 def test_the_width_of_cells_is_the_median_of_what_borders_ask_for(
     asked: list[float], bounds: list[int], shifts: list[int]
 ) -> None:
-    """For an even number, the median is the mean of the middle two, rounded down, from 0 to 63."""
+    """For an even number, the median is the mean of the middle two, rounded down, in 0 to 63."""
     found = quantize._medians(np.array(asked), np.array(bounds))
     assert found.tolist() == shifts
 
 
 def cells(pieces: int) -> Cells:
-    """Entries of several locations on a grid with this many pieces."""
+    """Entries of several locations on a grid that has this many pieces."""
     start = 64 * np.arange(pieces, dtype=np.uint64)
     grid = Grid.of(0, 64 * pieces - 1, start, np.arange(pieces, dtype=np.uint8) % 3)
     assert grid is not None
@@ -62,20 +62,20 @@ def cells(pieces: int) -> Cells:
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_the_bytes_besides_arrays_are_known(shape: int) -> None:
-    """A head of 31 bytes and three bytes for each piece are exact; arrays are estimated."""
+    """The head (31 bytes) and three bytes for each piece are exact, and arrays are estimated."""
     for pieces in (1, 2, 7, 40):
         given = cells(pieces)
         arrays = list(_arrays(given, shape).values())
         estimated = sum(integer_coding.expected_size(array) for array in arrays)
         assert expected_size(given, shape) - estimated == pytest.approx(32 + 3 * pieces, abs=1e-6)
         written = sum(len(integer_coding.encode(array)) for array in arrays)
-        # The first piece needs no width. A segment with blocks stores their number.
+        # The first piece needs no width. If a segment has blocks, it stores their number.
         blocks = 4 if shape == IN_BLOCKS else 0
         assert len(encode(given, shape)) - written == 32 + 3 * pieces - 2 + blocks
 
 
 def long_segments() -> Plan:
-    """Segments whose entries differ much in their number of bytes."""
+    """Segments whose entries have very different numbers of bytes."""
     random = np.random.default_rng(4)
     n = 4 * 16384 + 100
     first = np.sort(random.choice(1 << 40, n, replace=False))
@@ -87,9 +87,9 @@ def long_segments() -> Plan:
 
 
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most three evenly spaced segments are encoded.
+    """At most three segments, at equal distances, are encoded.
 
-    The bytes and entries of the encoded segments represent all segments.
+    The bytes and entries of the encoded segments stand for all segments.
     """
     planned = long_segments()
     price = 1e-12
@@ -104,7 +104,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Plan, "_cheapest", counted)
     size, _ = planned.trial(price, [])
-    # Of five segments, the second and the fourth are encoded.
+    # Of five segments, only the second and the fourth are encoded.
     assert tried == [segments[1].first, segments[3].first]
     written = sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments)
     assert size == pytest.approx(written, rel=0.1)
@@ -115,7 +115,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_trial_of_a_few_segments_is_exact() -> None:
-    """All segments are encoded, so their bytes are those of the build."""
+    """All segments are encoded, so the bytes are equal to those of the build."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     segments = list(planned.emit(1e-12))
     assert len(segments) <= 3
@@ -124,7 +124,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 
 def test_an_entry_costs_what_the_middle_segment_says() -> None:
-    """One more entry costs a little less than the mean entry of the middle segment."""
+    """One more entry costs slightly less than the mean entry of the middle segment."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings
@@ -156,9 +156,9 @@ def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
 def test_blocks_are_the_stretches_between_distinct_borders(
     begin: list[int], end: list[int], blocks: int
 ) -> None:
-    """Borders of several entries at one place count once.
+    """If several entries have a border at one place, the border counts once.
 
-    A gap between entries is a stretch, too.
+    A gap between entries is also a stretch.
     """
     grid = Grid.of(0, 9, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert grid is not None
@@ -168,7 +168,7 @@ def test_blocks_are_the_stretches_between_distinct_borders(
 
 
 def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.ndarray) -> float:
-    """Mean number of locations with an entry that meets a range."""
+    """Mean number of locations that have an entry that overlaps a range."""
     found = 0
     for number in np.unique(location):
         own = location == number
@@ -200,7 +200,7 @@ def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(coding: i
         for asked in kinds
     ]
     assert min(vain) > 0.05
-    # If only a sample of the column is known, some keys lie between the sampled keys.
+    # If only a sample of the column is known, other keys are between the sampled keys.
     assert segment.expected[1:] == pytest.approx(vain[1:], rel=0.1)
 
 
@@ -219,8 +219,8 @@ SEGMENTS = {
         (CODINGS, 799.0, 2.0, True, "better", CELLS),
         (CODINGS, 799.0, 2.0, True, "worse", CODINGS),
         (CODINGS, 799.0, 2.0, True, "same", CODINGS),
-        # A plan without blocks is not tried if the result uses much of the budget, if no segment
-        # has blocks, or if no lower price exists.
+        # A plan without blocks is not tried in three cases: the result uses much of the budget, no
+        # segment has blocks, or no lower price exists.
         (CODINGS, 800.0, 2.0, True, "better", CODINGS),
         (CODINGS, 799.0, 2.0, False, "better", CODINGS),
         (CODINGS, 799.0, 1.0, True, "better", CODINGS),
@@ -236,7 +236,7 @@ def test_where_much_of_a_budget_is_left_cells_alone_may_do_better(
     cells: str,
     taken: Sequence[int],
 ) -> None:
-    """The better plan is the one with fewer files that queries read without a match."""
+    """The better plan is the one in which queries read fewer files without a match."""
     tried: list[Sequence[int]] = []
 
     def sought(planned: Plan, prices: np.ndarray, budget: float) -> Any:

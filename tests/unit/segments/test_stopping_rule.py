@@ -1,4 +1,4 @@
-"""Tests where the budget `auto` stops, and what an automatic map may cost."""
+"""Tests where the budget `auto` stops, and what an automatic map is allowed to cost."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ LEAST = {"present": 1.0, "absent": 0.0, "range": 2.0}
 
 
 def stop(budget: float = 1000, little: float = 10, price: float = 1e-6) -> Stop:
-    """One probe of each kind, so that sums are means."""
+    """There is one probe of each kind, so that sums are equal to means."""
     return Stop(price, budget, little, (ONE, ONE, ONE), LEAST)
 
 
 def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
-    """The position of the chosen price. A trial takes a job, so no price may be tried twice."""
+    """The position of the chosen price in the list of prices.
+
+    A trial needs a job, so no price must be tried twice.
+    """
     asked = [Mock(return_value=trial) for trial in trials]
     place = by.choose(asked)
     assert max(one.call_count for one in asked) == 1
@@ -44,10 +47,10 @@ def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
 
 
 def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
-    """Twice the queries, or twice the bytes of a file, halve the saving that a byte needs."""
+    """With twice the queries or twice the bytes per file, a byte need save only half as much."""
     payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
     assert payback.price == pytest.approx(1 / (10 * 500_000))
-    # A sixth of the queries look for an absent key.
+    # A sixth of the queries are for an absent key.
     assert payback.absent == pytest.approx(5_000_000 / 6)
     assert Payback(200, 200_000_000, 10).price == pytest.approx(payback.price / 2)
     assert Payback(200, 100_000_000, 20).price == pytest.approx(payback.price / 2)
@@ -58,9 +61,9 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
 
 
 def test_near_the_least_is_enough_for_each_kind() -> None:
-    """Each kind of query must be near the least; ranges with many files cannot hide other kinds.
+    """Each kind of query must be near its minimum; ranges with many files cannot hide other kinds.
 
-    For an absent key, a read of one file counts as near the least.
+    For an absent key, a read of one file counts as near the minimum.
     """
     assert served({"absent": 0.2, "range": 0.5}) == {"absent": 1.0, "range": 0.5}
     assert near({"present": NEAR, "absent": NEAR, "range": 2 * NEAR}, LEAST)
@@ -69,22 +72,22 @@ def test_near_the_least_is_enough_for_each_kind() -> None:
 
 
 def test_spending_stops_at_whichever_comes_first() -> None:
-    """The build stops near the least, at the budget, or else at the last price."""
+    """The build stops near the minimum, at the budget, or otherwise at the last price."""
     far, close = (9.0, 9.0, 9.0), (1.04, 1.0, 2.0)
     assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (900, far), (1100, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (30, far), (40, far)) == 3
-    # The whole budget may be spent, but no byte more.
+    # The whole budget can be used, but no byte more.
     assert chosen(stop(), (1, far), (20, far), (30, far), (1000, far)) == 3
     assert chosen(stop(), (1, far), (20, far), (30, far), (1001, far)) == 2
-    # Even the highest price may exceed the budget.
+    # Even at the highest price, the bytes can exceed the budget.
     assert chosen(stop(), (2000, far), (3000, far)) == 0
 
 
 def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
-    """Below the limit of negligible bytes, absent keys count in full.
+    """Below the limit of negligible bytes, absent keys have their full weight.
 
-    A step beyond the limit is not taken once reads are near the least.
+    If reads are near the minimum, a step beyond the limit is not made.
     """
     near_by, exact = (1.04, 0.9, 2.0), (1.0, 0.0, 2.0)
     assert chosen(stop(), (1, near_by), (5, near_by), (8, exact), (9, exact)) == 2
@@ -92,9 +95,9 @@ def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """Below the bytes of one block, the price alone stops a version.
+    """If a version has fewer bytes than one block, only the price stops it.
 
-    Probes miss keys at the borders of files.
+    Probes miss the keys at the borders of files.
     """
     exact = (1.0, 0.0, 2.0)
     trials = (1, exact), (3, exact), (6, exact), (9, exact)
@@ -105,7 +108,10 @@ def test_bytes_of_one_block_do_not_count() -> None:
 
 
 def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryModel]:
-    """The plan's input, each file's keys, and the query model. The files take the keys in turn."""
+    """The plan's input, the keys of each file, and the query model.
+
+    The keys are distributed to the files in turn.
+    """
     query_model = QueryModel.of_sample(codes)
     of_files = [np.unique(codes[files == k]) for k in range(int(files.max()) + 1)]
     cuts = [
@@ -117,7 +123,7 @@ def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryM
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_trial_foretells_what_a_price_leads_to(codings: Sequence[int]) -> None:
-    """Bytes are exact if all segments are tried, and so are the files that each probe reads."""
+    """If all segments are tried, the bytes are exact, and so are the files each probe reads."""
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 1 << 40, 6000)
     cuts, of_files, query_model = column(codes, rng.integers(0, 20, 6000))
@@ -147,7 +153,7 @@ def test_a_trial_foretells_what_a_price_leads_to(codings: Sequence[int]) -> None
 
 
 def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
-    """A column of unique random numbers."""
+    """A column with unique random numbers."""
     codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
     encoder, hashes = Encoder("bigint"), hash_codes(codes)
     sample = Sample(encoder, QueryModel.of_sample(codes), codes, hashes, rows, 8, rows)
@@ -156,13 +162,13 @@ def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
 
 
 def reads(of: Profile, kind: str, files: float, exact: float) -> Expected:
-    """Expected reads of files of mean size."""
+    """The expected reads if all files have the mean size."""
     each = of.location_bytes
     return Expected(kind, files, exact, of.n_files, files * each, exact * each)
 
 
 def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
-    """The expected reads of intervals over 200 files."""
+    """The expected reads of intervals for 200 files."""
     return [
         reads(of, "present", present, least),
         reads(of, "absent", present, 0),
@@ -173,7 +179,7 @@ def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
 def test_a_map_is_made_where_it_pays() -> None:
     """A map pays for scattered keys.
 
-    A map does not pay if intervals are as good, or if it costs more than it saves.
+    A map does not pay if intervals are as good as the map, or if it costs more than it saves.
     """
     options, wide = IndexOptions(), profile(5_000_000, 643)
     planned = auto_budget.plan_map(wide, options, expected(wide, 150), 5_000_000, 400_000)
@@ -186,20 +192,20 @@ def test_a_map_is_made_where_it_pays() -> None:
         auto_budget.plan_map(wide, options, expected(wide, 2.0, least=1.95), 5_000_000, 400_000)
         is None
     )
-    # With rows of ten bytes the map would take more than a tenth of the table.
+    # With rows of ten bytes, the map would have more than a tenth of the table's bytes.
     narrow = profile(5_000_000, 643, row_bytes=10)
     assert auto_budget.plan_map(narrow, options, expected(narrow, 150), 5_000_000, 400_000) is None
-    # Reading tiny files costs less than reading a map.
+    # Reads of tiny files cost less than reads of a map.
     cheap = profile(2_000, 1000, row_bytes=20)
     assert auto_budget.plan_map(cheap, options, expected(cheap, 1.2), 20_000, 100) is None
 
 
 @pytest.mark.parametrize(("files", "mapped"), [(1, False), (2, True), (9, True)])
 def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
-    """Within the run, a point query reads at most its one file, with or without a map.
+    """In a run of one file, a point query reads at most this file, with or without a map.
 
-    Beside a base with a map, a query reads that file without a match until a compaction makes a run
-    of several files.
+    If the base has a map and this run has none, a query reads this file without a match until a
+    compaction makes a run of several files.
     """
     delta = profile(20_000 * files, files)
     told = [
@@ -213,9 +219,9 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
 
 
 def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
-    """The limits are a map's bytes and seconds.
+    """The limits are the bytes and seconds of a map.
 
-    A map's seconds are compared with a build without a map.
+    The seconds of a map are compared with those of a build without a map.
     """
     assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
     assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
@@ -223,9 +229,9 @@ def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
 
 
 def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
-    """No second reading follows if reads are near the least.
+    """If reads are near the minimum, there is no second reading.
 
-    No second reading follows if all allowed cuts were read, or their bytes were used.
+    If all allowed cuts were read, or their bytes were used, there is no second reading.
     """
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
@@ -240,13 +246,16 @@ def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
     assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
     assert wider.wider(options) is None
     assert of.wider(IndexOptions(budget="1%")) is None
-    # One task weighs a small column, too: below a tenth of the table's bytes.
+    # If a column has less than a tenth of the table's bytes, one task also weighs it.
     assert profile(100_000, 20).intervals_budget(options, "auto") == 320 << 10
     assert profile(1_000, 20).intervals_budget(options, "auto") < 320 << 10
 
 
 def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
-    """Each kind ascends by both ends. A key that occurs is left out of the absent keys."""
+    """In each kind, both ends of the probes ascend.
+
+    A key that occurs is not among the absent keys.
+    """
     of = profile(100_000, 20)
     probes = make_probes(of.sample)
     hits = np.where(np.arange(len(probes.kinds)) % 7 == 0, 3, 0)
@@ -262,7 +271,7 @@ def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
 
 
 def version(options: IndexOptions, present: float, keys: int, **hashes: object) -> Any:
-    """The members of a manifest that tell whether a map was left out."""
+    """The members of a manifest that show whether a map was omitted."""
     kinds = tuple(expected(profile(1_000_000, 10), present))
     stats = SimpleNamespace(expected=kinds, ranges_total=10, rows=1_000_000)
     file = SimpleNamespace(hashes=hashes.get("hashes", ()))
@@ -272,7 +281,7 @@ def version(options: IndexOptions, present: float, keys: int, **hashes: object) 
 
 
 def test_a_version_tells_which_map_was_left_out() -> None:
-    """The version is one of budget `auto` without a map, and a map would have saved files."""
+    """The version has the budget `auto` and no map, and a map would have saved files."""
     many = 3_000_000_000
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many)) == "bytes"
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, 50_000_000)) == "seconds"
@@ -294,12 +303,12 @@ def test_a_version_tells_which_map_was_left_out() -> None:
     ],
 )
 def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mean: float) -> None:
-    """Two kinds of query are for present keys, one for an absent key, and three for ranges."""
+    """Two kinds of query are for present keys, one is for absent keys, and three for ranges."""
     assert mean_read(reads) == mean
 
 
 def test_a_table_of_nothing_has_a_price() -> None:
-    """Even a table without locations has a price: at most one file per byte."""
+    """Even a table without locations has a price, which is at most one file per byte."""
     assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
     assert Payback(1, 700, 10).file == 7000.0
     assert Payback(2, 700, 10, 0.5).file == 1750.0

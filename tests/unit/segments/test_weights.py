@@ -1,4 +1,4 @@
-"""Weights of locations: an index spends its bytes where they save bytes read."""
+"""Weights of locations: an index uses its bytes where they save the most bytes read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MB = 1 << 20
 def test_weights_are_bytes_over_their_mean() -> None:
     """The mean weight is 1.
 
-    Equal sizes need no weights, and a location without bytes has a weight, too.
+    Equal sizes need no weights, and even a location without bytes has a weight.
     """
     weights = weights_of(np.array([MB, 3 * MB]))
     assert weights is not None
@@ -44,20 +44,20 @@ def two_stretches(file: int) -> Codes:
 
 
 def column(files: list[Codes]) -> tuple[Intervals, QueryModel]:
-    """Every gap of each file, and the model of all keys."""
+    """Every gap of each file, and the query model of all keys."""
     model = QueryModel.of_sample(np.concatenate(files))
     parts = [cut_location(keys, np.ones_like(keys), k, model, 0.0) for k, keys in enumerate(files)]
     return concatenated(parts), model
 
 
 def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
-    """Locations that may hold a key of an interval."""
+    """The locations that may hold a key in an interval."""
     entries = [decode(segment.payload) for segment in segments]
     return {int(k) for e in entries for k in e.location[(e.low <= last) & (e.high >= first)]}
 
 
 def test_the_gap_of_a_large_location_is_kept_first() -> None:
-    """If two locations have the same gap, storing the larger location's gap saves more bytes."""
+    """If two locations have the same gap, the gap of the larger location saves more bytes."""
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
     assert weights is not None
@@ -65,14 +65,14 @@ def test_the_gap_of_a_large_location_is_kept_first() -> None:
     for price in np.geomspace(1, 1e-4, 40).tolist():
         found = locations_in(list(plan(cuts, model, weights=weights).emit(price)), 9000, 9100)
         kept.add(frozenset(found))
-        # Without weights both gaps have the same value.
+        # Without weights, both gaps have the same value.
         alike = locations_in(list(plan(cuts, model).emit(price)), 9000, 9100)
         assert alike in (set(), {0, 1})
     assert kept == {frozenset({0, 1}), frozenset({0}), frozenset()}
 
 
 def test_what_a_segment_reads_in_vain_counts_by_weight() -> None:
-    """At this price no gap is stored, so a query for any code in the gap reads both locations."""
+    """At this price, no gap is stored, so a query for any code in the gap reads both locations."""
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
     assert weights is not None
@@ -86,14 +86,14 @@ def test_what_a_segment_reads_in_vain_counts_by_weight() -> None:
 
 
 def part_of(cuts: Intervals, weights: Weights | None) -> Part:
-    """All entries as one segment."""
+    """All entries in one segment."""
     first, last = int(cuts.first.min()), int(cuts.last.max())
     ends = cuts.first, cuts.last, cuts.location
     return Part(first, last, *ends, weights, 0, 0, np.zeros(6))
 
 
 def test_shares_between_entries_count_by_weight() -> None:
-    """The sum over locations is each location's share times its weight, for any gaps."""
+    """The sum over locations is the share of each location times its weight, for any gaps."""
     cuts, model = column([np.arange(5) * 900, np.array([7]), np.array([50, 4000]), np.arange(9)])
     weights = np.array([0.5, 2, 4, 8], np.float32)
     whole, alone = part_of(cuts, weights), part_of(cuts, None)
@@ -107,7 +107,7 @@ def test_shares_between_entries_count_by_weight() -> None:
 
 
 def test_borders_of_large_locations_are_finer() -> None:
-    """A moved border costs its location's weight: 2^6 times the weight gives 6 more bits."""
+    """If a border moves, it costs its location's weight: 2^6 times the weight gives 6 more bits."""
     cuts, model = column(scattered(8, 300, 10))
     grids = [
         quantize._pieces(part_of(cuts, weights), model, 1e-3)
@@ -119,7 +119,7 @@ def test_borders_of_large_locations_are_finer() -> None:
 
 
 def scattered(files: int, keys: int, stretches: int) -> list[Codes]:
-    """Files whose keys lie in random stretches of the domain."""
+    """Files whose keys are in random stretches of the domain."""
     rng = np.random.default_rng(4)
     made = []
     for _ in range(files):
@@ -130,12 +130,12 @@ def scattered(files: int, keys: int, stretches: int) -> list[Codes]:
 
 
 def sizes_of(files: int) -> Counts:
-    """A tenth of the files have nearly all bytes."""
+    """A tenth of the files has nearly all bytes."""
     return np.where(np.arange(files) % 10 == 0, 100 * MB, MB)
 
 
 def points(files: list[Codes]) -> Codes:
-    """Probes for single keys, both present and absent keys."""
+    """Probes for single keys: present keys and absent keys."""
     rng = np.random.default_rng(5)
     codes = np.sort(
         np.concatenate([rng.choice(np.concatenate(files), 60), rng.integers(0, 4e9, 60)])
@@ -144,13 +144,13 @@ def points(files: list[Codes]) -> Codes:
 
 
 def bytes_read(segments: list[Segment], probes: Codes, sizes: Counts) -> int:
-    """Bytes of the locations that all probes read."""
+    """The bytes of the locations that all probes read."""
     return sum(int(sizes[list(locations_in(segments, *probe))].sum()) for probe in probes.tolist())
 
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
-    """The weighted files that probes read are the bytes of the written segments' locations."""
+    """The weighted files that probes read equal the bytes of the written segments' locations."""
     files = scattered(40, 300, 10)
     sizes, probes = sizes_of(40), points(files)
     planned = plan(*column(files), weights_of(sizes), codings)
@@ -162,9 +162,9 @@ def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_tight_budget_reads_fewer_bytes_with_weights(codings: Sequence[int]) -> None:
-    """The budget is spent on the few large files.
+    """The bytes of the budget are used for the few large files.
 
-    Under a tight budget, small files are read without a match instead.
+    With a tight budget, queries instead read small files without a match.
     """
     files = scattered(60, 400, 20)
     sizes, probes = sizes_of(60), points(files)

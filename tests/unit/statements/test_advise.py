@@ -1,4 +1,4 @@
-"""ADVISE SIEVE INDEXES over a record of scans."""
+"""ADVISE SIEVE INDEXES on a record of scans."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS = [
 
 @pytest.fixture(autouse=True)
 def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
-    """The result of a test of a table's column: by default a value is in one of ten files."""
+    """The result of a test of a table's column; by default, a value is in one of ten files."""
     of_tables: dict[str, ColumnTest] = {}
     usual = ColumnTest(Benefit.HELPS, 10, 1.0, 1.0)
 
@@ -42,7 +42,7 @@ def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    """Two tables of four files with a column, id."""
+    """Two tables of four files, which have a column id."""
     made = Warehouse(tmp_path)
     for name in ("t", "u"):
         made.create_table(name, [range(10 * k, 10 * k + 10) for k in range(4)])
@@ -62,7 +62,7 @@ def scanned(
     skipped: int = 0,
     files_skipped: int = 0,
 ) -> None:
-    """Adds scans of ten files each to the record."""
+    """Adds scans to the record, with ten files each."""
     tree = {"op": op, "col": [column]}
     asked = {"table": [database, table], "used": list(used), "filter": tree}
     session.recorded["since"] = round(time.time() * 1000)
@@ -85,12 +85,12 @@ def advice(session: Session, scope: str = "") -> list[dict[str, Any]]:
 
 
 def test_an_empty_record_advises_nothing(session: Session) -> None:
-    """The record is empty because the driver has run no query."""
+    """The record is empty, because the driver has not run a query."""
     assert advice(session) == advice(session, "ON t") == []
 
 
 def test_indexes_worth_having(session: Session) -> None:
-    """The index that saves most comes first, and the rows have the statements to paste."""
+    """The index that saves the most comes first, and the rows contain statements to copy."""
     scanned(session, "t", op=">", size=600)
     scanned(session, "u", size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
@@ -115,7 +115,7 @@ def test_indexes_worth_having(session: Session) -> None:
 
 
 def test_a_table_or_a_database(session: Session) -> None:
-    """ON limits the rows to a table, and IN to a database, ignoring the case of letters."""
+    """ON limits the rows to a table, and IN limits them to a database; letter case is ignored."""
     scanned(session, "t")
     scanned(session, "u")
     scanned(session, "t", database="other")
@@ -128,7 +128,7 @@ def test_a_table_or_a_database(session: Session) -> None:
 def test_a_column_that_an_index_cannot_help_is_left_out(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """CREATE's judgement decides, although a point could leave one file of ten at best."""
+    """CREATE's judgement decides, even if a point could leave one file of ten in the best case."""
     scanned(session, "t", size=3000)
     scanned(session, "u")
     tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
@@ -136,7 +136,7 @@ def test_a_column_that_an_index_cannot_help_is_left_out(
 
 
 def test_the_rank_is_that_of_the_test(session: Session, tests: dict[str, ColumnTest]) -> None:
-    """A column whose values are in three files saves less than one whose values are in one file."""
+    """A column whose values are in three files saves less than a column with values in one file."""
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
     tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0)
@@ -147,7 +147,7 @@ def test_the_rank_is_that_of_the_test(session: Session, tests: dict[str, ColumnT
 def test_only_the_columns_that_could_save_most_are_tested(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A test takes seconds; a column that cannot be tested is left out, and another is tested."""
+    """A test takes seconds; if a column cannot be tested, another column is tested instead."""
     scanned(session, "t", size=1200)
     scanned(session, "u")
     monkeypatch.setattr(advise, "MOST_TESTED", 1)
@@ -166,7 +166,7 @@ def test_only_the_columns_that_could_save_most_are_tested(
 def test_tables_are_listed_without_a_job(
     session: Session, monkeypatch: pytest.MonkeyPatch, scope: str
 ) -> None:
-    """Only tables with a tested column may run a job."""
+    """A job may run only for tables with a tested column."""
     scanned(session, "t")
     opened, table = [], PlainStatement.table
 
@@ -180,7 +180,7 @@ def test_tables_are_listed_without_a_job(
 
 
 def test_an_index_that_is_there(session: Session) -> None:
-    """The column of an existing index is not suggested again; the index's savings are shown."""
+    """The column of an existing index is not suggested again, and the index's savings are shown."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400, files_skipped=540)
     session.recorded["since"] -= 2 * 86_400_000
@@ -214,7 +214,7 @@ def test_an_index_that_is_there(session: Session) -> None:
 def test_an_index_that_is_not_worth_keeping(
     session: Session, scans: int, skipped: int, action: str
 ) -> None:
-    """Many scans consulted the index, and none skipped a file: the row has its DROP statement."""
+    """Many scans used the index and none skipped a file, so the row has a DROP statement."""
     assert advise.WASTED_SCANS == 20
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=scans, skipped=skipped)
@@ -227,7 +227,7 @@ def test_an_index_that_is_not_worth_keeping(
 def test_an_index_that_cannot_help_is_dropped(
     session: Session, monkeypatch: pytest.MonkeyPatch, skipped: int, action: str
 ) -> None:
-    """The action is `drop` after one scan, as CREATE says, unless 1 % of the bytes were skipped."""
+    """Like CREATE's advice, the action is `drop` after one scan, unless 1 % was skipped."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     monkeypatch.setattr(advise, "benefit_of_version", lambda _: Benefit.CANNOT)
     scanned(session, "t", "id_sieve@1", skipped=skipped)
@@ -236,14 +236,17 @@ def test_an_index_that_cannot_help_is_dropped(
 
 
 def test_an_index_that_no_scan_asked_has_no_row(session: Session) -> None:
-    """This driver cannot judge an index that none of its scans used."""
+    """If no scan of this driver used an index, the driver cannot judge it."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", op="!=")
     assert advice(session) == []
 
 
 def test_rows_are_in_order(session: Session) -> None:
-    """Indexes to create come first, then to drop, then to keep. Each group is sorted by savings."""
+    """First are indexes to create, then indexes to drop, then indexes to keep.
+
+    Each group is sorted by savings.
+    """
     for table in ("t", "u"):
         session.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
         session.sql(f"CREATE SIEVE INDEX two ON {table} (id) OPTIONS (error = 1)")
@@ -267,7 +270,7 @@ def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
 def test_what_the_user_may_not_query_is_left_out(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables that are gone or hidden, and hidden columns, are omitted.
+    """Tables that no longer exist, hidden tables and hidden columns are omitted.
 
     Rows about hidden tables would reveal other users' queries.
     """
@@ -284,7 +287,7 @@ def test_what_the_user_may_not_query_is_left_out(
 
 
 def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
-    """The function covers a given database or the current one."""
+    """The function covers a given database or, without an argument, the current database."""
     scanned(session, "t")
     function = FUNCTIONS["sieve_advice"]
     rows = session.sql("ADVISE SIEVE INDEXES")
@@ -295,7 +298,7 @@ def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
 
 
 def kept_by_another(session: Session, table: str) -> Path:
-    """Moves this driver's record to another driver's file, and empties the record."""
+    """Moves the record of this driver to the file of another driver, and empties the record."""
     scanned(session, table, size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
     record = parse_record(json.dumps(session.recorded | {"driver": "a" * 32}))
@@ -308,9 +311,9 @@ def kept_by_another(session: Session, table: str) -> Path:
 def test_what_other_drivers_have_kept_counts(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Other drivers' records count only if this driver keeps a history, too.
+    """The records of other drivers count only if this driver also keeps a history.
 
-    Files that are no records are reported.
+    Files that are not records are reported.
     """
     folder = kept_by_another(session, "u")
     scanned(session, "u", size=400)
@@ -334,7 +337,7 @@ def test_what_other_drivers_have_kept_counts(
 def test_a_history_that_cannot_be_read_is_done_without(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without a readable history, the statement uses the driver's own scans."""
+    """If the history is unreadable, the statement uses the driver's own scans."""
     session.settings = parse_settings({"spark.sieve.history": "true"})
     folder = kept_by_another(session, "u")
     scanned(session, "t")

@@ -1,4 +1,4 @@
-"""Answers of CREATE, REFRESH and OPTIMIZE: what changed, the time, and advice."""
+"""Answers of CREATE, REFRESH and OPTIMIZE: the change, the time, and advice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def answers(warehouse: Warehouse, *statements: str) -> list[tuple[Any, ...]]:
-    """Version, change and advice of the last statement, with one row per index."""
+    """Version, change and advice in the last statement's answer, with one row per index."""
     rows = [Session(warehouse).sql(statement) for statement in statements][-1]
     return [(row[1], row[5], row[6]) for row in rows]
 
@@ -49,7 +49,7 @@ def test_change_says_what_was_done(warehouse: Warehouse) -> None:
 
 
 def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A REFRESH that does nothing does not repeat the seconds of the build, and rows add up."""
+    """A REFRESH without work does not repeat the seconds of the build, and the rows add up."""
     now, build = [0.0], creating.build_contents
 
     def slow(*args: Any) -> Any:
@@ -67,7 +67,7 @@ def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.Mo
 
 
 def test_advice_says_what_is_not_well(warehouse: Warehouse) -> None:
-    """Advice covers a disabled index, a name used for something else, and a lost registration."""
+    """The advice is about a disabled index, a name with another use, and a lost registration."""
     other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
     ((_, change, advice),) = answers(warehouse, CREATE, other)
     assert change == "unchanged"
@@ -97,7 +97,7 @@ def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
 
 
 def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
-    """New and changed files also count without ON, but not for a disabled index."""
+    """New and changed files are also counted without ON, but not for a disabled index."""
     session = Session(warehouse)
     session.sql(CREATE)
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["ready"]
@@ -110,7 +110,7 @@ def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
 
 
 def test_each_sentence_comes_once_and_where_it_belongs() -> None:
-    """If there are several indexes, each has its own sentences and the common sentences."""
+    """If there are several indexes, each has its own sentences, and common sentences come once."""
     advice = Advice()
     advice.add("for a", "a")
     advice.add("for all")

@@ -1,4 +1,4 @@
-"""The context of a statement: what resolving a table prepares for later jobs."""
+"""The context of a statement: work for later jobs that is done when a table is resolved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sql_ext.statements.context import StatementContext
 def test_code_is_sent_for_statements_that_may_run_jobs(
     monkeypatch: pytest.MonkeyPatch, jobs: bool
 ) -> None:
-    """SHOW of a database needs no executor, and lists partitions without an executor."""
+    """SHOW of a database needs no executor, even to list partitions."""
     sent: list[str] = []
     conf: dict[str, str] = {}
     clone = SimpleNamespace(

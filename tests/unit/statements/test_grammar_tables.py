@@ -1,4 +1,4 @@
-"""Stored tables of the parser give the results of computed tables.
+"""The parser's stored tables return the same results as computed tables.
 
 Stored tables are only used if they fit.
 """
@@ -28,7 +28,7 @@ TEXTS = (
 
 
 def parsed(parser: Any, text: str) -> Any:
-    """The tree, or the error with the expected words."""
+    """The parsed tree, or the error with the words that were expected."""
     try:
         return parser.parse(text, start="start")
     except UnexpectedToken as error:
@@ -36,7 +36,7 @@ def parsed(parser: Any, text: str) -> Any:
 
 
 def test_stored_tables_parse_as_computed_ones() -> None:
-    """Trees and errors are the same, and so are the results of single rules."""
+    """Trees and errors are the same with stored tables, and so are the results of single rules."""
     stored, computed = from_tables(encode_tables()), compute_grammar()
     assert stored is not None
     for text in TEXTS:
@@ -48,7 +48,7 @@ def test_stored_tables_parse_as_computed_ones() -> None:
 def test_tables_of_another_grammar_or_another_lark_are_not_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Tables of another grammar, of another lark, or in another format are not loaded."""
+    """Tables of another grammar or another lark, or in another format, are not loaded."""
     tables = encode_tables()
     assert from_tables(b"") is None
     assert from_tables(tables[:10]) is None
@@ -60,7 +60,7 @@ def test_tables_of_another_grammar_or_another_lark_are_not_loaded(
 def test_a_parser_is_loaded_where_there_are_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without stored tables the parser is computed, as in a checkout that was not built."""
+    """Without stored tables, the parser computes them, as in a checkout without a build."""
     (tmp_path / "statements").mkdir()
     (tmp_path / "jars").mkdir()
     grammar = Path(grammar_tables.__file__).with_name("grammar.lark").read_text()

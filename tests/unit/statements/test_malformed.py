@@ -1,4 +1,4 @@
-"""Tables that cannot be read, and registrations that are nonsense: shown, repaired and dropped."""
+"""Tables that cannot be read, and registrations that are nonsense: SHOW, repair and DROP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def spoil(warehouse: Warehouse, value: str = "{", name: str = KEY) -> None:
-    """Writes nonsense in the place of a registration."""
+    """Replaces the value of a registration by nonsense."""
     warehouse.alter("t", lambda before: before | {name: value})
 
 
@@ -48,7 +48,7 @@ def test_a_malformed_registration_is_shown_and_repaired(warehouse: Warehouse, va
 
 
 def test_a_malformed_registration_is_repaired_beside_others(warehouse: Warehouse) -> None:
-    """A valid registration does not hide a malformed one."""
+    """A valid registration does not hide another registration that is malformed."""
     session = Session(warehouse)
     session.sql("CREATE SIEVE INDEX second ON t (id)")
     spoil(warehouse)
@@ -56,9 +56,9 @@ def test_a_malformed_registration_is_repaired_beside_others(warehouse: Warehouse
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
-    """After the drop, REFRESH does not find the index.
+    """After the drop, REFRESH does not find this index any more.
 
-    If the registration never had an index, the drop removes only the property.
+    If the registration never had an index, the drop only removes the property.
     """
     spoil(warehouse)
     spoil(warehouse, "x", f"{PREFIX}never")
@@ -71,7 +71,7 @@ def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) 
 
 
 def test_a_malformed_name_is_free(warehouse: Warehouse) -> None:
-    """CREATE can use the name of a malformed registration, with OR REPLACE and without."""
+    """CREATE can use the name of a malformed registration, both with and without OR REPLACE."""
     session = Session(warehouse)
     for replace in ("", "OR REPLACE "):
         spoil(warehouse)
@@ -92,7 +92,7 @@ class _Unreadable(PlainStatement):
 def test_an_unreadable_table_keeps_no_index(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Statements that only need the registration work; statements that read the table fail."""
+    """Statements that need only the registration work, and statements that read the table fail."""
     monkeypatch.setattr("tests.fake_spark.PlainStatement", _Unreadable)
     session = Session(warehouse)
     for statement in ("SHOW SIEVE INDEXES ON t", "SHOW SIEVE INDEXES"):

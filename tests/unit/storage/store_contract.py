@@ -1,4 +1,4 @@
-"""The contract of every store; each backend's test class inherits these tests."""
+"""The contract of every store, as tests that each backend's test class inherits."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sieve.storage.permissions import Permissions
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A temporary folder that other users may enter, outside pytest's folders.
+    """A temporary folder that other users can enter, outside the folders of pytest.
 
-    Each starting pytest closes its own top folder to other users.
+    Whenever pytest starts, it closes its top folder to other users.
     """
     with tempfile.TemporaryDirectory(prefix="sieve-") as name:
         folder = Path(name).resolve()
@@ -34,7 +34,7 @@ class StoreContract:
     """Needs two fixtures: `store`, and `folder`, the URI of an empty folder."""
 
     def test_read_gives_the_bytes_created(self, store: Store, folder: str) -> None:
-        """The created bytes are read back, also if they are empty or longer than one buffer."""
+        """The created bytes are read back, even if they are empty or longer than one buffer."""
         for name, data in (("empty", b""), ("all", bytes(range(256))), ("big", b"\x00\xff" * 5**9)):
             uri = join(folder, name)
             assert store.create(uri, data) is True
@@ -42,26 +42,26 @@ class StoreContract:
             assert store.size(uri) == len(data)
 
     def test_second_create_changes_nothing(self, store: Store, folder: str) -> None:
-        """An existing file keeps its content, and create returns False."""
+        """An existing file keeps its content, and create returns False for it."""
         uri = join(folder, "1.json")
         assert store.create(uri, b"first") is True
         assert store.create(uri, b"second") is False
         assert store.read(uri) == b"first"
 
     def test_create_leaves_no_other_names(self, store: Store, folder: str) -> None:
-        """Successful and failed calls both delete their temporary files."""
+        """Both successful and failed calls delete their temporary files."""
         store.create(join(folder, "1.json"), b"x")
         store.create(join(folder, "1.json"), b"y")
         assert [entry.name for entry in store.list(folder)] == ["1.json"]
 
     def test_create_does_not_make_folders(self, store: Store, folder: str) -> None:
-        """Create makes no folder, so a paused writer cannot restore a dropped index's folder."""
+        """Create makes no folder, so a paused writer cannot bring back a dropped index's folder."""
         with pytest.raises(GoneError):
             store.create(join(folder, "gone", "1.json"), b"x")
         assert not store.exists(join(folder, "gone"))
 
     def test_odd_names_are_taken_literally(self, store: Store, folder: str) -> None:
-        """Blanks, percent signs and non-ASCII letters are literal."""
+        """Blanks, percent signs and non-ASCII letters have no special meaning."""
         for name in ("a b", "100%25", "ärger", "q?x#y"):
             inner = join(folder, name)
             store.mkdirs(inner)
@@ -70,7 +70,7 @@ class StoreContract:
         assert {entry.name for entry in store.list(folder)} == {"a b", "100%25", "ärger", "q?x#y"}
 
     def test_absent_things(self, store: Store, folder: str) -> None:
-        """A missing file gives None or False for a question, and an error if a file is needed."""
+        """If a file is missing, a question returns None or False, and a read raises an error."""
         uri = join(folder, "none")
         assert store.size(uri) is None
         assert store.exists(uri) is False
@@ -92,7 +92,7 @@ class StoreContract:
             store.read(uri, limit=4)
 
     def test_list_tells_files_from_folders(self, store: Store, folder: str) -> None:
-        """A listing is sorted and has name, size, time and kind."""
+        """A listing is sorted, and has the name, size, time and kind of each entry."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "a"), b"123")
         now = store.now_ms(folder)
@@ -102,7 +102,7 @@ class StoreContract:
         assert (second.name, second.is_dir) == ("b", True)
 
     def test_delete(self, store: Store, folder: str) -> None:
-        """Files and whole folders can be deleted, and deleting a missing file is no error."""
+        """Files and whole folders can be deleted, and it is no error to delete a missing file."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "b", "c", "x"), b"")
         store.create(join(folder, "a"), b"")
@@ -111,7 +111,7 @@ class StoreContract:
         assert store.list(folder) == []
 
     def test_the_clock_leaves_no_probe(self, store: Store, folder: str) -> None:
-        """The time never goes backwards, and asking for it leaves the folder unchanged."""
+        """The time never goes backwards, and a request for the time does not change the folder."""
         before, after = store.now_ms(folder), store.now_ms(folder)
         assert 1_500_000_000_000 < before <= after
         assert store.list(folder) == []
@@ -119,7 +119,7 @@ class StoreContract:
             store.now_ms(join(folder, "none"))
 
     def test_foreign_uris_are_refused(self, store: Store, folder: str) -> None:
-        """Other schemes and paths that leave the folder raise before anything is touched."""
+        """Other schemes, and paths that leave the folder, raise an error before any call."""
         for uri in ("http://host/x", "/no/scheme", join(folder, "x") + "/../../y", folder + "\0"):
             for reach in (store.read, store.delete):
                 with pytest.raises((InvalidInputError, UnsupportedError)):
@@ -137,7 +137,7 @@ class PermissionsContract:
     def test_new_folders_and_files_are_as_open_as_their_folder(
         self, store: Store, folder: str
     ) -> None:
-        """A new file or folder gets no more permission bits than its restricted folder."""
+        """A new file or folder has no more permission bits than its folder, which is restricted."""
         owner = store.permissions(folder)
         store.restrict(folder, Permissions(owner.owner, owner.group, 0o750))
         inner = join(folder, "x", "y")
@@ -147,7 +147,7 @@ class PermissionsContract:
         assert store.permissions(join(inner, "f")).mode == 0o640
 
     def test_restrict_gives_the_mode_asked_for(self, store: Store, folder: str) -> None:
-        """Folders get the given mode, and files get the mode without the execute bits."""
+        """Folders get the given mode, and files get this mode without the execute bits."""
         like = store.permissions(folder)
         store.create(join(folder, "f"), b"")
         for mode in (0o700, 0o755, 0o770):
@@ -156,7 +156,7 @@ class PermissionsContract:
             assert store.restrict(join(folder, "f"), asked).mode == mode & 0o666
 
     def test_permissions_count_the_folders_above(self, store: Store, folder: str) -> None:
-        """A file that is open to all, in a folder closed to others, is closed to others."""
+        """If a file is open to all but its folder is closed to others, it counts as closed."""
         own = store.permissions(folder)
         inner = join(folder, "inner")
         store.mkdirs(inner)
@@ -169,7 +169,7 @@ class AtomicCreateContract:
     """Tests for backends whose `create` is atomic between processes; needs the same fixtures."""
 
     def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
-        """Exactly one of eight threads with one name gets True, and the file has its bytes."""
+        """If eight threads create one name, exactly one gets True, and the file has its bytes."""
         for turn in range(10):
             uri = join(folder, f"{turn}.json")
             start = threading.Barrier(8)

@@ -1,4 +1,4 @@
-"""The refusals of the Hadoop store and the permissions that it sets, without a JVM."""
+"""The refusals of the Hadoop store, and the permissions that it sets, without a JVM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.storage.permissions import Permissions
 
 @pytest.mark.parametrize("scheme", ["s3", "abfss", "http", "viewfs"])
 def test_schemes_without_an_atomic_rename(scheme: str) -> None:
-    """A file system that cannot decide between two writers is refused before any call."""
+    """A file system that cannot decide between two writers is refused before any call to it."""
     store = store_for(f"{scheme}://place/x", None, None)
     with pytest.raises(UnsupportedError, match=r"spark\.sieve\.path"):
         store.create(f"{scheme}://place/x/f", b"")
@@ -35,14 +35,14 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
 def test_an_owner_that_may_not_be_set_stays(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
-    """Local file systems report the refusal as a failed command.
+    """Local file systems report the refusal as a command that failed.
 
-    Any other failure to set the owner is an error.
+    Any other failure to set the owner causes an error.
     """
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,
         getClass=lambda: SimpleNamespace(
-            # The class name is a new object each time, as in py4j.
+            # As in py4j, the class name is a new object each time.
             getName=lambda: "".join(failure), getSuperclass=lambda: None
         ),
     )  # fmt: skip
@@ -75,9 +75,9 @@ def test_an_owner_that_may_not_be_set_stays(
 def test_nobody_else_is_let_in_while_rights_change(
     monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int, has_acl: bool, ignores: bool
 ) -> None:
-    """The access control list is removed.
+    """The store removes the access control list.
 
-    A file system that accepts no mode cannot have an index.
+    If a file system accepts no mode, it cannot have an index.
     """
     calls: list[Any] = []
     mode = [0o777]

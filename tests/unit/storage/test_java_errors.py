@@ -1,4 +1,4 @@
-"""Classification of an error by its class, condition and stack."""
+"""Errors are classified by class, condition and stack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CODE = Path(__file__).parents[3]
 
 
 class Java:
-    """A Java exception as py4j shows it."""
+    """A Java exception as py4j presents it."""
 
     def __init__(
         self,
@@ -60,7 +60,10 @@ def spark_error(java: Java, text: str = "[SIEVE_INDEX_DROPPED] said by the way")
 
 
 def test_conditions_are_those_of_all_that_an_error_was_raised_from() -> None:
-    """The causes are Java's, by either name of the method, and Python's. Messages do not count."""
+    """The causes are those of Java, with either name of the method, and those of Python.
+
+    Messages do not count.
+    """
     inner = Java(cause=Java(getErrorClass="FAILED_READ_FILE.NO_HINT"), getCondition=None)
     outer = Java(getCondition="TABLE_OR_VIEW_NOT_FOUND", cause=inner)
     error = ConflictError("SIEVE_TABLE_MOVED", "[SIEVE_OTHER] in words")
@@ -83,7 +86,7 @@ sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] file:/r is not to be seen
 
 
 def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> None:
-    """A worker's condition is read from exceptions for Python errors only, at any depth."""
+    """A worker's condition is read only from exceptions for Python errors, at any depth."""
     python = Java("org.apache.spark.api.python.PythonException", TRACEBACK)
     job = Java("org.apache.spark.SparkException", "Job aborted due to " + TRACEBACK, cause=python)
     assert worker_conditions(spark_error(job)) == {"SIEVE_ROOT_NOT_SHARED"}
@@ -93,9 +96,9 @@ def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> Non
 
 
 def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
-    """An anonymous class in the class counts as the class.
+    """If a class contains an anonymous class, the anonymous class counts as the class.
 
-    A class whose name merely begins alike does not count.
+    A class whose name only begins in the same way does not count.
     """
     reader = "org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1"
     failed = Java("java.io.IOException", stack=("java.io.File", reader))
@@ -105,7 +108,7 @@ def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
 
 
 def test_nothing_is_decided_by_the_text_of_an_error() -> None:
-    """The only exception is whether a message names a file, since this is about the message."""
+    """Only one check reads an error's message: the check that it names a file."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):
@@ -114,7 +117,7 @@ def test_nothing_is_decided_by_the_text_of_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["Aaa", "PythonException", "PythonExceptionX", "Zzz"])
 def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None:
-    """An error that is not a worker's may quote a line with a condition."""
+    """If an error is not from a worker, it can quote a line with a condition."""
     kind = type(name, (Exception,), {})
     error = kind("Traceback\nsieve.errors.ConflictError: [SIEVE_INDEX_DROPPED] dropped")
     found = {"SIEVE_INDEX_DROPPED"} if name == "PythonException" else set()
@@ -136,7 +139,7 @@ def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None
 def test_a_missing_right_is_told_by_class_or_state(
     name: str, state: str | None, is_denied: bool
 ) -> None:
-    """Any cause counts, and an exception that is not Spark's own has no state."""
+    """Any cause counts, and exceptions that are not Spark's own have no state."""
     told = {} if state is None else {"getSqlState": state}
     assert denied(spark_error(Java(cause=Java(name, **told)))) == is_denied
     assert not denied(ValueError("AccessControlException"))
@@ -153,7 +156,7 @@ def test_a_missing_right_is_told_by_class_or_state(
     ],
 )
 def test_a_server_has_answered_unless_a_connection_failed(names: list[str], replied: bool) -> None:
-    """An error without a Java exception says nothing about a server."""
+    """An error without a Java exception proves nothing about a server."""
     java = None
     for name in reversed(names):
         java = Java(name, cause=java)

@@ -1,4 +1,4 @@
-"""Puts to object stores: conditional puts, and buckets that ignore conditions."""
+"""Puts to object stores, which are conditional, and buckets that ignore the conditions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sieve.storage.s3 import PAUSES, S3Store
 def test_a_bucket_is_probed_by_two_puts_of_one_name(
     monkeypatch: pytest.MonkeyPatch, second: bool, lack: str
 ) -> None:
-    """A server that accepts both puts does not decide between writers."""
+    """A server that accepts both puts cannot decide between two writers."""
     answers, deleted = [True, second], list[str]()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: uri)
     monkeypatch.setattr(S3Store, "_put_if_absent", lambda *_: answers.pop(0))
@@ -32,7 +32,7 @@ def test_a_bucket_is_probed_by_two_puts_of_one_name(
 
 
 def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bool, list[int]]:
-    """Puts if absent, against a server with given replies.
+    """Puts an object if it is absent, against a server with the given replies.
 
     Returns the result and the number of puts.
     """
@@ -52,7 +52,7 @@ def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bo
 
 
 def test_a_put_that_meets_another_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other put may fail, and in the end the server says which put was first."""
+    """The other put can fail, and in the end the server reports which put was first."""
     assert put_with(monkeypatch, 409, 409, None) == (True, [0, 1, 2])
     assert put_with(monkeypatch, 409, 412) == (False, [0, 1])
 
@@ -61,15 +61,15 @@ def test_a_put_that_meets_another_is_repeated(monkeypatch: pytest.MonkeyPatch) -
 def test_a_put_of_unknown_outcome_is_reported(
     monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
 ) -> None:
-    """A put with another error is not repeated, and a collision is repeated a few times only."""
+    """A put with another error is not repeated, and a collision is repeated only a few times."""
     with pytest.raises(UnknownOutcomeError):
         put_with(monkeypatch, *statuses)
 
 
 def test_a_single_writer_looks_before_it_puts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without conditional puts only a single writer puts, after a check.
+    """Without conditional puts, only a single writer puts, and it checks first.
 
-    Otherwise nothing is put.
+    In any other case, nothing is put.
     """
     there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
     fs = SimpleNamespace(

@@ -1,4 +1,4 @@
-"""The calls of Hadoop's S3A for a put, and the result for each reply of the server."""
+"""The calls of Hadoop's S3A for a put, and the result of each reply of the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ S3_EXCEPTION = "software.amazon.awssdk.services.s3.model.S3Exception"
 
 
 class Failure:
-    """A Java exception as py4j shows it, for a response of S3 with a status."""
+    """A Java exception as py4j presents it, for a response of S3 with a status."""
 
     _target_id = "o1"
 
@@ -48,7 +48,7 @@ class Failure:
 
 
 def failure(status: int) -> Py4JJavaError:
-    """The exception of S3A for a response of the server."""
+    """The exception that S3A raises for a response of the server."""
     inner = Failure(S3_EXCEPTION, status)
     return Py4JJavaError("", Failure("org.apache.hadoop.fs.s3a.AWSS3IOException", cause=inner))
 
@@ -67,11 +67,12 @@ class Path(str):
 
 @dataclass
 class Bucket:
-    """A file system of one bucket, with the folder `HOME`.
+    """A file system with one bucket, which has the folder `HOME`.
 
     Attributes:
-        capable: whether Hadoop can put conditionally.
-        answers: the status of each put in turn; 0 is success, -1 is success with a lost reply.
+        capable: true if Hadoop can put conditionally.
+        answers: the status of each put in order; 0 is a success, and -1 is a success with a lost
+        reply.
         objects: bytes and writer of each object.
         calls: the calls in order.
     """
@@ -108,7 +109,7 @@ class Bucket:
         self.calls.append(f"mkdirs {path}")
 
     def store(self, **words: Any) -> S3Store:
-        """A store over the bucket."""
+        """A store on the bucket."""
         version = SimpleNamespace(getVersion=lambda: "3.3.6")
         hadoop = SimpleNamespace(util=SimpleNamespace(VersionInfo=version))
         jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
@@ -161,7 +162,7 @@ class Put:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    """An empty bucket that no process has probed; sleeping takes no time."""
+    """An empty bucket that no process has probed yet; sleep calls return at once."""
     made = Bucket()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: Path(uri))
     monkeypatch.setattr(S3Store, "open", lambda _store, uri: (made, Path(uri)))
@@ -175,7 +176,7 @@ PROBED = ["put if absent", "put if absent", "delete False"]
 
 
 def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
-    """The second put of a name fails, and the object has the first put's bytes, in chunks."""
+    """The second put of a name fails, and the object has the bytes of the first put, in chunks."""
     data = bytes(CHUNK) + b"end"
     assert [bucket.store().create(FILE, d) for d in (data, b"other")] == [True, False]
     assert bucket.objects[FILE][0] == data
@@ -185,9 +186,9 @@ def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
 
 
 def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> None:
-    """The pauses are 0.5 to 1.5 times 0.1, 0.4 and 1.6 seconds.
+    """The pauses are 0.1, 0.4 and 1.6 seconds, times a factor of 0.5 to 1.5.
 
-    After three collisions the outcome is unknown.
+    After three collisions, the outcome is unknown.
     """
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [409, 409, 409, 0]
@@ -201,7 +202,7 @@ def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> 
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
 def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
-    """Only a collision is tried again."""
+    """Only a collision is repeated."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [answer]
     with pytest.raises(UnknownOutcomeError, match=f"{FILE} may or may not have been created"):
@@ -210,7 +211,7 @@ def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: in
 
 
 def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
-    """After a lost reply, the retry finds the first attempt's object, which names its writer."""
+    """After a lost reply, the retry finds the first attempt's object, with its writer's name."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [-1]
     assert bucket.store().create(FILE, b"x")
@@ -228,7 +229,10 @@ def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
 def test_a_bucket_without_conditions_serves_one_writer(
     bucket: Bucket, capable: bool, answers: list[int], lack: str
 ) -> None:
-    """The writer checks before each put. Other drivers get an error that says what to do."""
+    """The writer checks before each put.
+
+    Other drivers get an error that states what to do.
+    """
     bucket.capable, bucket.answers = capable, answers
     with pytest.raises(UnsupportedError, match=f"{lack}.*single.writer=true"):
         bucket.store().create(FILE, b"x")
@@ -241,7 +245,7 @@ def test_a_bucket_without_conditions_serves_one_writer(
 
 
 def test_a_bucket_that_does_not_answer_is_probed_again(bucket: Bucket) -> None:
-    """The result of the probe is unknown, so it is not stored."""
+    """The result of the probe is unknown, so the store does not remember it."""
     bucket.answers = [500]
     with pytest.raises(UnavailableError, match="cannot tell whether s3a://bucket decides") as told:
         bucket.store().create(FILE, b"x")
@@ -251,7 +255,7 @@ def test_a_bucket_that_does_not_answer_is_probed_again(bucket: Bucket) -> None:
 
 
 def test_what_cannot_be_written_is_not_put(bucket: Bucket) -> None:
-    """Closing the stream would put the part that has been written."""
+    """If the stream were closed, it would put the part that has been written."""
     s3._lacks["s3a://bucket"] = ""
     bucket.broken = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
@@ -262,7 +266,7 @@ def test_what_cannot_be_written_is_not_put(bucket: Bucket) -> None:
 def test_a_missing_right_is_no_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server refused the put, so the outcome is known."""
+    """The server has refused the put, so the outcome is known."""
     s3._lacks["s3a://bucket"] = ""
     denied = Py4JJavaError("", Failure("java.nio.file.AccessDeniedException"))
     monkeypatch.setattr(Put, "close", lambda _: (_ for _ in ()).throw(denied))
@@ -271,7 +275,7 @@ def test_a_missing_right_is_no_unknown_outcome(
 
 
 def test_a_folder_must_be_there(bucket: Bucket) -> None:
-    """S3 would create a file below a file, and below a missing folder."""
+    """S3 would create a file even below a file or in a missing folder."""
     for parent in ("file", "gone"):
         with pytest.raises(GoneError, match=f"cannot create {HOME}/{parent}/f"):
             bucket.store().create(f"{HOME}/{parent}/f", b"x")
@@ -285,7 +289,7 @@ def test_a_folder_must_be_there(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("group", ["s3a://a", "s3a://z", "staff"])
 def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str) -> None:
-    """A bucket stands for a group, whose members are the users that the bucket policy admits."""
+    """For S3, a bucket stands for a group: its members are the users in the bucket policy."""
     own = Permissions("me", "s3a://bucket", 0o770)
     assert bucket.store().permissions(FILE) == own
     assert bucket.store().restrict(FILE, Permissions("you", "s3a://bucket", 0o700)) == own
@@ -296,7 +300,7 @@ def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str
 def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an object's writer cannot be read, the object may be this writer's."""
+    """If the writer of an object cannot be read, the object can be this writer's."""
     s3._lacks["s3a://bucket"] = ""
     bucket.objects[FILE] = b"x", b"another"
 
@@ -312,7 +316,7 @@ def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
 def test_a_bucket_that_is_written_to_by_one_driver_alone_is_told_of_once(
     bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The warning only appears if the bucket lacks conditional puts."""
+    """The warning appears only if the bucket has no conditional puts."""
     bucket.capable = False
     alone = bucket.store(single_writer=True)
     for name in ("f", "g"):

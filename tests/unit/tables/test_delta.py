@@ -1,4 +1,4 @@
-"""The changed files according to a Delta log, and logs that are incomplete."""
+"""The files that have changed according to a Delta log, and logs that are incomplete."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LISTED = '[["file:/t/b", 10, 7]]'
 
 @dataclass
 class Access:
-    """The shim's access to a table whose newest commit is ``newest``.
+    """The shim's access to a table; its newest commit is ``newest``.
 
     Attributes:
-        versions: the log's commits after the given one; None makes the call fail.
-        table: identity of the table.
+        versions: the commits in the log after the given commit; None makes the call fail.
+        table: the identity of the table.
     """
 
     newest: int
@@ -43,7 +43,10 @@ class Access:
 
 
 def test_commits_in_a_row_tell_all() -> None:
-    """Changed files are listed by path. Files that still exist are described as in a listing."""
+    """Changed files are listed by path.
+
+    Files that still exist are described as in a listing.
+    """
     access = Access(6, [4, 5, 6])
     changed = delta.list_changed(access, Commit(TABLE, 3))
     assert changed == (frozenset({"file:/t/a", "file:/t/b"}), LISTED)
@@ -66,13 +69,16 @@ def test_commits_in_a_row_tell_all() -> None:
     ids=["first gone", "one gone", "last gone", "all gone", "failed", "replaced", "back", "many"],
 )
 def test_all_is_listed_where_the_log_does_not_tell(access: Access) -> None:
-    """All is listed if a commit is missing, the table or its state differs, or for many commits."""
+    """All files are listed if a commit is missing or the table or its state differs.
+
+    All files are also listed if there are many commits.
+    """
     assert delta.list_changed(access, Commit(TABLE, 3)) is None
 
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
 def test_two_hundred_commits_are_read_one_by_one(commits: int) -> None:
-    """With more commits, a listing is as fast."""
+    """If there are more commits, a listing is as fast."""
     access = Access(3 + commits, [*range(4, 4 + commits)])
     found = delta.list_changed(access, Commit(TABLE, 3))
     assert (found is not None) == (commits <= 200)

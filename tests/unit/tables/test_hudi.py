@@ -1,4 +1,4 @@
-"""Decisions about a Hudi table's properties, timeline and log files, without Hudi."""
+"""Decisions based on a Hudi table's properties, timeline and log files, without Hudi."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ARCHIVE = "file:/t/.hoodie/timeline/history"
 
 
 def text(value: str) -> Any:
-    """A Java object with this text."""
+    """A Java object that has this text."""
     return SimpleNamespace(toString=lambda: value)
 
 
@@ -45,7 +45,7 @@ def text(value: str) -> Any:
     ],
 )
 def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: str | None) -> None:
-    """In other layouts, readers of Parquet miss rows, or listings do not show some slices."""
+    """With other layouts, readers of Parquet miss rows, or listings lack some slices."""
     assert refusal(PARTS | more) == refused
 
 
@@ -63,12 +63,12 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
     ],
 )
 def test_whose_records_are_as_one_write_wrote_them(more: Mapping[str, str], whole: bool) -> None:
-    """Records differ if a merge joins parts of records, or a reader merges in its own way."""
+    """Records can differ if a merge joins parts of records, or a reader merges in its own way."""
     assert takes_whole_records(PARTS | more) == whole
 
 
 class Timeline:
-    """The shim's access to a table's timeline: action, whether it is done, and its time."""
+    """The shim's access to a table's timeline, which has the action, its state, and its time."""
 
     def __init__(
         self,
@@ -118,13 +118,13 @@ OWN = ("commit", True, AT)
     ],
 )
 def test_where_nothing_was_written_no_partition_changed(actions: Sequence[Any]) -> None:
-    """Actions that keep rows do not count, nor do earlier or incomplete actions."""
+    """Actions that keep the rows do not count, and neither do earlier or incomplete actions."""
     assert changed_partitions(Timeline(*actions), AT) == frozenset()
 
 
 @pytest.mark.parametrize("at", [AT + 1, None])
 def test_partitions_of_later_commits_changed(at: int | None) -> None:
-    """A commit without a completion time may be later."""
+    """A commit without a completion time can be later."""
     found = changed_partitions(
         Timeline(("deltacommit", True, 5), OWN, ("deltacommit", True, at)), AT
     )
@@ -165,7 +165,10 @@ def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
     ids=["commits", "partitions", "archived"],
 )
 def test_a_timeline_at_its_limits_tells(timeline: Timeline) -> None:
-    """Up to the limits, commits are read. Commits that were archived long before do not matter."""
+    """Up to the limits, commits are read.
+
+    Commits that were archived long before have no effect.
+    """
     assert changed_partitions(timeline, AT) is not None
 
 
@@ -174,7 +177,7 @@ BASE, ONE, TWO = (100, 1), (110, 2), (120, 3)
 
 
 class Slices:
-    """The shim's access to a table of one slice, each of whose log files has two blocks."""
+    """The shim's access to a table of one slice; each of its log files has two blocks."""
 
     def __init__(
         self,
@@ -224,7 +227,7 @@ class Slices:
 
 
 def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = False) -> bool:
-    """Whether the files appended since a state can be read alone; the frame then does so."""
+    """Returns whether files that were appended since a state can be read alone; then reads them."""
     found = find_appended(access, {7: (*state, all_rows)}, PARTS)
     assert access.closed == len(access.read)
     assert bool(found) == bool(access.appends)
@@ -233,14 +236,14 @@ def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = 
 
 
 def test_what_was_appended_to_a_known_base_file_is_read_alone() -> None:
-    """All log files are examined, and the reader starts at the first new one."""
+    """All log files are examined, and the reader starts at the first new log file."""
     access = Slices()
     assert appended(access)
     assert (access.read, access.appends) == ([0, 1], [(7, 0)])
 
 
 def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_known() -> None:
-    """If some rows were unknown, a row that a log file has hidden might become visible again."""
+    """If some rows are unknown, a row that a log file has hidden can become visible again."""
     access = Slices()
     assert appended(access, ONE, all_rows=True)
     assert (access.read, access.appends) == ([1], [(7, 1)])
@@ -249,7 +252,7 @@ def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_k
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
 def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
-    """A slice without an earlier state was rewritten, or has not changed."""
+    """A slice without an earlier state was written again, or has not changed."""
     assert not appended(Slices(), state, all_rows=True)
 
 
@@ -267,15 +270,15 @@ def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> No
     ids=["gone", "much", "deletes", "deletes at last", "partial", "compacted", "failure"],
 )
 def test_log_files_that_change_other_rows_are_read_with_all_of_the_slice(access: Slices) -> None:
-    """Some log blocks have no rows, or hide more than their own keys.
+    """Some log blocks have no rows, or hide rows with other keys than their own.
 
-    A failure to read a log file has the same effect.
+    If a log file cannot be read, the effect is the same.
     """
     assert not appended(access)
 
 
 def test_a_slice_at_the_limit_of_log_bytes_is_read_alone() -> None:
-    """Log files up to a quarter of the base file are read alone."""
+    """Log files with up to a quarter of the base file's bytes are read alone."""
     assert appended(Slices(bytes_logged=25))
 
 
@@ -286,7 +289,7 @@ def test_other_errors_are_not_taken_for_failures_of_hudi() -> None:
 
 
 def test_nothing_is_asked_of_tables_that_merge_records() -> None:
-    """`find_appended` does not call Hudi if a table merges records, or if no slice is given."""
+    """If a table merges records, or if no slice is given, `find_appended` does not call Hudi."""
     access = Slices(error=ArithmeticError())
     assert find_appended(access, {}, PARTS) == frozenset()
     other = PARTS | {"hudi.hoodie.record.merge.mode": "CUSTOM"}
@@ -321,7 +324,7 @@ class Folders:
 
 
 def test_what_changed_is_listed_by_partition(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deleted partition has no files, and its folder counts as changed."""
+    """A deleted partition has no files, and its folder counts as a changed folder."""
     since: list[Any] = []
     partitions: list[Any] = [frozenset({"a", "b"})] * 3 + [None]
 
@@ -333,7 +336,7 @@ def test_what_changed_is_listed_by_partition(monkeypatch: pytest.MonkeyPatch) ->
     access = Folders("file:/t/a", listed="[1]")
     assert list_changed(access, 77) == (frozenset({"file:/t/a", "file:/t/b"}), "[1]")
     assert access.asked == [["a"]]
-    # All is listed if Hudi gives no answer, or if a call fails.
+    # If Hudi gives no answer, or if a call fails, all files are listed.
     assert list_changed(Folders("file:/t/a", listed=None), 77) is None
     assert list_changed(Folders(error=Py4JError("gone")), 77) is None
     assert list_changed(Folders(), 77) is None

@@ -1,4 +1,4 @@
-"""The settings of the session that reads one column."""
+"""The settings of the session that reads a column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNBOUND: Conf = ((BYTES, str(2**31 - 1)),)
 
 
 def session(*keys: str) -> Any:
-    """A session of a Spark that knows some settings."""
+    """A session of a Spark that has some settings."""
 
     def option(key: str) -> Any:
         return SimpleNamespace(isEmpty=lambda: key not in keys)
@@ -38,5 +38,5 @@ def session(*keys: str) -> Any:
 def test_what_is_set_to_read_a_column(
     parts: dict[str, str], whole_texts: bool, keys: list[str], conf: Conf
 ) -> None:
-    """Structs with a default are read whole, and only batches of whole texts have a byte limit."""
+    """Structs with a default are read whole, and only batches of whole texts have a limit."""
     assert reading_conf(session(*keys), parts, whole_texts=whole_texts) == conf

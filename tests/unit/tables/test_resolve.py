@@ -1,4 +1,4 @@
-"""Names that Spark does not know, and tables that builds refuse, without Spark."""
+"""Names that are unknown to Spark, and tables that builds refuse, without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sieve.tables.resolve import open_table, plan_column
 
 
 class Session:
-    """A session whose catalog has some tables, and which records invalidated listings."""
+    """A session whose catalog has some tables; it records the listings that are invalidated."""
 
     def __init__(self, *tables: str, views: Sequence[str] = ()) -> None:
         self.forgotten: list[str] = []
@@ -35,7 +35,7 @@ class Session:
 
 
 def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
-    """The shim, which resolves each name to a relation of one kind, or to none."""
+    """The shim, which resolves each name to one kind of relation, or to no relation."""
 
     def resolve(_session: object, _parts: object) -> Any:
         if kind is None:
@@ -43,7 +43,7 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
             cause = SimpleNamespace(getCondition=lambda: condition, getCause=lambda: None)
             error._origin = cause  # type: ignore[attr-defined]
             raise error
-        # The kind is a new string object each time, as in py4j.
+        # As in py4j, the kind is a new string object each time.
         return SimpleNamespace(kind=lambda: "".join(kind))
 
     def names(_session: object, database: str) -> str:
@@ -62,7 +62,7 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
     ],
 )
 def test_an_unknown_table_is_told_with_names_like_it(parts: list[str], told: str) -> None:
-    """The suggestions are tables of the same database, if there are any."""
+    """If the database has similar tables, they are suggested."""
     with pytest.raises(InvalidInputError, match=told):
         open_table(driver(None), None, Session(), parts)  # type: ignore[arg-type]
 
@@ -77,7 +77,7 @@ def test_three_names_like_it_are_told() -> None:
 
 
 def test_another_error_of_spark_is_told_as_it_is() -> None:
-    """A table that the user may not see is not reported as missing."""
+    """If the user is not allowed to see a table, it is not reported as missing."""
     with pytest.raises(AnalysisException):
         open_table(driver(None, "OTHER"), None, Session(), ["t"])  # type: ignore[arg-type]
 
@@ -96,7 +96,10 @@ def test_another_error_of_spark_is_told_as_it_is() -> None:
 def test_a_listing_that_the_session_keeps_is_forgotten(
     parts: list[str], forgotten: list[str]
 ) -> None:
-    """A build must see the current files. Views and other catalogs have no such listing."""
+    """A build must list the current files.
+
+    Views and other catalogs have no listing in the session.
+    """
     session = Session("orders", "shop.orders", "shown", views=["shown"])
     with pytest.raises(UnsupportedError):
         open_table(driver("view"), None, session, parts)  # type: ignore[arg-type]
@@ -104,7 +107,7 @@ def test_a_listing_that_the_session_keeps_is_forgotten(
 
 
 def resolved(format_name: str, **parts: str) -> Any:
-    """The shim, which resolves each name to a table of a format."""
+    """The shim, which resolves each name to a table of some format."""
     info = {
         "catalog": "spark_catalog", "database": "shop", "table": "orders", "create_time_ms": 1,
         "location": "file:/w/orders", "format": format_name, "columns": [], "fingerprint": "a",
@@ -132,13 +135,13 @@ def test_a_table_of_files_is_opened(format_name: str) -> None:
     ],
 )
 def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
-    """The error for another layout has the table's name as typed."""
+    """If a table has another layout, the error has the name as the user typed it."""
     with pytest.raises(UnsupportedError, match=rf"shop\.orders {told}"):
         open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
 
 
 def test_the_right_to_query_a_column_is_asked_for_by_planning() -> None:
-    """An authorizer refuses when Spark plans, whatever characters the names have."""
+    """An authorizer can refuse when Spark plans, whatever characters the names have."""
     planned: list[Any] = []
 
     def select(table: str, column: str) -> Any:

@@ -1,4 +1,4 @@
-"""A table in a session, without Spark: its commits, frames and registrations."""
+"""A table in a session, without Spark: commits, frames and registrations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OWN = Registration(SAMPLE.index, ("id",), "file:/r")
 
 
 def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: Any) -> Any:
-    """A table of a format, where the shim's access answers the given calls."""
+    """A table of a format; the shim's access has the given answers to calls."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     info = warehouse.info("t") | {"format": format_name}
@@ -44,9 +44,9 @@ def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: 
 
 
 def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
-    """The listing's order decides the order of files.
+    """The files are in the order of the listing.
 
-    Each file has its cuts, or none if it is read whole.
+    Each file has its cuts, or no cuts if it is read whole.
     """
     asked: list[Any] = []
     found = catalog_table(
@@ -62,7 +62,7 @@ def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
 
 
 def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
-    """Only a full listing shows changes of plain files, and each file is read whole."""
+    """Only a full listing shows changes of plain files, and plain files are read whole."""
     found = catalog_table(tmp_path, "orc", instant=lambda: -1)
     assert found.changes("2025-03-01T12:00:00.000Z") is None
     assert (found.instant_ms(), found.commit()) == (None, None)
@@ -72,7 +72,7 @@ def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
 def test_the_timeline_of_a_hudi_table_tells_what_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Changes are folders since an instant, and the instant may be the epoch."""
+    """The changes are the folders written to since an instant, which can be the epoch."""
     asked: list[Any] = []
     answers: list[Any] = [(frozenset({"file:/t/p=1"}), LISTED), None]
     monkeypatch.setattr(hudi, "list_changed", lambda *given: asked.append(given) or answers.pop(0))
@@ -92,9 +92,9 @@ def test_the_timeline_of_a_hudi_table_tells_what_changed(
 
 
 def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
-    """Changes are paths since the commit of a version.
+    """The changes are the paths since the commit of a version.
 
-    For a version without a commit, changes are unknown.
+    If a version has no commit, the changes are unknown.
     """
     found = catalog_table(
         tmp_path,
@@ -113,7 +113,7 @@ def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
 
 
 class Sessions:
-    """A session of Spark, and the sessions cloned from it with their settings."""
+    """A session of Spark, and its clones with their settings."""
 
     def __init__(self) -> None:
         self.clones: list[dict[str, str]] = []
@@ -128,7 +128,7 @@ class Sessions:
 
 
 class Rows:
-    """A frame that records the calls."""
+    """A frame that records its calls."""
 
     def __init__(self, found: Any, _spark: Any) -> None:
         self.found, self.steps = found, list[Any]()
@@ -148,8 +148,8 @@ def test_a_frame_is_read_in_a_session_of_its_column(
 ) -> None:
     """All columns with the same settings share a session.
 
-    Whole texts are read in the user's session. A corrupt record of a text format has a location
-    that names its file.
+    Whole texts are read in the session of the user. If a text format has a corrupt record, its
+    location has the name of the file.
     """
     monkeypatch.setattr(table, "DataFrame", Rows)
     monkeypatch.setattr(table, "functions", SimpleNamespace(expr=lambda text: text))
@@ -171,10 +171,10 @@ def test_a_frame_is_read_in_a_session_of_its_column(
 
 
 class Metastore(Access):
-    """A metastore whose calls fail, before or after they have taken effect.
+    """A metastore whose calls fail, either before or after they have an effect.
 
     Attributes:
-        publications: how many times the properties may be read.
+        publications: the number of times that the properties can be read.
     """
 
     publications = 1 << 30
@@ -198,7 +198,7 @@ def plain_table(tmp_path: Path, seam: Seam = no_fault, publications: int = 1 << 
 
 
 def failing(when: str) -> Seam:
-    """A call of the metastore that fails before it takes effect, or after."""
+    """A call of the metastore that fails, before or after it has an effect."""
 
     def seam(what: str) -> None:
         if what.startswith(f"{when} metastore"):
@@ -213,9 +213,9 @@ def registered(tmp_path: Path) -> Sequence[str]:
 
 
 def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    """Another statement has taken the name.
+    """Meanwhile, another statement has registered the same name.
 
-    A statement may overwrite the registration that it replaces.
+    A statement is allowed to overwrite the registration that it replaces.
     """
     early, late = plain_table(tmp_path), plain_table(tmp_path)
     early.register("v", OWN)
@@ -234,7 +234,10 @@ def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> N
 def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none(
     tmp_path: Path,
 ) -> None:
-    """The properties show the outcome. If the properties cannot be read, the outcome is unknown."""
+    """The properties show the outcome.
+
+    If the properties cannot be read, the outcome is unknown.
+    """
     with pytest.raises(MetastoreFault):
         plain_table(tmp_path, failing("before")).register("v", OWN)
     assert registered(tmp_path) == []
@@ -248,9 +251,9 @@ def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none
 
 
 def test_declared_columns_are_a_property(tmp_path: Path) -> None:
-    """Without columns there is no property.
+    """Without columns, there is no property.
 
-    An error of the metastore is reported by its first line.
+    For an error of the metastore, its first line is reported.
     """
     plain_table(tmp_path).declare("id, name")
     assert Warehouse(tmp_path).properties("t")[DECLARED_COLUMNS] == "id, name"

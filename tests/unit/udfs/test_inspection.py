@@ -28,7 +28,10 @@ def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
 
 
 def test_files_stand_in_order_of_their_least_key() -> None:
-    """Files are renumbered by least key. Files without a key are counted and left out."""
+    """Files get new numbers in the order of their least keys.
+
+    Files without a key are counted and omitted.
+    """
     layout = _layout([(50, 99, 0), (0, 9, 2), (40, 49, 2)], 4)
     assert layout.paths == ("f2", "f0")
     assert layout.without == 2
@@ -37,7 +40,10 @@ def test_files_stand_in_order_of_their_least_key() -> None:
 
 
 def test_a_picture_shows_the_share_of_each_cell() -> None:
-    """Half covered cells are half dark, points are visible, and files in one row are averaged."""
+    """Half covered cells are half dark, and points are visible.
+
+    If several files share a row, the row shows their average.
+    """
     layout = _layout([(0, 14, 0), (95, 95, 0), (0, 99, 1)], 2)
     both = raster(layout.entries, layout.axis, 2, 2, 10)
     assert both[0].tolist() == pytest.approx([1, 0.5, *[0] * 7, 0.3])
@@ -47,7 +53,7 @@ def test_a_picture_shows_the_share_of_each_cell() -> None:
 
 
 def test_reads_are_means_over_covered_keys() -> None:
-    """Each covered key of a column counts equally, and columns without keys show nothing."""
+    """Each covered key of a column has the same weight, and columns without keys show nothing."""
     layout = _layout([(0, 9, 0), (5, 9, 1), (90, 90, 2), (99, 99, 2)], 3)
     mean, most = reads(layout.entries, layout.axis, 10)
     assert mean[0] == pytest.approx(1.5)
@@ -56,7 +62,7 @@ def test_reads_are_means_over_covered_keys() -> None:
 
 
 def test_the_whole_domain_can_be_drawn() -> None:
-    """Codes from the least to the greatest code do not overflow the picture."""
+    """Codes from the least to the greatest code do not cause an overflow in the picture."""
     layout = _layout([(LEAST, GREATEST, 0), (GREATEST, GREATEST, 1), (LEAST, LEAST, 2)], 3)
     assert layout.axis.code(0) == LEAST
     assert layout.axis.code(1) == GREATEST
@@ -65,21 +71,21 @@ def test_the_whole_domain_can_be_drawn() -> None:
 
 
 def test_crowded_keys_are_spread() -> None:
-    """One stray distant key does not squeeze all other keys into a corner of the picture."""
+    """If one key is far away, the other keys are still spread over the picture."""
     layout = _layout([(k, k, 0) for k in range(100)] + [(10**15, 10**15, 1)], 2)
     assert not layout.axis.even
     assert layout.covered()[0] > 0.9
 
 
 def test_a_column_of_few_values_is_mostly_dark() -> None:
-    """Where each value is in each file, gaps between values take little of the picture."""
+    """If each value is in each file, the gaps between values need little of the picture."""
     layout = _layout([(10**15 * k, 10**15 * k, file) for k in range(4) for file in range(3)], 3)
     assert not layout.axis.even
     assert layout.covered().tolist() == pytest.approx([1 / 1.05] * 3)
 
 
 def test_labels_are_keys_that_occur() -> None:
-    """Codes between keys are no text that anyone has written."""
+    """Codes between keys do not correspond to any text in the data."""
     layout = _layout([(10**15 * k, 10**15 * k, file) for k in range(4) for file in range(3)], 3)
     figure = draw(layout, [], str, {})
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
@@ -89,7 +95,7 @@ def test_labels_are_keys_that_occur() -> None:
 
 
 def test_labels_of_texts_end_where_they_differ() -> None:
-    """Later characters may belong to no key, so a label ends before them."""
+    """Later characters may not belong to any key, so a label ends before them."""
     keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
     assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
     for keys, labels in (
@@ -100,7 +106,7 @@ def test_labels_of_texts_end_where_they_differ() -> None:
 
 
 def test_labels_of_texts_are_beginnings_of_keys() -> None:
-    """An entry that begins below its only key is labelled by what both have in common."""
+    """If an entry begins below its only key, its label is the beginning that both share."""
     begin, end, last = 10**15, 10**15 + 9, 10**15 + 20
     texts = {0: "Delft", begin: "Utrd@", end: "Utrecht", last: "Utrf"}
     layout = _layout([(0, 0, 0), (begin, end, 0), (begin, last, 1)], 2)
@@ -110,7 +116,7 @@ def test_labels_of_texts_are_beginnings_of_keys() -> None:
 
 
 def test_the_line_of_a_map_is_what_equality_reads() -> None:
-    """The picture has a line for = and IN by the map, and a line for ranges without it."""
+    """The picture has a line for = and IN with the map, and a line for ranges without it."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], str, {"exact": 1.0, "map": 1.25})
     texts = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
     assert "by the index, for ranges" in texts
@@ -120,7 +126,7 @@ def test_the_line_of_a_map_is_what_equality_reads() -> None:
 
 
 def test_no_key_no_layout() -> None:
-    """An index without entries has no layout."""
+    """If an index has no entries, there is no layout."""
     none = np.empty(0, np.int64)
     assert lay_out(Entries(none, none, none.astype(np.int32)), ["f"]) is None
 
@@ -138,12 +144,12 @@ def test_the_title_lies_within_the_picture() -> None:
 
 
 def test_names_and_keys_are_no_formulas() -> None:
-    """Text between two dollars is drawn literally, because columns and keys are users' text."""
+    """Text between two dollar signs is drawn unchanged: columns and keys are users' text."""
     hostile = r"`$\foo_{$`"
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [hostile], lambda _code: hostile, {})
     figure.savefig(io.BytesIO())
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
-    # The labels are the least key, the key at which the second entry begins, and the greatest key.
+    # The labels are the least key, the key where the second entry begins, and the greatest key.
     assert [figure.get_suptitle(), *labels] == [hostile] * 4
 
 
@@ -159,7 +165,7 @@ def test_names_and_keys_are_no_formulas() -> None:
     ],
 )
 def test_labels_are_text(key: str, label: str) -> None:
-    """A key between two others ends in bytes that no key has, so its label ends before them."""
+    """A key between two others ends in bytes that are in no key, so its label ends before them."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], lambda _code: key, {})
     assert {text.get_text() for text in figure.axes[2].get_xticklabels()} == {label}
 
@@ -187,7 +193,7 @@ def _version(*kinds: Expected, has_maps: bool = False) -> VersionEntries:
 def _drawn(
     monkeypatch: pytest.MonkeyPatch, version: VersionEntries, described: dict[str, str]
 ) -> tuple[list[str], object, str]:
-    """Title and expected reads of the picture, and the summary."""
+    """The title and the expected reads in the picture, and the summary."""
     given: list[tuple[list[str], object]] = []
 
     def draw_recorded(layout: FileLayout, title: list[str], *rest: Any, **named: Any) -> Figure:
@@ -202,7 +208,7 @@ def _drawn(
 
 
 def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The title of an index without statistics has its column, files, rows and bytes."""
+    """If an index has no statistics, its title has the column, files, rows and bytes."""
     title, expected, _ = _drawn(monkeypatch, _version(), DESCRIBED)
     (sentence,) = title
     assert sentence == (
@@ -213,7 +219,7 @@ def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The title has the reads of a key, advice, omitted data, and new or changed files."""
+    """The title has the reads of a key, the advice, omitted data, and new or changed files."""
     kinds = [Expected(kind, 1.25, 1.0, 9.5, 1e6, 1e6) for kind in ("absent", "present", "range")]
     described = DESCRIBED | {
         "bytes as share of column": "0.1%",
@@ -247,7 +253,7 @@ def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyP
 
 
 def test_the_three_widest_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index's widest file comes first, with its name without the folder."""
+    """The widest file in the index comes first; its name is shown without the folder."""
     low, high, location = np.array([(0, 9, 0), (10, 12, 1), (20, 25, 2), (30, 39, 3)]).T
     version = replace(
         _version(),

@@ -1,4 +1,4 @@
-"""The entries of a version, for the table's current files; indexes are built without Spark."""
+"""The entries of a version for the table's current files; indexes are built without Spark."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from udfs.segments import stored_segments
 
 
 def _index(warehouse: Warehouse) -> Usable:
-    """The only index of table t."""
+    """The only index of the table t."""
     at = Session(warehouse).context()
     (index,) = at.indexes(at.table(TableName(("t",)))).values()
     return usable(index)
 
 
 def _read(warehouse: Warehouse) -> tuple[VersionEntries, set[tuple[str, int, int]]]:
-    """The version of the only index of table t, and its entries by file name."""
+    """The version of the only index of the table t, and its entries by file name."""
     version = read_entries(_index(warehouse))
     names = [version.names[k].rpartition("/")[2] for k in version.entries.location.tolist()]
     of = version.entries
@@ -37,7 +37,10 @@ def _build(warehouse: Warehouse, *statements: str) -> None:
 
 
 def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None:
-    """There are two runs. A file that is no longer in the table keeps its slot and has no entry."""
+    """The version has two runs.
+
+    A file that is no longer in the table keeps its slot, and has no entry.
+    """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5], [7]])
     _build(warehouse, "CREATE SIEVE INDEX v ON t (id)")
@@ -54,7 +57,7 @@ def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None
 
 
 def test_ranges_are_told_by_their_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of one range is named without an offset."""
+    """If a file has one range, its name has no offset."""
     monkeypatch.setattr(fake_spark, "RANGE_BYTES", 4)
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[*range(10, 15)], [90]])
@@ -64,7 +67,7 @@ def test_ranges_are_told_by_their_offset(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_map_is_told_and_has_no_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hashes of a map cannot be drawn over keys."""
+    """The hashes in a map cannot be drawn over keys."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5]])
     _build(warehouse, "CREATE SIEVE INDEX v ON t (id)")

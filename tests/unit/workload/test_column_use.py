@@ -31,15 +31,18 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: float) -> None:
-    """A value reads one file, and ranges have Selinger's shares.
+    """A value reads one file, and the shares of ranges are those of Selinger.
 
-    Without help of an index, all files are read.
+    If an index does not help, all files are read.
     """
     assert use.share_left(files) == share
 
 
 def test_and_keeps_the_narrowest_use() -> None:
-    """The use that leaves fewer files counts for a column. Other columns stay the same."""
+    """If a column has two uses, the use that keeps fewer files counts.
+
+    Other columns do not change.
+    """
     narrow = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.EQUALS)}])
     assert narrow == {ID: ColumnUse(Kind.EQUALS)}
     assert all_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.RANGE)}]) == narrow
@@ -48,7 +51,7 @@ def test_and_keeps_the_narrowest_use() -> None:
 
 
 def test_and_of_lists_keeps_the_shorter() -> None:
-    """The shorter of two lists of values bounds the files, in either order."""
+    """The shorter of two lists of values limits the files, in either order."""
     lists = [{ID: ColumnUse(Kind.IN, 5)}, {ID: ColumnUse(Kind.IN, 2)}]
     assert all_of(lists) == all_of(lists[::-1]) == {ID: ColumnUse(Kind.IN, 2)}
     same = [{ID: ColumnUse(Kind.IN, 1)}, {ID: ColumnUse(Kind.EQUALS)}]
@@ -56,7 +59,7 @@ def test_and_of_lists_keeps_the_shorter() -> None:
 
 
 def test_two_ranges_are_one_between() -> None:
-    """A lower and an upper bound make a range with two ends, but other pairs do not."""
+    """A lower and an upper bound become a range with two ends, but other pairs do not."""
     assert all_of([{ID: ColumnUse(Kind.RANGE)}] * 2) == {ID: ColumnUse(Kind.BETWEEN)}
     assert all_of([{ID: ColumnUse(Kind.UNEQUAL)}] * 2) == {ID: ColumnUse(Kind.UNEQUAL)}
     apart = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.UNEQUAL)}])
@@ -64,20 +67,20 @@ def test_two_ranges_are_one_between() -> None:
 
 
 def test_or_of_values_is_a_list() -> None:
-    """The numbers of values of one column under OR add up."""
+    """If values of one column are under OR, their numbers are added."""
     assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.IN, 2)}]) == {
         ID: ColumnUse(Kind.IN, 3)
     }
 
 
 def test_or_keeps_the_widest_use() -> None:
-    """Under OR, the branch that leaves more files counts."""
+    """Under OR, the branch that keeps more files counts."""
     branches = [{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.RANGE)}]
     assert any_of(branches) == any_of(branches[::-1]) == {ID: ColumnUse(Kind.RANGE)}
 
 
 def test_or_of_other_columns_helps_none() -> None:
-    """An index on one column skips no file if another branch does not use the column."""
+    """If another branch does not use the column, an index on the column skips no file."""
     branches = [
         {ID: ColumnUse(Kind.EQUALS), DAY: ColumnUse(Kind.NULL)},
         {DAY: ColumnUse(Kind.NULL)},
@@ -87,5 +90,5 @@ def test_or_of_other_columns_helps_none() -> None:
 
 
 def test_a_negation_rules_out_little() -> None:
-    """NOT of any use is a use that leaves all files."""
+    """For NOT of any use, all files are kept."""
     assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}

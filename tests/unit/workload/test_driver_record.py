@@ -20,24 +20,24 @@ ID = {"op": "=", "col": ["id"]}
 
 
 def row(table: str, tree: Any, *used: str, scans: int = 1, **sums: int) -> dict[str, Any]:
-    """A row of the record."""
+    """A row in the record."""
     asked = {"table": ["shop", table], "used": list(used), "filter": tree}
     none = {"bytes": 0, "files": 0, "files_skipped": 0, "bytes_skipped": 0}
     return {"asked": json.dumps(asked), "scans": scans} | none | sums
 
 
 def _skipped(files: int) -> dict[str, int]:
-    """Skipped files of ten bytes each."""
+    """Skipped files that have ten bytes each."""
     return {"files_skipped": files, "bytes_skipped": 10 * files}
 
 
 def parsed(now_ms: int, *rows: Any, since: int = 0) -> Any:
-    """The parsed record of these rows."""
+    """The record after parsing these rows."""
     return add_up([record(*rows, since=since)], now_ms)
 
 
 def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
-    """The record of these rows."""
+    """The record with these rows."""
     return parse_record(json.dumps({"driver": driver, "since": since, "scans": list(rows)}))
 
 
@@ -58,12 +58,12 @@ def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
     ],
 )
 def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
-    """Each leaf of the tree is one use of its column, which may be a path."""
+    """Each leaf of the tree is one use of its column, and the column can be a path."""
     assert tree_uses({"op": op, "col": ["s", "a"]}) == {("s", "a"): ColumnUse(kind)}
 
 
 def test_lists_have_their_number_of_values() -> None:
-    """The driver's record only has the number of values in an IN list."""
+    """For an IN list, the driver's record has only the number of values."""
     assert tree_uses({"op": "in", "col": ["id"], "values": 7}) == {("id",): ColumnUse(Kind.IN, 7)}
     assert tree_uses({"op": "not in", "col": ["id"], "values": 7})[("id",)].kind is Kind.UNEQUAL
 
@@ -80,12 +80,12 @@ def test_lists_have_their_number_of_values() -> None:
     ],
 )
 def test_what_asks_no_column(tree: Any) -> None:
-    """IS NOT NULL is in nearly every filter, and unknown parts say nothing."""
+    """IS NOT NULL is in nearly every filter, and unknown parts have no meaning."""
     assert tree_uses(tree) == {}
 
 
 def test_connectives_and_unknown_parts() -> None:
-    """AND keeps the narrowest use, and OR over other columns keeps none.
+    """AND keeps the use with the fewest files, and OR over other columns keeps no use.
 
     Unknown parts name their columns.
     """
@@ -99,7 +99,7 @@ def test_connectives_and_unknown_parts() -> None:
 
 
 def test_scans_and_the_work_of_indexes() -> None:
-    """Equal scans are summed, and so are the scans that used each index, in any version."""
+    """Equal scans are added up, and so are the scans that used each index, in any version."""
     found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),
@@ -118,15 +118,15 @@ def test_scans_and_the_work_of_indexes() -> None:
 
 
 def test_days_are_at_least_one() -> None:
-    """A record of an hour, and one without a scan, count as one day."""
+    """A record of one hour counts as one day, and so does a record without a scan."""
     assert parsed(DAY // 24, row("orders", ID)).days == 1.0
     assert parsed(5 * DAY).days == 1.0
 
 
 def test_records_of_several_drivers_add_up() -> None:
-    """The sum begins with the first scan of any driver.
+    """The sum begins at the first scan of any driver.
 
-    A driver without scans has no first scan.
+    A driver without scans has no time of a first scan.
     """
     late = record(row("orders", ID, "i@1", bytes=5, files=1), since=3 * DAY)
     early = record(row("orders", ID, "i@2", scans=2, bytes=7, files=2), since=DAY, driver="e")
@@ -138,7 +138,7 @@ def test_records_of_several_drivers_add_up() -> None:
 
 
 def test_a_record_survives_its_encoding() -> None:
-    """The sums with most bytes come first, and the size is limited."""
+    """The sums with the most bytes come first, and the size has a limit."""
     small, middle, large = (
         row("small", ID, bytes=3, bytes_skipped=3),
         row("middle", ID, "i@1", scans=2, bytes=1, files=9, bytes_skipped=8, files_skipped=7),
@@ -176,7 +176,7 @@ def test_a_record_survives_its_encoding() -> None:
     ],
 )
 def test_what_is_no_record_is_refused(wrong: dict[str, Any]) -> None:
-    """Anyone may have written a file of the history."""
+    """Anyone may have written a file in the history."""
     assert record(row("t", ID, bytes=0)).sums
     with pytest.raises(CorruptError, match="no record of scans"):
         record(row("t", ID) | wrong)

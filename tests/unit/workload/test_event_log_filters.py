@@ -20,7 +20,7 @@ EQUALS = ColumnUse(Kind.EQUALS)
 
 
 def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
-    """The column uses of a scan with these filters."""
+    """The uses of columns by a scan with these filters."""
     return column_uses(pushed, data, ScanSchema(schema, data))
 
 
@@ -56,12 +56,12 @@ def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
     ],
 )  # fmt: skip
 def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
-    """Covers each form in which Spark writes the filter of a source, taken from real event logs."""
+    """The cases are all forms in which Spark writes a source's filter, from real event logs."""
     assert uses(pushed) == {(name,): use for name, use in expected.items()}
 
 
 def test_names_with_dots_blanks_and_back_ticks() -> None:
-    """A quoted name is one part, and a field of a struct is a path."""
+    """A quoted name is one part, and the name of a struct's field is a path."""
     found = uses(
         "[EqualTo(s.a,5), GreaterThan(s.`b b`,3), EqualTo(`my col`,7), EqualNullSafe(`a.b`,4), "
         "LessThan(`x,y:int`,5), EqualTo(`t``k`,1)]"
@@ -96,20 +96,20 @@ def test_names_with_dots_blanks_and_back_ticks() -> None:
     ],
 )
 def test_what_is_cut_off_or_unbalanced_is_refused(pushed: str) -> None:
-    """A list that does not end properly is refused as a whole."""
+    """If a list does not end properly, the whole list is refused."""
     with pytest.raises(UnreadableFilterError):
         uses(pushed)
 
 
 def test_no_part_of_a_constant_passes_for_a_column() -> None:
-    """A name counts as a column only if the scan's schema has the name."""
+    """A name counts as a column only if it is in the scan's schema."""
     assert uses("[EqualTo(name,x), EqualTo(secret,5)]") == {("name",): EQUALS}
     assert uses("[EqualTo(name,x), EqualTo(s.secret,5)]") == {("name",): EQUALS}
     assert uses("[]", "[(name#1 = x), (year(secret#2) = 5)]") == {}
 
 
 def test_a_schema_that_is_cut_off() -> None:
-    """A column beyond the cut counts if the data filters also name it."""
+    """A column after the cut counts if the data filters also name it."""
     cut = "struct<a:int,b:int,... 12 more fields>"
     assert ScanSchema(cut, "").is_cut_off
     assert not ScanSchema(SCHEMA, "").is_cut_off
@@ -134,12 +134,15 @@ def test_a_schema_that_is_cut_off() -> None:
     ],
 )
 def test_functions_of_a_column_are_ranges(data: str, kind: Kind | None) -> None:
-    """Monotone functions, which Spark does not push down, count as ranges."""
+    """Monotone functions, which Spark does not push down, count as comparisons with ranges."""
     assert uses("[]", data) == ({} if kind is None else {("ts",): ColumnUse(kind)})
 
 
 def test_a_cast_of_a_string_is_no_range() -> None:
-    """Numbers in texts do not sort like the texts. A column beyond the cut has an unknown type."""
+    """Numbers in texts have another order than the texts.
+
+    The type of a column after the cut is unknown.
+    """
     assert uses("[]", "[(cast(name#3 as int) = 5)]") == {}
     assert uses("[]", "[(cast(id#3 as double) = 5.0)]") == {("id",): ColumnUse(Kind.BETWEEN)}
     assert uses("[]", "[(cast(id#3 as int) = 5)]", "struct<a:int,... 2 more fields>") == {}
@@ -159,9 +162,9 @@ def test_a_cast_of_a_string_is_no_range() -> None:
     ],
 )
 def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
-    """A filter that is nested too deep is refused without a stack overflow.
+    """If a filter is nested too deep, it is refused without a stack overflow.
 
-    Later filters of a list are refused, too.
+    The filters after it in a list are also refused.
     """
 
     def nested(levels: int) -> str:
@@ -174,7 +177,7 @@ def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
 
 
 def test_long_hostile_text_is_read_in_time() -> None:
-    """The time of reading is linear in the length of the text, whatever the constant."""
+    """For any constant, the time to read a text is linear in its length."""
     start = time.monotonic()
     filler = ", (cast(" * 50_000
     assert uses("[IsNull(id)]", f"[(name#1 = {filler})]") == {("id",): ColumnUse(Kind.NULL)}

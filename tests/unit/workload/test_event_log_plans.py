@@ -32,7 +32,7 @@ def scan(
     first: int = 1,
     partition: str = "[]",
 ) -> dict[str, Any]:
-    """A scan as an event log records it."""
+    """A scan in the form of an event log."""
     return {
         "nodeName": name,
         "simpleString": f"FileScan parquet shop.orders[{columns}] Batched: true, DataFilters: [",
@@ -81,13 +81,16 @@ def test_a_scan_below_other_nodes() -> None:
     ],
 )
 def test_the_table_of_a_scan(name: str, told: Any) -> None:
-    """Tables of the session catalog have names. Other scans are counted by their kind."""
+    """Tables in the session catalog have names.
+
+    Other scans are counted by kind.
+    """
     one = the_one(scan(name=name))
     assert (one.table or one.unread) == (told if isinstance(told, tuple) else (told,))
 
 
 def test_other_leaves_are_no_scans() -> None:
-    """Local tables, cached tables and other such leaves read no table files."""
+    """Local tables, cached tables and similar leaves read no files of tables."""
     for name in ("LocalTableScan", "Scan In-memory table t", "Scan OneRowRelation", "Range (1)"):
         assert scans_of(node(name)) == []
 
@@ -95,7 +98,7 @@ def test_other_leaves_are_no_scans() -> None:
 def test_what_cannot_be_read_of_a_scan_is_told() -> None:
     """Some filters have unbalanced constants, and some schemas are truncated.
 
-    A scan with unreadable filters still counts.
+    A scan with unreadable filters is still counted.
     """
     one = the_one(scan("[EqualTo(name,:( )]"))
     assert (one.table, one.uses, one.unread) == (("shop", "orders"), {}, (Unread.FILTER,))
@@ -103,9 +106,9 @@ def test_what_cannot_be_read_of_a_scan_is_told() -> None:
 
 
 def test_a_scan_that_a_plan_shows_twice_counts_once() -> None:
-    """A reused exchange or subquery has the same metrics.
+    """If an exchange or subquery is used again, it has the same metrics.
 
-    Scans without metrics are different scans.
+    Scans without metrics count as different scans.
     """
     again = node("Union", "", scan(first=0), scan(first=0), scan(first=7))
     assert sorted(one.files for one in scans_of(again)) == [0, 7]
@@ -115,7 +118,7 @@ def test_a_scan_that_a_plan_shows_twice_counts_once() -> None:
 
 
 def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str, Any]:
-    """A join with orders on the left and customers on the right."""
+    """A join that has orders on its left side and customers on its right side."""
     customers = scan(
         "[EqualTo(city,x)]" if filtered else "[IsNotNull(id)]",
         name="Scan parquet shop.customers",
@@ -145,20 +148,20 @@ def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str
     ],
 )  # fmt: skip
 def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
-    """If a filtered side is broadcast, its keys filter the other side's column."""
+    """If a side with a filter is broadcast, its keys filter the column of the other side."""
     orders = next(one for one in scans_of(join(text)) if one.table == ("shop", "orders"))
     assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
 
 
 def test_several_keys_each_ask_their_column() -> None:
-    """A join of two keys filters two columns."""
+    """A join with two keys filters two columns."""
     text = "BroadcastHashJoin [customer#11L, id#10L], [id#20L, x#22L], Inner, BuildRight, false"
     orders = next(one for one in scans_of(join(text)) if one.files == 1)
     assert orders.uses == {CUSTOMER: JOIN, ID: JOIN}
 
 
 def test_a_side_without_a_filter_picks_no_files() -> None:
-    """Without a predicate, every key of the other side has a partner.
+    """Without a predicate, every key of the other side has a match.
 
     A partition filter counts as a predicate.
     """
@@ -169,7 +172,7 @@ def test_a_side_without_a_filter_picks_no_files() -> None:
 
 
 def test_a_side_that_streams_filtered_keys_of_itself() -> None:
-    """A left side that is broadcast and filtered filters the right side."""
+    """If the left side is broadcast and filtered, it filters the right side."""
     text = "BroadcastHashJoin [id#20L], [customer#11L], Inner, BuildLeft, false"
     turned = join(text)
     turned["children"].reverse()
@@ -181,7 +184,7 @@ TOP = "TakeOrderedAndProject(limit=5, orderBy=[id#10L ASC NULLS FIRST,customer#1
 
 
 def test_order_by_limit_asks_its_first_column() -> None:
-    """The scan may lie below nodes that change no row, but not below an aggregate or a join."""
+    """The scan can be below nodes that change no row, but not below an aggregate or a join."""
     below = node("WholeStageCodegen (1)", "", node("Filter", "", scan()))
     assert the_one(node("TakeOrderedAndProject", TOP, below)).uses == {ID: ColumnUse(Kind.TOP)}
     grouped = node("TakeOrderedAndProject", TOP, node("HashAggregate", "", scan()))
@@ -191,12 +194,12 @@ def test_order_by_limit_asks_its_first_column() -> None:
 
 
 def test_a_predicate_counts_before_the_order() -> None:
-    """A column with a comparison and an ORDER BY counts by its comparison."""
+    """If a column has a comparison and an ORDER BY, the comparison counts."""
     one = the_one(node("TakeOrderedAndProject", TOP, scan("[EqualTo(id,5)]")))
     assert one.uses == {ID: EQUALS}
 
 
 def test_keys_are_found_where_the_output_is_cut_off() -> None:
-    """A filter also names the column, so the key is found."""
+    """The key is found, because a filter also names the column."""
     wide = scan(columns="a#1, ... 30 more fields", data="[isnotnull(id#10L)]")
     assert the_one(node("TakeOrderedAndProject", TOP, wide)).uses == {ID: ColumnUse(Kind.TOP)}

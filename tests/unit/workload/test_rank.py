@@ -13,7 +13,10 @@ EQUALS, RANGE = ColumnUse(Kind.EQUALS), ColumnUse(Kind.RANGE)
 
 
 def test_scans_that_ask_alike_are_one_group() -> None:
-    """Groups are by table, columns and kinds. Lists of different lengths are of one kind."""
+    """Groups have the same table, columns and kinds.
+
+    Lists of different lengths are of the same kind.
+    """
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.IN, 2), DAY: RANGE}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE, ID: ColumnUse(Kind.IN, 5)}, 2000, 10)
@@ -26,7 +29,7 @@ def test_scans_that_ask_alike_are_one_group() -> None:
 
 
 def test_files_are_those_of_one_scan() -> None:
-    """A value counts as one file of each scan if several scans are added at once."""
+    """If several scans are added at once, a value counts as one file of each scan."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 40, scans=4)
     (group,) = work
@@ -34,7 +37,7 @@ def test_files_are_those_of_one_scan() -> None:
 
 
 def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
-    """A large scan comes before a small one, and a range is worth less than a point."""
+    """A large scan comes before a small scan, and a range saves less than a point."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 3000, 10)
@@ -47,7 +50,7 @@ def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
 
 
 def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
-    """Savings of a table's indexes add up to at most the bytes that its scans read."""
+    """The savings of a table's indexes are together at most the bytes that its scans read."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: RANGE}, 9000, 10)
     work.add(ORDERS, {DAY: RANGE}, 300, 10)
@@ -57,7 +60,7 @@ def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
 
 
 def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
-    """A suggestion must save a hundredth of the bytes that all scans of the table read."""
+    """A suggestion must save at least a hundredth of the bytes that all scans of the table read."""
     work = Workload()
     work.add(ORDERS, {}, 9850, 10)
     work.add(ORDERS, {DAY: RANGE}, 150, 10)
@@ -67,7 +70,7 @@ def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
 
 
 def test_kinds_that_no_index_answers_are_not_named() -> None:
-    """Columns that are only compared for inequality, or whose scans have no bytes, get no index."""
+    """If a column is compared only for inequality, or its scans have no bytes, it gets no index."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10_000, 10)
     work.add(ITEMS, {ID: EQUALS}, 0, 0)
@@ -76,14 +79,14 @@ def test_kinds_that_no_index_answers_are_not_named() -> None:
 
 
 def test_one_byte_is_the_least_saving() -> None:
-    """A saving of one byte is enough for a suggestion."""
+    """A suggestion needs to save only one byte."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 2, 2)
     assert [one.bytes_saved for one in suggest(work)] == [1]
 
 
 def test_kinds_are_counted_by_scans_the_most_first() -> None:
-    """A suggestion counts scans by kind of comparison, including those that it does not serve."""
+    """A suggestion counts scans by kind of comparison, even those for which it does not help."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10, 1)
     work.add(ORDERS, {ID: EQUALS, NOTE: ColumnUse(Kind.OTHER)}, 1000, 10)
@@ -107,7 +110,7 @@ def test_ties_are_in_the_order_of_names() -> None:
 
 
 def test_a_test_takes_the_place_of_the_bound() -> None:
-    """A value in three of twenty files is in one and a half of the ten files of a scan."""
+    """If a value is in three of twenty files, it is in one and a half of a scan's ten files."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 1000, 10)
@@ -127,7 +130,7 @@ def test_a_test_takes_the_place_of_the_bound() -> None:
     [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
 )
 def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
-    """A test measures values (for keys, too) and a short range, but not NULLs and ends."""
+    """A test measures values (also for keys) and a short range, but neither NULLs nor ends."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
@@ -142,5 +145,5 @@ def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
     [(50, 50, "helps"), (51, 50, "helps little"), (51, 51, "cannot help"), (2, 2, "helps")],
 )
 def test_half_of_the_table_is_the_bound(reads: float, least: float, found: str) -> None:
-    """The bound holds for the least possible reads and for the reads of the index."""
+    """The limit applies to the least possible reads and to the index's reads."""
     assert benefit_of(reads, least, 100) == found

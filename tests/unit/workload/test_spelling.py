@@ -22,12 +22,12 @@ from sql_ext.statements.parser import parse_statement
     ],
 )
 def test_names_are_quoted_where_they_must_be(parts: tuple[str, ...], text: str) -> None:
-    """Plain words stay unquoted."""
+    """Plain words are not quoted."""
     assert spelled(parts) == text
 
 
 def test_statements_parse_back_to_the_names() -> None:
-    """The statements name the table, column and index, whatever characters the names have."""
+    """The statements name the table, column and index, for any characters in the names."""
     table, column = ("my db", "ta`ble"), ("s", "a.b; DROP")
     created = parse_statement(create_statement(table, column))
     assert (created.table.parts, created.columns[0].parts) == (table, column)
