@@ -13,7 +13,7 @@ RELATIVE = 1e-9
 
 
 def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Whether two answers have the same rows in any order; the last digits of floats may differ."""
+    """Returns whether two answers have the same rows in any order; floats can differ a little."""
     if len(one) != len(other):
         return False
     pairs = zip(sorted(one, key=_order), sorted(other, key=_order), strict=True)
@@ -28,7 +28,7 @@ def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def _order(row: Row) -> tuple[list[str], list[float]]:
-    """The sort key of a row, in which floats come last and only order otherwise equal rows."""
+    """The sort key of a row; floats come last and decide only between otherwise equal rows."""
     exact = [repr(value) for value in row if not isinstance(value, float)]
     return exact, [value for value in row if isinstance(value, float)]
 

@@ -5,10 +5,10 @@ Parquet files of 100,000 rows. With ``--scattered`` the keys are unique ids in r
 of 50 bytes and files of 7,776 rows, and their index is a map. With ``--strings`` the keys are the
 ids' MD5 sums as text. Each size has its own Spark, which measures:
 
-- seconds of two statements: ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which
-  is the least work of any build, and CREATE SIEVE INDEX with default options. Each number is the
-  smaller of two runs: the query runs after a warm-up, and the second CREATE follows a DROP. On a
-  busy machine, the CPU seconds are more reliable;
+- seconds of the query ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the
+  least work of any build, and seconds of CREATE SIEVE INDEX with default options. Each number is
+  the smaller of two runs: the query runs after a warm-up, and the second CREATE follows a DROP. On
+  a busy machine, the CPU seconds are more reliable;
 - the time of the CREATE by step: the Spark jobs of each step, and the driver's time outside of
   jobs;
 - peak resident memory (VmHWM) of the largest process of each role, before the first CREATE and at
@@ -58,11 +58,11 @@ TOLD = (
 )
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
-# With the budget `auto`, a build whose first attempt is followed by a map also tries intervals
-# alone a second time.
+# With the budget `auto`, if a build makes a map after its first attempt, it tries intervals alone
+# twice.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
-# A row takes up to 8 or 50 bytes, and more bytes while the row is being written.
+# A row has up to 8 or 50 bytes, and more bytes while it is being written.
 _BYTES_A_ROW = {"ascending": 12, "scattered": 64, "strings": 64}
 _NUMBER = re.compile(r"[0-9.]+")
 
@@ -81,9 +81,9 @@ class Built:
             (``driver``).
         before: peak MB of each role's largest process before CREATE.
         after: peak MB of each role's largest process after CREATE.
-        told: the numbers in the answer of DESCRIBE, by property.
-        intervals: seconds and CPU seconds of a CREATE of intervals alone; empty if not measured.
-        tasks_cpu: CPU seconds of the tasks that make the map, run alone.
+        told: the numbers in DESCRIBE's answer, by property.
+        intervals: seconds and CPU seconds of a CREATE without a map; empty if not measured.
+        tasks_cpu: CPU seconds of the tasks that make the map, without the rest of the build.
     """
 
     rows: int
@@ -253,7 +253,7 @@ def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], d
 def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
     """The description and seconds of each job so far, oldest job first."""
     context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public API
-    # Events of completed jobs may not have reached the store yet.
+    # Events of completed jobs can still be on their way to the store.
     context.listenerBus().waitUntilEmpty()
     found = context.statusStore().jobsList(None)
     jobs = sorted((found.apply(k) for k in range(found.size())), key=lambda job: int(job.jobId()))

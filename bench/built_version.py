@@ -1,8 +1,8 @@
-"""Makes a version of an index on disk with the library alone, without Spark or a table.
+"""Makes a version of an index on disk with the library, without Spark or a table.
 
-Location i is a file or a range of a file, and has all keys of its own part of the domain, as in a
-table written in time order. Each file also has a few short intervals at random positions, as late
-rows would cause.
+Location i is a file or a range of a file, and has all keys of one part of the domain, as in a table
+written in time order. Each file also has a few short intervals at random positions, as late rows
+would cause.
 """
 
 from __future__ import annotations

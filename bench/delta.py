@@ -2,11 +2,11 @@
 
 The table is TPC-H's lineitem of the demo, converted to Delta with statistics: 400 files in order of
 arrival, with 2 % late rows. The demo's queries run on this table with Delta alone and with Sieve.
-The queries also run on two rewritten copies with as many files: one copy is Z-ordered by the
-queried columns, and one copy uses liquid clustering by these columns. Every way must return the
-same rows. The output shows the files read and the number of files that hold a match. Below the
-table, the output lists the queries that are slower with Sieve than with Delta alone by more than
-the spread of Delta's own times.
+The queries also run on two rewritten copies with the same number of files: one is Z-ordered by the
+queried columns, and one uses liquid clustering by these columns. Every way must return the same
+rows. The output shows the files read and the number of files that hold a match. Below the table,
+the output lists the queries that are slower with Sieve than with Delta alone, if the difference
+exceeds the spread of Delta's times.
 
 Then commits by order key run on the table, alternately with and without the index; the table is
 restored after each commit. On the indexed table, REFRESH follows each commit. Times are medians. At

@@ -18,14 +18,14 @@ HOME = Path(__file__).resolve().parent.parent
 _SMALL = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
-    # By default Delta reads its log in 50 tasks, which take longer than a small commit.
+    # By default, Delta reads its log in 50 tasks, which need longer than a small commit.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
 
 @contextmanager
 def passing_session(folder: Path) -> Iterator[SparkSession]:
-    """Starts a session like that of `sieve sql --delta`, in a temporary folder.
+    """Starts a session like the session of `sieve sql --delta`, in a temporary folder.
 
     The session uses the jars that the make target downloads.
     """

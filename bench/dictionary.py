@@ -64,7 +64,7 @@ def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
 
 
 def _used(jvm: Any) -> int:
-    """Used heap in bytes after full collections, without objects that Python no longer uses."""
+    """Used heap in bytes after full collections, without objects that Python has released."""
     gc.collect()
     time.sleep(1)
     runtime = jvm.java.lang.Runtime.getRuntime()

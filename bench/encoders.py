@@ -42,7 +42,7 @@ class Measured:
         encoder: name of the encoder.
         points: number of the encoder's split points.
         bytes: bytes of the split points.
-        apart: share of distinct values whose code is unique.
+        apart: share of distinct values that share their code with no other value.
         files: mean files read for a key that occurs.
         nanoseconds: time to encode one value.
     """

@@ -1,6 +1,6 @@
 """Accuracy of ESTIMATE SIEVE INDEX against the built index: ``python -m bench estimate``.
 
-The columns are those of the rivals benchmark, as Parquet tables that Spark reads. The benchmark
+The columns are the same as in the rivals benchmark, stored as Parquet tables. The benchmark
 compares estimated with measured bytes and files read (for a present key, an absent key and a short
 range), and the seconds of the estimate with the seconds of the build.
 """
@@ -37,7 +37,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One column: estimated and measured values by property, and the seconds of both statements."""
+    """One column: estimated and measured values by property, and the seconds of each statement."""
 
     column: str
     before: dict[str, float]

@@ -58,7 +58,7 @@ _ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to skip slices: its copy of the table, and the queries that the way supports."""
+    """One way to skip slices: its copy of the table, and the queries that it supports."""
 
     label: str
     copy: str

@@ -1,15 +1,15 @@
 """Updates of the indexed column: slices with a match and slices read, as updates accumulate.
 
 A copy-on-write and a merge-on-read table have ``--rows`` rows in ``--slices`` slices. The indexed
-column ``c`` ascends with the slices. Updates move the ``c`` of some rows by half the table, to
-values that other rows leave at the same time. The first update moves one row in fifty of all
-slices; the next moves nine rows in ten of the first quarter of the slices; the last moves nine rows
-in ten of the other slices. The queries use keys of the first quarter of the slices: values that
-rows leave, values that rows move to, values of rows that stay, and short ranges. The table shows
-the mean over the queries of each kind, which are equally many.
+column ``c`` ascends with the slices. An update moves the ``c`` of some rows by half the table, to
+values from which other rows move away in the same update. The first update moves one row in fifty
+of all slices; the next moves nine rows in ten of the first quarter of the slices; the last moves
+nine rows in ten of the other slices. The queries use keys of the first quarter of the slices:
+values from which rows move away, values to which rows move, values of rows that do not move, and
+short ranges. The table shows the mean over the queries of each kind, which are equally many.
 
-All queries must return the same rows as without the index. The column *Held* shows the lower bound
-of slices read: the slices in which a row matches.
+The rows of all queries must be the same as without the index. The column *Held* shows the lower
+bound of slices read: the slices in which a row matches.
 """
 
 from __future__ import annotations

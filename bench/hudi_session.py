@@ -25,7 +25,7 @@ QUIET = {
 
 
 def start_hudi_session(folder: Path) -> SparkSession:
-    """Starts a session like that of `sieve sql --hudi`, with the downloaded Hudi bundle."""
+    """Starts a session like the session of `sieve sql --hudi`, with the downloaded Hudi bundle."""
     spark = find_spark(os.environ)
     bundles = sorted((HOME / "build" / "hudi").glob(f"hudi-spark{spark.line}-bundle_*.jar"))
     if not bundles:

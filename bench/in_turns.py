@@ -23,7 +23,8 @@ class Turns:
         tasks: input and CPU of the query's tasks in the last run.
         ms: median milliseconds of a run.
         spread: the slowest run divided by the fastest.
-        differing: a mode whose rows differ from those of the first mode; None if all modes agree.
+        differing: a mode whose rows differ from the rows of the first mode; None if all modes
+        agree.
     """
 
     files: dict[str, int]

@@ -1,4 +1,4 @@
-"""Joins whose keys select the files to read: ``make bench-joins``.
+"""Joins that use their keys to select the files to read: ``make bench-joins``.
 
 ``star`` (the default) is a schema that was designed for these joins. ``tpch`` and ``tpcds`` are the
 22 queries of TPC-H and the 99 queries of TPC-DS. Each query runs in three modes that take turns:

@@ -30,7 +30,7 @@ class KeyedScan:
 
 
 class KeyedScans:
-    """Finds keyed scans, and counts the files that hold their keys.
+    """Finds keyed scans, and counts the files that contain the keys.
 
     Args:
         spark: the session.

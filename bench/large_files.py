@@ -1,6 +1,6 @@
 """Tables of large files for ``make bench-ranges``: their columns, layouts, formats and queries.
 
-A row takes about a hundred bytes. A file has `GROUPS` row groups (stripes). The columns are:
+A row has about a hundred bytes. A file has `GROUPS` row groups (stripes). The columns are:
 
 - ``id``: unique keys in random order, so every file and row group spans the whole domain;
 - ``day``: rises with the rows, except for 2 % late rows, so files are clustered;

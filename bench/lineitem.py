@@ -2,7 +2,7 @@
 
 ``lineitem_by_date`` is split into files by the day on which a row arrives. A row arrives on its
 ship date, except that 2 % of the rows arrive 1 to 730 days later. The chance that a row is more
-than d days late is 1/d, up to 730 days: half of the late rows arrive within 2 days, nine in ten
+than d days late is 1/d, up to 730 days. Half of the late rows arrive within 2 days, nine in ten
 within 10 days, and one in a hundred after more than three months. ``lineitem_by_order`` is split by
 order key, except that 2 % of the orders are in a random later file. ``lineitem_large`` has the rows
 of ``lineitem_by_order`` in the same order, in four large files.
@@ -44,7 +44,7 @@ def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
     """Creates the files of one table and returns their folder; reuses existing complete files.
 
     Args:
-        raw: the raw table; the result is a folder beside it.
+        raw: the raw table; the result is a folder next to it.
         table: `BY_DATE` or `BY_ORDER`.
         scale: scale factor of the raw table.
         say: progress callback, which gets the completed share, 0 to 1.
@@ -68,7 +68,7 @@ def join_files(folder: Path, say: Say) -> Path:
     """Creates the folder of `LARGE`: each row group has the rows of four files of `BY_ORDER`.
 
     Args:
-        folder: folder of `BY_ORDER`; the result is a folder beside it.
+        folder: folder of `BY_ORDER`; the result is a folder next to it.
         say: progress callback, which gets the completed share, 0 to 1.
     """
     target = folder.parent / LARGE

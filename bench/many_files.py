@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def _spread(folder: Path, partitions: int) -> None:
-    """Moves files into the folders of partitions in turn; does nothing without partitions."""
+    """Moves files into the folders of partitions in turn; without partitions, does nothing."""
     for number in range(partitions):
         (folder / f"p={number}").mkdir()
     if partitions:

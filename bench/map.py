@@ -112,7 +112,7 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
 
 
 def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
-    """Files read for the hashes, each looked up alone."""
+    """Files read for the hashes, if each hash is looked up separately."""
     return sum(len(segment.matches(hashes)[0]) for segment in segments)
 
 

@@ -71,8 +71,8 @@ def cpu_seconds() -> float:
             fields = (pid / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        # These fields are user and system time: of the process itself, and of ended children whose
-        # exit status it has read.
+        # These fields are user and system time of the process itself, and of its child processes
+        # that have ended.
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 

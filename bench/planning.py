@@ -116,7 +116,7 @@ def _measure(run: Run) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for k, key in enumerate(_keys(run)):
         # The order rotates, so that a kind does not always follow the same other kind. Both JVMs
-        # plan the same number of queries.
+        # plan the same number of queries in total.
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
             side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
             for again in range(repeats):
@@ -136,8 +136,8 @@ def _keys(run: Run) -> list[int]:
 def _cold(run: Run) -> tuple[float, float]:
     """Times a driver's first scan with an index, which starts the front end, and the next scan."""
     side = Side("cold")
-    # Before that, some queries warm up the metastore, the listings and Spark itself, whose costs
-    # are not Sieve's.
+    # Before the measurement, some queries warm up the metastore, the listings and Spark itself,
+    # because Sieve does not cause these costs.
     for key in range(5):
         side.plan(UNINDEXED, key)
         side.plan(DISABLED, key)

@@ -17,7 +17,7 @@ SUMS = "count(*), sum(l_extendedprice * (1 - l_discount))"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A column, the ranges (inclusive) in which its value may lie, and this condition in SQL."""
+    """A column, the ranges (inclusive) that satisfy the condition, and the condition in SQL."""
 
     column: str
     ranges: tuple[tuple[Any, Any], ...]

@@ -1,11 +1,11 @@
 """Queries that read parts of large files: ``make bench-ranges``.
 
-The table is that of `bench.large_files`. Each query runs in modes that take turns: Spark alone, an
-index of whole files (``granularity = 'file'``), and an index of ranges (``budget = 'auto'``, the
-default). The lower bound is a fourth mode: Spark alone on files that contain only the row groups
-with a match. With ``--bloom``, Spark has also rewritten the table with Parquet's Bloom filters on
-the unique keys. Before a query is timed, the fast modes run until the JVM has compiled their code.
-Rows scanned and tasks are numbers of the scan.
+The table is described in `bench.large_files`. Each query runs in modes that take turns: Spark
+alone, an index of whole files (``granularity = 'file'``), and an index of ranges (``budget =
+'auto'``, the default). The lower bound is a fourth mode: Spark alone on files that contain only the
+row groups with a match. With ``--bloom``, Spark has also rewritten the table with Parquet's Bloom
+filters on the unique keys. Before a query is timed, the fast modes run until the JVM has compiled
+their code. Rows scanned and tasks are numbers of the scan.
 """
 
 from __future__ import annotations

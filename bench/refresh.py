@@ -3,7 +3,7 @@
 The table has 1,000 Parquet files of 20,000 rows (``--rows``) with one column of ascending 64-bit
 keys, 1 % of them at random positions. For each count of changed files, the benchmark replaces that
 many files and times REFRESH, then REFRESH ... FULL of the same table. The time of REFRESH includes
-the wait until the newest file is stable, which is also shown alone.
+the wait until the newest file is stable; the wait is also shown separately.
 
 Commits per second are measured with 1, 4 and 8 writers. Each writer is a process that publishes
 versions of one index on a local file system as fast as it can. A commit includes all its steps:
@@ -194,7 +194,7 @@ def _write(
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:
-        # Each round uses different options, because without a change there is nothing to publish.
+        # Each round uses different options, because otherwise there would be no change to publish.
         change = SetOptions(IndexOptions("sieve", error=1 + (made * 8 + number) % 1000))
 
         def plan(newest: Manifest | None, change: SetOptions = change) -> Manifest:

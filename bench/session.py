@@ -20,7 +20,7 @@ SWITCH = "spark.sieve.enabled"
 def start_session(
     folder: Path, settings: Mapping[str, str], *, indexed: bool = True
 ) -> SparkSession:
-    """Starts a local session like that of `sieve sql`, with metastore and warehouse in a folder.
+    """Starts a local session as `sieve sql` does, with metastore and warehouse in a folder.
 
     Args:
         folder: the working folder; the JVM writes its output to ``spark.log`` in this folder.

@@ -1,4 +1,4 @@
-"""A star schema for joins whose keys select the files to read: ``make bench-joins``.
+"""A star schema for joins that use their keys to select files: ``make bench-joins``.
 
 The table of sales has 200 files in order of arrival: the day rises, 2 % of the rows arrive up to
 thirty days late, and customers are random. The dimensions are days and customers. Each query runs

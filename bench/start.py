@@ -1,8 +1,7 @@
 """``make bench-start``: the extra time until the first answer of a driver with Sieve.
 
-Commands take turns, each in its own process and folder. Only the differences within each round
-count, because a busy machine slows both commands alike. CPU time covers the whole tree of
-processes.
+Commands take turns, each in its own process and folder. Only the differences within each round are
+used, because a busy machine slows both commands alike. CPU time covers the whole tree of processes.
 """
 
 from __future__ import annotations

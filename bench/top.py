@@ -66,7 +66,7 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query: the number of files that hold a resulting row.
+    """The measurements of a query: the number of files that contain a resulting row.
 
     For each mode, this class has the number of files read, and the median milliseconds.
     """

@@ -1,6 +1,7 @@
 """TPC-DS and TPC-H in three modes: Spark alone, an index for constants, an index for joins too.
 
-Fact tables are those of `bench.tpc_data`, with an index on each key and date that the queries use.
+The fact tables are described in `bench.tpc_data`; each key and date that the queries use has an
+index.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class Shares:
         number: number of the query.
         bytes: bytes that the tasks read, divided by the bytes with an index that serves only
             constants.
-        time: time divided by the time of Spark alone.
+        time: time of the query, divided by its time with Spark alone.
     """
 
     number: int

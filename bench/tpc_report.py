@@ -130,7 +130,7 @@ def _share(turns: Turns) -> float:
 
 
 def _others(done: Sequence[tuple[Measured, Turns]]) -> Sequence[str]:
-    """All modes except Sieve, which is the last mode."""
+    """All modes except Sieve, which is the last one."""
     *others, _ = done[0][1].ms
     return others
 

@@ -16,8 +16,8 @@ server.
 
 The server's executors are threads of its own process, so each task uses a core that planning needs.
 With ``--apart``, the executors run in a process of Spark's standalone cluster with the lowest
-priority. The executors' process gets only the CPU time that server, metastore and clients leave; it
-stands for separate machines.
+priority. The executors' process gets only the CPU time that server, metastore and clients do not
+need, as if it ran on other machines.
 """
 
 from __future__ import annotations

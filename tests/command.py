@@ -14,7 +14,7 @@ def sieve(folder: Path, *args: str, **environ: str) -> str:
     Args:
         folder: working directory of the command.
         args: arguments of the command.
-        environ: environment variables added to those of the test run.
+        environ: environment variables in addition to those of the test run.
     """
     done = subprocess.run(
         [str(Path(sys.executable).with_name("sieve")), *args],

@@ -91,7 +91,7 @@ class Col:
         return Col(lambda row: self.of(row) is not None)
 
     def otherwise(self, value: Col) -> Col:
-        """The value for rows in which the condition of `when` does not hold."""
+        """The value for rows that do not satisfy the condition of `when`."""
 
         def of(row: Values) -> Any:
             found = self.of(row)
@@ -240,7 +240,7 @@ class Frame:
         return self.select(*(n for n in self.columns if n != name))
 
     def where(self, condition: Col | str) -> Frame:
-        """The rows that meet a condition."""
+        """The rows that satisfy a condition."""
         of = condition.of if isinstance(condition, Col) else lambda row: eval(condition, {}, row)
         return self._of((row for row in part if of(row)) for part in self.parts)
 
@@ -352,7 +352,7 @@ class Groups:
     groups: Mapping[tuple[Any, ...], Sequence[Values]]
 
     def agg(self, *columns: Col) -> Frame:
-        """One row for each group."""
+        """Returns one row for each group."""
         rows = []
         for key, of in self.groups.items():
             row = dict(zip(self.names, key, strict=True))

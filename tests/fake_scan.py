@@ -1,6 +1,6 @@
 """Scans without Spark: a query for one key of a `fake_spark` table, pruned as the shim does.
 
-The front end's part is real: the request, the look-up, the answer, and its dictionary of files.
+The front end's part is real: request, look-up, answer, and dictionary of files.
 """
 
 from __future__ import annotations

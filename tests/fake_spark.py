@@ -2,8 +2,8 @@
 
 Everything about an index is real: grammar, statements, stores, index files, and pruning. Fakes
 replace only Spark: the catalog's entry point, the reading of a column and the writing of a run. A
-statement therefore takes milliseconds, so tests can inject a fault at each call of a statement, and
-can kill hundreds of processes. A location is a file, or a range of three keys of a file.
+statement therefore runs for milliseconds, so tests can inject a fault at each of its calls, and can
+kill hundreds of processes. A location is a file, or a range of three keys of a file.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Warehouse:
             self.append(name, keys)
 
     def append(self, name: str, keys: Sequence[int]) -> None:
-        """Adds a file whose modification time is more than two seconds old (stable)."""
+        """Adds a file that is stable: its modification time is more than two seconds old."""
         folder = self.folder / name
         number = len(list(folder.iterdir()))
         path = folder / f"{number:05d}.txt"
@@ -292,7 +292,7 @@ class PlainStatement(StatementContext):
         return self.table(name)
 
     def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
-        """Does nothing, because the user is allowed to query every column."""
+        """Does nothing: the user is allowed to query every column."""
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Does nothing, because this process does the work of executors."""

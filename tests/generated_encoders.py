@@ -1,4 +1,4 @@
-"""Strategies for encoders of strings and binary; split points are near the values or random."""
+"""Strategies for encoders of strings and binary; split points are random or near the values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def encoders(draw, values, kind="binary"):
 def encoders_for(kind, values):
     """Encoders that a run can have.
 
-    Prefix, split points and window may fit the values or not.
+    Prefix, split points and window fit the values or do not fit them.
     """
     if kind.name.startswith("decimal(38"):
         low = st.sampled_from(kind.values).map(lambda value: value - (value > 0))

@@ -15,7 +15,7 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
 def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) -> str:
-    """A boolean SQL expression over the table's columns."""
+    """A boolean SQL expression that uses the table's columns."""
     if depth and rng.random() < 0.55:
         how = rng.random()
         if how < 0.2:
@@ -35,7 +35,7 @@ def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) ->
 
 
 def literal(column: GeneratedColumn, value: Any) -> str:
-    """A constant of the column's own type in SQL."""
+    """A constant in SQL that has the column's own type."""
     kind = column.kind
     if value is None:
         return f"CAST(NULL AS {kind.sql})"
@@ -68,7 +68,7 @@ _LITERALS: Mapping[str, Callable[[Any], str]] = {
 
 
 def _value(rng: random.Random, column: GeneratedColumn) -> Any:
-    """Usually a value that occurs, sometimes a value near it, or a random value of the type."""
+    """Usually a value that occurs in the table, and sometimes a value near it or a random value."""
     value = rng.choice(column.pool) if rng.random() < 0.7 else column.kind.draw(rng)
     if rng.random() < 0.8:
         return value
@@ -97,7 +97,7 @@ def _comparison(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _membership(rng: random.Random, column: GeneratedColumn) -> str:
-    # From 10 constants on, Spark evaluates IN by a set instead of single comparisons.
+    # If a list has 10 constants or more, Spark evaluates IN by a set instead of single comparisons.
     values = [_value(rng, column) for _ in range(rng.choice([1, 2, 5, 14]))]
     if rng.random() < 0.2:
         values.append(None)
@@ -128,7 +128,7 @@ def _conditional(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _typed(rng: random.Random, column: GeneratedColumn) -> str:
-    """Forms of predicates that only one type has: constants of other types, functions, casts."""
+    """Predicates in forms that only one type has: constants of other types, functions, casts."""
     return _FORMS[column.kind.family](rng, column)
 
 

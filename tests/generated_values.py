@@ -31,7 +31,7 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type: its Arrow name, and values including both ends of its range."""
+    """A column type: its Arrow name, and its values, which include both ends of its range."""
 
     name: str
     arrow: pa.DataType
@@ -39,7 +39,7 @@ class Kind:
 
     @property
     def of_bytes(self):
-        """Whether the kind is a kind of strings or binary."""
+        """True for a kind of strings or binary."""
         return self.name.startswith(("string", "varchar", "binary"))
 
     def column(self, values):
@@ -48,13 +48,14 @@ class Kind:
             width = pa.int32() if self.name == "date" else pa.int64()
             return pa.array(values, width).cast(self.arrow)
         if self.name.startswith("decimal"):
-            # Converts from text: arithmetic would round to the context's 28 digits.
+            # The value is converted from text, because arithmetic would round it to the context's
+            # 28 digits.
             scale = self.arrow.scale
             values = [None if v is None else Decimal(f"{v}E-{scale}") for v in values]
         return pa.array(values, self.arrow)
 
     def wire(self, value):
-        """A constant in its wire form."""
+        """A constant in its wire form, as the driver sends it."""
         if self.name == "float":
             return struct.unpack("<i", struct.pack("<f", value))[0]
         if self.name == "double":
@@ -65,12 +66,12 @@ class Kind:
 
 
 def image(value):
-    """The bytes of a text or binary value."""
+    """The bytes that represent a text or binary value."""
     return value.encode() if isinstance(value, str) else value
 
 
 def ends(bits, *more):
-    """Both ends of an integer type with their neighbours, and values around 0."""
+    """Both ends of an integer type, their neighbours, and values around 0."""
     half = 1 << (bits - 1)
     return [-half, -half + 1, -2, -1, 0, 1, 2, half - 2, half - 1, *more]
 
@@ -112,7 +113,7 @@ KINDS = [
 
 
 def ordered(value):
-    """A sort key for Spark's order: NaN above all, bytes unsigned, -0.0 equal to 0.0."""
+    """A sort key for Spark's order: NaN is greatest, bytes are unsigned, and -0.0 equals 0.0."""
     if isinstance(value, float):
         return (1, 0.0) if math.isnan(value) else (0, value)
     return image(value) if isinstance(value, str) else value

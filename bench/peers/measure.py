@@ -51,7 +51,7 @@ class QueryCost:
 
 @dataclass(frozen=True, slots=True)
 class TableCost:
-    """The cost of a system's table: seconds to make it, bytes rewritten, bytes beside the rows."""
+    """The cost of a system's table: seconds to make it, bytes rewritten, and additional bytes."""
 
     table: str
     system: str
@@ -165,8 +165,8 @@ def write(
         system: the system.
         table: name of the table.
         root: folder of everything that is written.
-        texts: for each kind of write, the statement and a query; the query counts the resulting
-            rows, and returns 0 if they are invisible; `{t}` is the table.
+        texts: for each kind of write, the statement and a query that counts the resulting rows; the
+            query returns 0 if they are invisible; `{t}` is the table.
     """
     written = []
     for kind, (statement, check) in texts.items():

@@ -160,6 +160,6 @@ def _adversarial(table: Dataset) -> Sequence[Query]:
 
 
 def _beside(hot: Sequence[int]) -> str:
-    """Both ends of a range of 100 keys; the range does not begin at the hot key."""
+    """Both ends of a range of 100 keys, which does not begin at the hot key."""
     (own, *_) = (key for key in hot if hot.count(key) == 1)
     return f"{own} AND {own + 100}"

@@ -34,7 +34,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """A query for which another system reads less than Sieve, or takes less time."""
+    """A query for which another system reads less than Sieve or needs less time."""
 
     line: str
     table: str
@@ -49,7 +49,7 @@ class Beaten:
 
 
 def is_sieve(system: str) -> bool:
-    """Returns whether a system's name stands for Sieve."""
+    """Returns whether a system's name means Sieve."""
     return system.startswith("Sieve")
 
 
@@ -67,7 +67,7 @@ def worst(reports: Mapping[str, Report]) -> Sequence[Beaten]:
     found = []
     for report in reports.values():
         for (table, query), by in report.by_query():
-            # On Spark 3.5, Spark alone reads other and smaller files.
+            # On Spark 3.5, the mode Spark alone reads other and smaller files.
             without = PLAIN if NO_INDEX in by else ""
             others = (one for name, one in by.items() if not is_sieve(name) and name != without)
             least = min(others, key=lambda one: one.bytes)

@@ -1,6 +1,6 @@
 """The systems on Spark 4.1: Sieve and its peers, each set up as its own documentation recommends.
 
-A system uses the table's original files if it can. Other systems get a copy that is rewritten to
+A system uses the table's original files if it can. Other systems get a copy, which is rewritten to
 the same number of files. The copy is sorted or clustered by the queried columns; if the system only
 adds something to the files, the copy keeps the order of the original.
 """
@@ -33,13 +33,12 @@ class System:
         name: name in the printed tables.
         table: the system's SQL name of a table, with `{}` for the table's name.
         make: makes the system's table; no other system writes to the folder of the table's files.
-        as_they_are: true if the system uses the original files and leaves them readable for all
-        systems.
+        as_they_are: true if the system uses the original files without changing them.
         settings: settings of the session while the system's queries run.
         refresh: the statement after a write, with `{}` for the table's name; empty for no
             statement.
         version: SQL text after a table's name that selects the table's present rows even after
-            later changes. None if the rows cannot be changed, and cannot be read as of an earlier
+            later changes. None if the rows can neither be changed nor be read as of an earlier
             time.
     """
 
@@ -142,7 +141,7 @@ def _save(rows: DataFrame, name: str, folder: Path, options: Mapping[str, str]) 
 
 
 def file_a_task(table: Dataset) -> Mapping[str, str]:
-    """Settings that give a copy as many files as the original, in the same order."""
+    """Settings with which a copy has as many files as the original, in the same order."""
     most = str(max(file.stat().st_size for file in table.files) + 1)
     return {
         "spark.sql.files.maxPartitionBytes": most,
@@ -179,8 +178,8 @@ def _add_files(spark: SparkSession, table: Dataset, folder: Path) -> None:
 def _add_iceberg_blooms(spark: SparkSession, table: Dataset, _folder: Path) -> None:
     properties = {f"write.parquet.bloom-filter-enabled.column.{key}": "true" for key in table.keys}
     properties |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "false"}
-    # By default a Bloom filter takes a megabyte, which suits larger files. Here a filter has 10
-    # bits a key.
+    # By default, a Bloom filter has a megabyte, which suits larger files. Here a filter has 10 bits
+    # a key.
     each = spark.table(table.name).count() // len(table.files)
     properties["write.parquet.bloom-filter-max-bytes"] = str(each * 10 // 8)
     told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())

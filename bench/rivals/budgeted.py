@@ -76,7 +76,7 @@ class Builder:
         self._of = of
         self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
-        # The hashes are those of the encoder's codes, which stand for the values.
+        # The hashes are computed from the encoder's codes, which represent the values.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
@@ -112,7 +112,7 @@ class Builder:
         return made
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
-        """The result of the first pass, and true if a second pass with more cuts may save more."""
+        """The result of the first pass, and true if a second pass with more cuts can save bytes."""
         of, payback = self._of, asked.payback(options)
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))
@@ -196,7 +196,7 @@ class Builder:
 
 
 def sample(column: Column) -> QueryModel:
-    """The sample that a build takes before reading the column: some rows of every file."""
+    """The sample that a build reads before the column: some rows of every file."""
     return QueryModel.of_sample(_drawn(column))
 
 
@@ -208,7 +208,7 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """The intermediate data: each file is cut alone, more finely than the budget allows."""
+    """The intermediate data: each file is cut separately, more finely than the budget allows."""
     least = overprovisioned_threshold(column.files, budget) if threshold is None else threshold
     parts, weights = [], weights_at(weights_of(column.sizes), np.arange(column.files))
     for file, (codes, rows) in enumerate(column.keys_of_files()):

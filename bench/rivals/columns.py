@@ -120,7 +120,7 @@ def _walk(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _leaps(rng: Rng, rows: int, files: int) -> Codes:
-    """A random walk whose steps are so large that most keys between two steps do not occur."""
+    """A random walk with steps so large that most keys between two steps do not occur."""
     return np.cumsum(rng.integers(-1000, 1001, rows)).astype(np.int64)
 
 
@@ -193,7 +193,7 @@ NAMES: Final = (*MADE, *(f"{column}, {order}" for column in LINEITEM for order i
 
 
 def column(name: str, rows: int, files: int, folder: Path) -> Column:
-    """A column by name; equal arguments give equal rows.
+    """A column by name; equal arguments return equal rows.
 
     Args:
         name: one of `NAMES`.

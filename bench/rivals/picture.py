@@ -42,7 +42,7 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
         least: mean files that hold a match over the kinds of query, by column.
         files: number of files of each column.
     """
-    # The legend takes one more cell.
+    # The legend needs one more cell.
     rows = len(least) // _ACROSS + 1
     figure = Figure(figsize=(13, 1 + 2.4 * rows), dpi=80, layout="constrained")
     panels = figure.subplots(rows, _ACROSS, sharex=True, squeeze=False)
@@ -73,7 +73,7 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
         fontsize=12 if len(least) % _ACROSS < _ACROSS - 1 else 9,
         frameon=False,
     )
-    # The legend may be wider than its cell.
+    # The legend can be wider than its cell.
     legend.set_in_layout(False)
     return figure
 

@@ -104,7 +104,7 @@ def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
-    """The structure that reads the fewest files within the bytes that `auto` uses or may use."""
+    """The structure that reads the fewest files within the bytes that `auto` uses or can use."""
     budget = auto.budget or 0.0
     others = (
         m

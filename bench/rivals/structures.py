@@ -30,11 +30,11 @@ class Structure(Protocol):
     nbytes: int
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Files that may hold a key in ``[low[i], high[i]]``, bool[queries, files]."""
+        """bool[queries, files]: the files that may contain a key in ``[low[i], high[i]]``."""
 
 
 class Lists:
-    """Any structure that amounts to intervals of keys for each file."""
+    """Any structure that is equivalent to intervals of keys for each file."""
 
     def __init__(self, name: str, nbytes: int, entries: Entries, files: int) -> None:
         self.name, self.nbytes, self._files = name, nbytes, files
@@ -59,13 +59,13 @@ class Lists:
 
 
 def truth(column: Column) -> Lists:
-    """Every key of every file, which gives the lower bound of files read."""
+    """Every key of every file; this structure reads the fewest possible files."""
     keys = [codes for codes, _ in column.keys_of_files()]
     files = np.repeat(np.arange(column.files, dtype=np.int32), [len(k) for k in keys])
     codes = np.concatenate(keys)
     distinct, number = np.unique(codes, return_inverse=True)
-    # The size is that of an inverted list: the keys, the number of files of each key, and those
-    # files.
+    # The size is the size of an inverted list: the keys, the number of files of each key, and the
+    # files of each key.
     order = np.lexsort((files, number))
     packed = (
         pack(np.diff(distinct.view(np.uint64), prepend=np.uint64(0))),

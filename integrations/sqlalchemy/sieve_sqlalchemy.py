@@ -45,7 +45,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     def get_indexes(
         self, connection: Any, table_name: str, schema: str | None = None, **_: Any
     ) -> list[dict[str, Any]]:
-        """The Sieve indexes of a table; none on a server without Sieve."""
+        """The Sieve indexes of a table; an empty list on a server without Sieve."""
         database = "" if schema is None else _literal(_quoted(schema))
         query = (
             f"SELECT index, column FROM sieve_indexes({database}) "

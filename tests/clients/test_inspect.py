@@ -23,7 +23,7 @@ CREATE TABLE drawn USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, arrived)
 
 @pytest.fixture(scope="module")
 def drawn(site: Site) -> Site:
-    """A site with a table whose late rows are a few files after their place."""
+    """A site with a table in which late rows are in files a few positions after their order."""
     with thrift_session(site.thrift_port) as connection:
         for statement in (TABLE, "CREATE SIEVE INDEX ON drawn (id)"):
             connection.cursor().execute(statement)
@@ -73,7 +73,7 @@ def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
 def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
     """For an unknown index, the command ends with one line and no stack trace.
 
-    Other errors are not hidden.
+    Errors of other kinds are not hidden.
     """
     done = _inspect(drawn, *drawn.metastore_option, "drawn", "nope")
     assert done.returncode == 1

@@ -73,7 +73,7 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_pipe_gets_tabs(tmp_path: Path) -> None:
-    """The output is that of Spark's own shell. A statement without columns has no header."""
+    """The output is the same as in Spark's own shell. A statement without columns has no header."""
     (tmp_path / "s.sql").write_text(STATEMENTS)
     lines = sieve(tmp_path, "sql", "-f", "s.sql").splitlines()
     assert lines[0].split("\t") == [

@@ -91,7 +91,7 @@ class History:
             self.replace, self.clone, self.rename, self.renew, self.widen,
         ]  # fmt: skip
 
-    # -- commands, whose result the model knows -----------------------------------------------
+    # -- commands with a result that the model knows --------------------------------------------
 
     def begin(self) -> None:
         """Makes the table with an index on each numeric column."""
@@ -291,7 +291,7 @@ class History:
     def queries_have_their_rows(self) -> None:
         """Queries points and ranges of all columns, in the newest version and in a random version.
 
-        Also queries a LIMIT, a top-k and a join.
+        Other queries have a LIMIT, a top-k or a join.
         """
         version = self.chance.choice([v for v in self.past if v >= self.oldest])
         question = Question()

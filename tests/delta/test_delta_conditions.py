@@ -81,7 +81,7 @@ RUNS = [
 def tables(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """The table `t` with an index, the table `twin` without an index, and a source.
 
-    Both tables have eight files; the source has keys of two of them.
+    Both tables have eight files; the source has keys that are in two of the files.
     """
     kind = getattr(request, "param", "vectors")
     own = VECTORS if kind == "vectors" else {"delta.enableDeletionVectors": "false"}
@@ -110,7 +110,7 @@ def counted(lab: Lab) -> dict[str, int]:
 def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: str) -> None:
     """The scan skips as many files as EXPLAIN SIEVE predicts.
 
-    Rows and counts are equal to those of the twin.
+    Rows and counts are the same as in the twin.
     """
     case, lab = CASES[name], tables
     with lab.settings(SHUFFLED if join == "shuffled" else {}):

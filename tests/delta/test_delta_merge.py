@@ -159,7 +159,7 @@ def skipped(lab: Lab) -> int:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
-    """Rows, counts and the change feed equal those of the twin.
+    """Rows, counts and the change feed are the same as in the twin.
 
     Each kind of table runs a third of all MERGEs.
     """

@@ -26,7 +26,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def test_constants_pick_files(lab: Lab) -> None:
-    """A point, a list and a range read only the files that hold them, after Delta's own listing."""
+    """A point, a list and a range read only files that contain them, after Delta's own listing."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

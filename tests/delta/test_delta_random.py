@@ -43,7 +43,7 @@ def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
         own = Lab(lab.spark.newSession())
         return History(own, layout, f"{seed} {layout} {number}").run(STEPS)
 
-    # Planning takes most of the time, and uses one core.
+    # Planning needs most of the time, and uses one core.
     with ThreadPoolExecutor(2) as pool:
         done = sum(pool.map(live, range(histories)), Counter[str]())
     made = counted(lab) - before
@@ -57,7 +57,7 @@ def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
 @pytest.mark.delta
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, layout: str) -> None:
-    """After every step, the rows equal those of the model, now and in every existing version."""
+    """After every step, the rows are those of the model, in all existing versions."""
     live_through(lab, layout, HISTORIES, "0")
 
 

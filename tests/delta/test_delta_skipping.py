@@ -1,6 +1,6 @@
-"""Predicates of all forms on one file: the file is read if it holds a row, and skipped otherwise.
+"""Predicates of all forms on one file, which is read only if it contains a matching row.
 
-The forms of predicates are those of Delta's own tests of skipping (``DataSkippingDeltaTests``).
+The forms of predicates are taken from Delta's own tests of skipping (``DataSkippingDeltaTests``).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
             for predicate in predicates:
                 found = lab.check(f"SELECT * FROM s WHERE {predicate}")
                 assert bool(found.rows) == has_rows, predicate
-                # Statistics may skip more files.
+                # Delta's statistics are allowed to skip more files.
                 if found.files > files if statistics else found.files != files:
                     wrong.append(f"{found.files} files: {predicate}")
         assert not wrong

@@ -1,7 +1,7 @@
 """A metastore that disappears or disconnects at a given point between a request and its reply.
 
 For clients, the metastore behaves like a killed server: connections end, and later connections are
-refused. The server itself survives behind a proxy, because a restart would take as long as three
+refused. The server itself survives behind a proxy, because a restart would need as long as three
 tests. `test_two_drivers` kills a real server.
 """
 

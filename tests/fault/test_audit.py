@@ -146,7 +146,7 @@ def test_an_audit_that_cannot_read_says_so(table: Lab) -> None:
 
 
 def test_a_row_in_a_skipped_range_is_found_out(lab: Lab, tmp_path: Path) -> None:
-    """A scan reads a part of a file; the row that the wrong index hides is in another part."""
+    """A scan reads a part of a file; the row that the wrong index misses is in another part."""
     file = tmp_path / "a.csv"
     file.write_text("".join(f"{key:08}\n" for key in range(1000)))
     with lab.database("audited_ranges"), lab.setting("spark.sieve.range.bytes", "1000"):

@@ -114,7 +114,7 @@ def cleaned(warehouse: Warehouse) -> None:
 
 
 def test_writers_and_readers_at_once(tmp_path: Path) -> None:
-    """Four writers and two readers leave gapless versions, no wrong row, and no extra file."""
+    """Four writers and two readers cause no gap in versions, no wrong row, and no extra file."""
     crowd(tmp_path, writers=4, statements=20, readers=2, reads=40)
 
 

@@ -139,7 +139,7 @@ DAMAGE = [
 def test_a_damaged_index_costs_speed_and_is_replaced(
     small: Lab, kind: str, how: Callable[[Path], None]
 ) -> None:
-    """Any damage of any file of an index is detected, reported and repaired."""
+    """For any damage of any file of an index, the damage is detected, reported and repaired."""
     if how is swap:
         small.sql("CREATE TABLE u USING parquet AS SELECT id + 9 AS id FROM range(0, 40, 1, 4)")
         small.sql("CREATE SIEVE INDEX ON u (id)")
@@ -302,7 +302,7 @@ def test_a_hostile_registration_leads_nowhere(lab: Lab, name: str) -> None:
     The property can be removed.
     """
     value, reason = HOSTILE[name]
-    # Each property value has its own database, because this driver must not know its tables.
+    # Each property value has its own database, so that its tables are new to this driver.
     with lab.database(f"hostile_{list(HOSTILE).index(name)}"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         value = value.replace("ROOT", f"file:{root_of(lab)}")

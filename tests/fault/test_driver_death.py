@@ -40,7 +40,7 @@ def conf(tmp_path: Path) -> dict[str, str]:
 
 
 def check(it: Driver, query: str) -> int:
-    """Checks that a query gives the same rows with and without the index.
+    """Checks that a query returns the same rows with and without the index.
 
     Returns the number of files that the query reads with the index.
     """
@@ -136,7 +136,7 @@ def test_a_driver_killed_at_each_effect_of_a_create(tmp_path: Path, conf: dict[s
 
 @pytest.mark.soak
 def test_a_driver_killed_at_each_effect_of_a_refresh(tmp_path: Path, conf: dict[str, str]) -> None:
-    """Either the old or the new version is in use, and it is complete; the next REFRESH works."""
+    """Either the old or the new version is in use and complete, and the next REFRESH works."""
     deaths = []
     for number, it in drivers(tmp_path, conf):
         if number > 0:

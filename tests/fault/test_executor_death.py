@@ -33,7 +33,7 @@ def executors(jvm: int) -> list[int]:
 def test_a_build_survives_its_executors_or_fails_whole(tmp_path: Path) -> None:
     """The build succeeds, or reports the error.
 
-    A finished index gives right answers, and has no extra file.
+    A finished index causes no wrong rows, and has no extra file.
     """
     ended = 0
     with driver(tmp_path / "driver", **CLUSTER) as it:

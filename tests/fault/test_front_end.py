@@ -80,7 +80,10 @@ def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
 def test_a_create_whose_front_end_is_killed_makes_nothing(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """A CREATE whose front end is killed fails and registers nothing. A second attempt works."""
+    """If the front end is killed during a CREATE, the CREATE fails and registers nothing.
+
+    A second CREATE works.
+    """
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: list(root.glob("*/intent.json")) and folders(root) > before, "it has begun")
@@ -100,7 +103,7 @@ def test_a_create_whose_front_end_is_killed_makes_nothing(
 def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """After a visible change, a failed DROP does not report that nothing changed."""
+    """After a visible change, the error of a failed DROP does not claim that nothing changed."""
     (index,) = folders(root)
     tombstone = root / index / "versions" / "2.json"
     front_end = the_front_end(jvm)
@@ -236,8 +239,8 @@ def test_a_store_that_hangs_holds_up_its_own_indexes_alone(lab: Lab) -> None:
             for _ in range(4):
                 answer = lab.run(query)
                 assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)
-            # None of these scans has timed out, because the circuit breaker would otherwise stop
-            # requests now.
+            # None of these scans has timed out yet, because the circuit breaker would then stop
+            # requests.
             lab.check(POINT, exactly=1)
             with (
                 lab.setting("spark.sieve.strict", "true"),
@@ -275,7 +278,7 @@ def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
-    """Files are read with the reading session's settings, so the proof must hold for these."""
+    """Files are read with the reading session's settings, so the proof must be valid for them."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):
         assert [tuple(row) for row in frame.collect()] == ROWS

@@ -1,4 +1,4 @@
-"""Join keys on their way to a scan: after any failure, the rows or the error are those of Spark."""
+"""Join keys that are being sent to a scan: after any failure, rows or error are Spark's."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: 
 def test_a_build_side_that_fails_fails_with_the_error_of_spark(
     lab: Lab, mode: str, adaptive: str
 ) -> None:
-    """The error condition is the same as without Sieve, whichever job of the query fails first."""
+    """The error condition is the same as without Sieve, for any job that fails first."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
     for enabled in ("false", "true"):

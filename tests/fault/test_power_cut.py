@@ -17,7 +17,7 @@ Image = dict[Path, bytes | None]
 
 
 class Disk:
-    """Records what has been synced, by observing `os.fsync`.
+    """Observes `os.fsync`, and records the names and contents that are synced.
 
     Attributes:
         images: the disk contents after a power cut at each call; a call is omitted if its contents

@@ -262,7 +262,7 @@ def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
 def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     """Two commits with five phases each have 252 possible orders.
 
-    In each order, the result is the same as that of one refresh after the other.
+    In each order, the result is the same as if one refresh ran after the other.
     """
     warehouse, _ = prepared(tmp_path, "disable")
     orders = [
@@ -294,7 +294,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
     """Another refresh began and ends before this refresh, and does not name any of its runs.
 
-    Then VACUUM deletes the runs of this refresh.
+    VACUUM then deletes the runs of this refresh.
     """
     warehouse, refresh = prepared(tmp_path, "refresh")
     planned, go = threading.Event(), threading.Event()
@@ -325,7 +325,7 @@ def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
 def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
     """Another refresh began earlier, and merges a part of the list that this refresh also uses.
 
-    Both refreshes keep all runs. VACUUM deletes the part before this refresh publishes.
+    Both refreshes keep all runs of the base. VACUUM deletes the part before this refresh publishes.
     """
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])
@@ -365,7 +365,7 @@ def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
 
 
 def parts(warehouse: Warehouse) -> list[int]:
-    """The rows of each part of the location list."""
+    """The rows in each part of the location list."""
     (index,) = warehouse.root.iterdir()
     version = newest(LocalStore(), f"file:{index}")
     assert version is not None

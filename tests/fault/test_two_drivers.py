@@ -51,7 +51,7 @@ def reads(it: Driver, files: int) -> None:
 
 
 def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> None:
-    """One driver also applies another driver's DISABLE and DROP, within the registry's time.
+    """One driver also applies DISABLE and DROP of another driver, within the registry's time.
 
     A registration that another tool restores causes one warning, and the next CREATE repairs it.
     """
@@ -121,7 +121,7 @@ def test_a_driver_advises_by_what_others_have_scanned(
 
 @pytest.mark.usefixtures("one")
 def test_the_metastore_goes_away_under_a_create(server: CutMetastore, two: Driver) -> None:
-    """CREATE reports the failure and leaves no file, and the driver of the CREATE continues."""
+    """CREATE reports the failure and leaves no file, and its driver continues."""
     two.sql("CREATE SIEVE INDEX IF NOT EXISTS ON store.t (id) OPTIONS (error = 1)")
     root = Path(server.conf["spark.sql.warehouse.dir"], "store.db", ".sieve")
     before = {path.name for path in root.iterdir()}

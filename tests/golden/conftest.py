@@ -1,4 +1,4 @@
-"""A Thrift server in the test run's own driver, whose metrics count the files read by clients.
+"""A Thrift server in the test run's own driver, which counts the files that clients read.
 
 The tests of clients start, query and stop Thrift servers in separate processes.
 """
@@ -29,7 +29,7 @@ def thrift_port(lab: Lab) -> Iterator[int]:
 
 
 def _await(port: int, seconds: float = 60) -> None:
-    """The server binds its port in a background thread."""
+    """The server opens its port in a background thread."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -41,7 +41,7 @@ def _await(port: int, seconds: float = 60) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs all tests of a file of the corpus one after another: its tables are made once."""
+    """Runs all tests of a corpus file one after another, so that its tables are made once."""
 
     def script(item: pytest.Item) -> str:
         callspec = getattr(item, "callspec", None)

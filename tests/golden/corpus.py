@@ -1,21 +1,21 @@
-"""The golden corpus as files: statements with annotations, and the expected rows of each.
+"""The golden corpus as files: statements with annotations, and the rows expected for each.
 
-A ``.sql`` file has statements that end with ``;`` at the end of a line. The statements up to the
-line ``--@ queries`` make the file's tables, once. Every later statement runs once in every mode.
-The ``.out`` file of the same name has each statement's rows, sorted. Annotations precede a
-statement:
+A ``.sql`` file has statements that end with ``;`` at the end of a line. The statements before the
+line ``--@ queries`` make the file's tables, and run once. Every later statement runs once in every
+mode. The ``.out`` file of the same name has the sorted rows of each statement. Annotations precede
+a statement:
 
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
 
-Every file runs with the index in strict mode, and `make test-long` also audits what its scans skip.
-Every file also runs without the index, unless a
-stored digest shows that this run passes (``proven``). The files of ``EVERY_MODE`` also run with
-default settings and through the Thrift server, and the files of ``OVER_THRIFT`` also through the
-Thrift server. Spark compiles the queries of these files, and interprets the queries of other files.
-``--every 6`` omits five of six queries.
+Every file runs with the index in strict mode, and `make test-long` also audits the files that its
+scans skip. Every file also runs without the index, unless a stored digest proves that this run
+passes (``proven``). The files of ``EVERY_MODE`` also run with default settings and through the
+Thrift server, and the files of ``OVER_THRIFT`` also through the Thrift server. Spark compiles the
+queries of these files, and interprets the queries of other files. With ``--every 6``, only one
+query in six runs.
 
-``{{3..9 step 2}}`` in a statement stands for ``3, 5, 7, 9``, because long lists are hard to read.
+In a statement, ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``, because long lists are hard to read.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ _FILES = re.compile(r"files (<=|=) (\d+) of (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Numbers of files: those that a query may read with the index, and those it reads without."""
+    """The numbers of files that a query may read with the index, and that it reads without it."""
 
     exact: bool
     most: int
     total: int
 
     def allow(self, read: int) -> bool:
-        """Whether a scan with the index may have read this many files."""
+        """Returns whether a scan with the index is allowed to read this many files."""
         return read == self.most if self.exact else read <= self.most
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement of a file with its annotations."""
+    """One statement in a file, with its annotations."""
 
     text: str
     files: Files | None = None
@@ -63,7 +63,7 @@ class Statement:
 
     @property
     def only_reads(self) -> bool:
-        """Whether later statements give the same result without this statement."""
+        """Returns whether later statements have the same result without this statement."""
         return _ROWS.match(self.text) is not None
 
     @property
@@ -74,7 +74,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A ``.sql`` file: the statements that make its tables, and its queries."""
+    """A ``.sql`` file: the statements that make its tables, and the queries."""
 
     path: Path
     setup: tuple[Statement, ...]
@@ -87,7 +87,7 @@ class Script:
 
     @property
     def expected(self) -> Path:
-        """The path of the expected rows."""
+        """The path of the file with the expected rows."""
         return self.path.with_suffix(".out")
 
 

@@ -1,4 +1,4 @@
-"""Ways to run the golden corpus: each runs a statement and returns its rows as text."""
+"""Ways to run the golden corpus; each way runs a statement and returns its rows as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "off": {"spark.sieve.enabled": "false"},
     "on": {},
     "strict": {"spark.sieve.strict": "true"},
-    # The audit reads everything that a scan has skipped.
+    # The audit reads all files and ranges that a scan has skipped.
     "audited": {"spark.sieve.strict": "true", "spark.sieve.audit.sample": "1.0"},
     "thrift": {"spark.sieve.strict": "true"},
 }
@@ -34,13 +34,13 @@ MASKED_PROPERTIES = {
 
 _SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)
 _SILENT = re.compile(r"\s*(SET|RESET|USE)\b", re.IGNORECASE)
-# The Thrift server repeats the condition, with the exception's class in between.
+# The Thrift server repeats the condition, with the exception's class between both copies.
 _ERROR = re.compile(r".*(\[SIEVE_[A-Z_]+\] [^\n]*)")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Rows of a statement, sorted, and the number of data files that its scans read, if known."""
+    """The sorted rows of a statement, and the number of files that its scans read, if known."""
 
     rows: tuple[str, ...]
     files: int | None = None
@@ -52,7 +52,7 @@ class Engine(Protocol):
     def run(self, sql: str) -> Result:
         """Runs one statement.
 
-        A refusal by Sieve counts as the statement's only row; other errors are raised.
+        If Sieve refuses a statement, the refusal is its only row; other errors are raised.
         """
 
 
@@ -63,11 +63,12 @@ class SparkEngine:
         self._spark = spark
 
     def run(self, sql: str) -> Result:
-        """Rows as spark-sql prints them."""
+        """The rows in the format in which spark-sql prints them."""
         try:
             frame = self._spark.sql(sql)
             plan = frame._jdf.queryExecution().executedPlan()
-            # A plan that runs alone does not pass the session's settings to its tasks.
+            # If a plan runs outside a query, Spark does not pass the session's settings to its
+            # tasks.
             for key in INTERPRETED:
                 self._spark.sparkContext.setLocalProperty(key, self._spark.conf.get(key, None))
             lines = self._spark._jvm.org.apache.spark.sql.execution.HiveResult.hiveResultString(
@@ -80,11 +81,11 @@ class SparkEngine:
 
 
 class ThriftEngine:
-    """A connection to a Thrift server, like those of BI tools and notebooks.
+    """A connection to a Thrift server, as BI tools and notebooks use it.
 
     Args:
         cursor: a cursor of PyHive.
-        server: a session of the server's driver, which counts the files read.
+        server: a session of the server's driver; this session counts the files read.
     """
 
     def __init__(self, cursor: Any, server: SparkSession) -> None:
@@ -131,7 +132,7 @@ class ThriftEngine:
 
 
 def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Rows as sorted lines; times and sizes in answers of SIEVE statements are masked."""
+    """The rows as sorted lines; in answers of SIEVE statements, times and sizes are masked."""
     if _SILENT.match(sql):
         return ()
     if not _SIEVE.match(sql):
@@ -147,7 +148,7 @@ def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -
 
 
 def refusal(error: Exception) -> str:
-    """Sieve's own error in a client's exception; any other exception is raised again."""
+    """Returns Sieve's own error in a client's exception; raises any other exception again."""
     text = str(error)
     if isinstance(error, OperationalError) and hasattr(error.args[0], "status"):
         text = error.args[0].status.errorMessage

@@ -1,4 +1,4 @@
-"""Compares EXPLAIN SIEVE's answer for each query of the corpus with a run of the query."""
+"""For each query of the corpus, compares EXPLAIN SIEVE's answer with a run of the query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Counts = Mapping[tuple[str, str | None], int]
 
 
 def differences(lab: Lab, script: Script, every: int) -> list[str]:
-    """The queries whose run differs from the answer of EXPLAIN SIEVE."""
+    """The queries for which the run differs from the answer of EXPLAIN SIEVE."""
     wrong = []
     for number, statement in enumerate(script.queries):
         if not statement.only_reads:
@@ -29,7 +29,7 @@ def differences(lab: Lab, script: Script, every: int) -> list[str]:
 
 
 def difference(lab: Lab, statement: Statement) -> list[str]:
-    """The difference between a run and the answer of EXPLAIN SIEVE, in both directions."""
+    """The differences between a run and the answer of EXPLAIN SIEVE, in both directions."""
     try:
         rows = [row for row in lab.explain(statement.sql) if reasons(row) != {"no-index"}]
     except PySparkException as error:
@@ -45,7 +45,7 @@ def difference(lab: Lab, statement: Statement) -> list[str]:
 def compared(rows: Sequence[Mapping[str, Any]], run: Counts) -> Iterator[str]:
     """See `difference`.
 
-    A run has fewer scans than EXPLAIN if two share an exchange, or a join is already empty.
+    A run has fewer scans than EXPLAIN if two scans share an exchange, or a join is empty.
     """
     later = [row for row in rows if AT_RUN_TIME in (row["predicate"] or "")]
     said = {
@@ -68,11 +68,11 @@ def compared(rows: Sequence[Mapping[str, Any]], run: Counts) -> Iterator[str]:
 
 
 def reasons(row: Mapping[str, Any]) -> set[str]:
-    """The reasons of a row of EXPLAIN SIEVE."""
+    """The reasons in a row of EXPLAIN SIEVE."""
     return {one.partition(":")[0] for one in (row["reasons"] or "").split(", ") if one}
 
 
 def counts(lab: Lab) -> Counts:
-    """The counters of scans so far."""
+    """The counters of all scans so far."""
     rows = lab.sql("SELECT counter, reason, value FROM sieve_status()")
     return {(counter, reason): int(value) for counter, reason, value in rows}

@@ -1,12 +1,12 @@
-"""Remembers which runs without the index have passed, so that they need not be repeated.
+"""Stores which runs without the index have passed, so that the tests need not repeat them.
 
-Without the index, the rows of a file and the number of data files read depend on Spark's release,
-the statements and their data. ``off.json`` has a digest of the release, the ``.sql`` and the
-``.out`` of each file that has passed in the mode ``off``. While the digest is the same, the file
-would pass again. ``pytest tests/golden --regenerate`` stores digests.
+Without the index, the rows of a file and the number of data files read depend only on Spark's
+release, the statements and their data. For each file that has passed in the mode ``off``,
+``off.json`` has a digest of the release, the ``.sql`` and the ``.out``. As long as the digest is
+the same, the file would pass again. ``pytest tests/golden --regenerate`` stores digests.
 
 The files of ``EVERY_MODE`` run without the index each time, because they prove that Spark uses its
-own plans when Sieve is switched off.
+own plans if Sieve is switched off.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ RECORD = Path(__file__).with_name("off.json")
 
 
 def digest(script: Script) -> str:
-    """The digest of everything that determines Spark's answers, and of the answers."""
+    """The digest of the answers, and of everything that determines Spark's answers."""
     parts = [pyspark.__version__.encode()]
     parts += [path.read_bytes() for path in (script.path, script.expected)]
     return sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
 
 
 def is_proven(script: Script) -> bool:
-    """Whether the mode ``off`` has passed with the same statements and rows on the same Spark."""
+    """Returns whether the mode ``off`` has passed with the same statements, rows and Spark."""
     return script.name not in EVERY_MODE and read_record().get(script.name) == digest(script)
 
 

@@ -17,7 +17,7 @@ def prepare(engine: Engine, script: Script) -> None:
 
 
 def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[Result | None]:
-    """The result of each statement in a mode; None for statements that do not run.
+    """The result of each statement in a mode; None for a statement that does not run.
 
     Args:
         engine: the engine that runs the statements.
@@ -35,7 +35,7 @@ def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[R
 
 
 def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
-    """Describes a wrong number of files that a statement has read; empty if it is right."""
+    """Describes a wrong number of files that a statement has read; returns "" if it is right."""
     allowed = statement.files
     if allowed is None or read is None:
         return []

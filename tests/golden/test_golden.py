@@ -1,4 +1,4 @@
-"""Every statement of the corpus gives its rows in every mode, and reads few files."""
+"""In every mode, every statement of the corpus returns its rows and reads few files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ Connect = Callable[[], Engine]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each file runs in its modes; Spark alone only runs files whose answers are not proven."""
+    """Each file runs in its modes.
+
+    Spark alone runs only files whose answers have no stored proof.
+    """
     if "mode" in metafunc.fixturenames:
         anew = metafunc.config.getoption("regenerate")
         runs = [
@@ -57,7 +60,7 @@ def script(request: pytest.FixtureRequest) -> Script:
 
 @pytest.fixture(scope="module")
 def spark(script: Script, lab: Lab) -> Iterator[Connect]:
-    """Opens sessions of the test run's driver, after making the file's tables once."""
+    """Makes the file's tables once, and then opens sessions of the test run's driver."""
     with lab.database(f"golden_{script.name}") as database:
 
         def connect() -> Engine:
@@ -84,7 +87,7 @@ def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterat
 
 
 def in_ranges(engine: Engine, script: Script) -> Engine:
-    """A session whose tables have several ranges per file; expected results are of whole files."""
+    """A session whose tables have several ranges per file; expected results are for whole files."""
     if script.name != "statements":
         for key, value in RANGES.items():
             engine.run(f"SET {key}={value}")
@@ -93,17 +96,17 @@ def in_ranges(engine: Engine, script: Script) -> Engine:
 
 @pytest.fixture
 def every(request: pytest.FixtureRequest) -> int:
-    """The option `--every`: each n-th query runs."""
+    """The option `--every`, which runs only each n-th query."""
     return int(request.config.getoption("every"))
 
 
 def test_same_rows_in_every_mode(
     script: Script, mode: str, every: int, request: pytest.FixtureRequest
 ) -> None:
-    """A statement gives the rows of its ``.out`` file, and reads at most the allowed files."""
+    """A statement returns the rows of its ``.out`` file, and reads at most the allowed files."""
     regenerate = mode == "off" and request.config.getoption("regenerate")
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
-    # Statements of the files of `EVERY_MODE` report on all scans before, so all statements must
+    # Statements of the files of `EVERY_MODE` report on all earlier scans, so all statements must
     # run.
     results = answers(connect(), mode, script, 1 if script.name in EVERY_MODE else every)
     if regenerate:
@@ -126,7 +129,7 @@ def test_explain_foretells_the_run(script: Script, lab: Lab, spark: Connect, eve
 
 
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:
-    """The text of an ``.out`` file: rows without the index if the statement can run without it."""
+    """The text of an ``.out`` file: the rows without the index, or with it if they need it."""
     strict = answers(connect(), "strict", script) if None in off else off
     chosen = [one or other or Result(()) for one, other in zip(off, strict, strict=True)]
     return "".join(render(s, r.rows) for s, r in zip(script.queries, chosen, strict=True))

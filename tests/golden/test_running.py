@@ -21,7 +21,7 @@ class Noted:
 
 
 def test_each_third_query_is_run_and_every_change(tmp_path: Path) -> None:
-    """An omitted query has no result, and all statements that change something run."""
+    """If a query is omitted, it has no result; all statements that change something run."""
     path = tmp_path / "some.sql"
     changes = ["INSERT INTO t SELECT 1", "SET a = b", "REFRESH SIEVE INDEX ON t"]
     queries = ["SELECT 0", *changes, "with x as (select 4) table x", "SELECT 5", "SELECT 6"]

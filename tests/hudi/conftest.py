@@ -1,4 +1,4 @@
-"""One session of Spark and Hudi for all tests of this folder, instead of the usual session."""
+"""One session of Spark and Hudi for all tests in this folder, instead of the usual session."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from spark_session import Lab, start_session
 
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A session in which Hudi itself skips nothing, unless a test turns its skipping on."""
-    # Hive compares columns by position, so it would refuse to drop a column that is not the last.
+    """A session in which Hudi itself does not skip slices, unless a test turns this on."""
+    # Hive compares columns by position, so it would not drop a column unless the column is the
+    # last.
     places = {"spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false"}
     spark = start_session(tmp_path_factory.mktemp("hudi"), **bundle.conf(), **places)
     spark.sparkContext.setLogLevel("ERROR")

@@ -28,9 +28,9 @@ def create(lab: Lab, kind: str, *, name: str = "t", parts: bool = False, **prope
 
     Args:
         lab: the session.
-        kind: ``cow`` or ``mor``.
+        kind: ``cow`` (copy-on-write) or ``mor`` (merge-on-read).
         name: name of the table.
-        parts: whether the table is partitioned by ``part``.
+        parts: true if the table is partitioned by ``part``.
         properties: additional properties, with two underscores for each dot.
     """
     own = {
@@ -47,7 +47,7 @@ def create(lab: Lab, kind: str, *, name: str = "t", parts: bool = False, **prope
 
 
 def rows(first: int, last: int, part: str = "id div 100") -> str:
-    """A query for rows with the keys from `first` up to, but without, `last`."""
+    """A query for rows with the keys from `first` to `last`, without `last` itself."""
     return f"SELECT {SOURCE.format(part)} FROM range({first}, {last})"
 
 
@@ -57,8 +57,9 @@ def fill(lab: Lab, first: int, last: int, name: str = "t") -> None:
 
 
 def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
-    """Inserts rows of these keys into eight slices, by stretches of the key."""
-    # Hudi 1.0 distributes the rows of a bulk insert arbitrarily, so each slice is a commit there.
+    """Inserts rows of these keys into eight slices; each slice has a range of keys."""
+    # In Hudi 1.0, a bulk insert distributes rows arbitrarily, so each slice is a separate commit
+    # there.
     step = (last - first) // 8 if bundle.VERSION.startswith("1.0.") else last - first
     hint = "REPARTITION_BY_RANGE(8, id)" if step == last - first else "COALESCE(1)"
     with contextlib.ExitStack() as stack:
@@ -70,13 +71,13 @@ def fill_sorted(lab: Lab, first: int, last: int, name: str = "t") -> None:
 
 
 def upsert(lab: Lab, query: str, name: str = "t") -> None:
-    """Inserts rows, which replace the rows of their keys if their ordering values are later."""
+    """Inserts rows; a row replaces the row with the same key if its ordering value is later."""
     with lab.setting("hoodie.spark.sql.insert.into.operation", "upsert"):
         lab.sql(f"INSERT INTO {name} {query}")
 
 
 def compact(lab: Lab, name: str = "t") -> None:
-    """Creates new base files for all slices that have log files."""
+    """Creates a new base file for every slice that has log files."""
     with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
         lab.sql(f"CALL run_compaction(op => 'schedule', table => '{name}')")
         lab.sql(f"CALL run_compaction(op => 'run', table => '{name}')")
@@ -89,12 +90,12 @@ def folder(lab: Lab, name: str = "t") -> Path:
 
 
 def instants(lab: Lab, name: str = "t") -> list[str]:
-    """The completed commits of a table that change rows, in the format of time travel."""
+    """A table's completed commits that change rows, in the format of time travel."""
     return list(completions(lab, name))
 
 
 def completions(lab: Lab, name: str = "t") -> dict[str, str]:
-    """The completed commits in order, with the time of completion in ISO 8601, in UTC."""
+    """The completed commits in order, with their completion times in ISO 8601 and UTC."""
     timeline = folder(lab, name) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

@@ -1,4 +1,4 @@
-"""A refresh reads only the new log files of slices, if the log files contain enough."""
+"""A refresh reads only the new log files of a slice if the log files contain enough."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 100
 
 
 def known(lab: Lab) -> dict[int, tuple[int, int]]:
-    """For the slice in each partition, the number of indexed rows, and the runs with the slice."""
+    """For the slice in each partition: the number of indexed rows, and the runs with the slice."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -34,7 +34,7 @@ def known(lab: Lab) -> dict[int, tuple[int, int]]:
 
 
 def indexed(lab: Lab, options: str = "", **properties: str) -> None:
-    """Makes one slice of a hundred keys in each partition, and an index."""
+    """Makes a slice of a hundred keys in each partition, and an index."""
     tables.create(lab, "mor", parts=True, **properties)
     tables.fill(lab, 0, ROWS * PARTS)
     lab.sql(f"CREATE SIEVE INDEX ON t (amount) {options}")
@@ -42,7 +42,7 @@ def indexed(lab: Lab, options: str = "", **properties: str) -> None:
 
 
 def right(lab: Lab) -> None:
-    """Checks that every old and new key is found, and that the index knows every slice."""
+    """Checks that a query finds every old and new key, and that the index contains every slice."""
     for amount in (100 * 7919 % 1000, 250 * 7919 % 1000, 5000, 5001):
         lab.check(f"SELECT * FROM t WHERE amount = {amount}")
     lab.check("SELECT * FROM t WHERE amount BETWEEN 4000 AND 6000", at_most=PARTS - 1)
@@ -51,7 +51,7 @@ def right(lab: Lab) -> None:
 
 @contextlib.contextmanager
 def unreadable(lab: Lab) -> Iterator[None]:
-    """Fills all base files with zeros for a while."""
+    """Fills all base files with zeros until the block ends."""
     held = {path: path.read_bytes() for path in tables.folder(lab).rglob("*.parquet")}
     held = {path: data for path, data in held.items() if ".hoodie" not in path.parts}
     assert len(held) == PARTS
@@ -66,7 +66,7 @@ def unreadable(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("metadata", ["true", "false"])
 def test_base_files_are_not_read(lab: Lab, metadata: str) -> None:
-    """The refresh succeeds although the base files are unreadable."""
+    """The refresh succeeds, although the base files cannot be read."""
     with lab.database("hudi_news"):
         indexed(lab, hoodie__metadata__enable=metadata)
         lab.sql("UPDATE t SET amount = 5000 WHERE id IN (150, 250, 251)")
@@ -78,7 +78,7 @@ def test_base_files_are_not_read(lab: Lab, metadata: str) -> None:
 
 
 def merge(lab: Lab, columns: str = "ts, amount") -> None:
-    """Logs the assigned columns only."""
+    """Logs only the assigned columns."""
     assigned = ", ".join(f"{column} = s.{column}" for column in columns.split(", "))
     lab.sql(
         "MERGE INTO t USING (SELECT 250L AS id, 5000L AS amount, 'w250' AS word, 7L AS ts, "
@@ -95,28 +95,28 @@ def merge_whole(lab: Lab) -> None:
 
 
 def update_then_delete(lab: Lab) -> None:
-    """A commit deletes what the commit before has logged."""
+    """A commit deletes the rows that the previous commit has logged."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     lab.sql("DELETE FROM t WHERE id = 250")
 
 
 def update_twice(lab: Lab) -> None:
-    """Two log files have one key; the second log file replaces all rows of its slice."""
+    """Two log files have the same key; the second log file replaces all rows of its slice."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     lab.sql("UPDATE t SET amount = amount + 1 WHERE part = 2")
 
 
 def compact(lab: Lab) -> None:
-    """A new base file replaces the old base file and a log file."""
+    """A new base file replaces the old base file and its log file."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     tables.compact(lab)
 
 
 STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
     "update": (lambda lab: lab.sql("UPDATE t SET amount = 5000 WHERE id = 250"), (ROWS + 1, 2)),
-    # All logged records of each key are indexed, whichever is visible.
+    # All logged records of each key are indexed, including records that are not visible.
     "twice": (update_twice, (ROWS + 1 + ROWS, 2)),
-    # Only reading the whole slice shows which rows are gone.
+    # Only a read of the whole slice shows which rows were deleted.
     "delete": (lambda lab: lab.sql("DELETE FROM t WHERE id IN (205, 206)"), (ROWS - 2, 1)),
     "update, then delete": (update_then_delete, (ROWS - 1, 1)),
     "late upsert": (
@@ -132,7 +132,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
 
 @pytest.mark.parametrize("step", STEPS)
 def test_what_is_read_after_each_command(lab: Lab, step: str) -> None:
-    """Only new log files with whole records are read, otherwise the whole slice.
+    """If new log files have whole records, only they are read; otherwise the whole slice is read.
 
     Other slices stay.
     """
@@ -167,15 +167,16 @@ LATE, HIDES, EARLY = upsert(OLD, 10), upsert(HIDDEN, 20), upsert(5000, 5)
 COMPACT = tables.compact
 
 HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
-    # A delete has hidden this row of the base file. The next write has an earlier ordering value.
+    # A delete has hidden this row, which is in the base file. The ordering value of the next write
+    # is earlier.
     "deleted": (LATE, COMPACT, DELETE, INDEX, EARLY),
     "deleted later": (LATE, COMPACT, HIDES, INDEX, DELETE, EARLY),
     "deleted step by step": (LATE, COMPACT, INDEX, HIDES, REFRESH, DELETE, REFRESH, EARLY),
-    # Two rows of a key are replaced by position. The next log file has no positions, and one row is
-    # visible.
+    # An update by position replaces two rows with the same key. The next log file has no positions,
+    # and so only one row is visible.
     "twins": (TWIN, upsert(HIDDEN, 2), INDEX, OTHER),
     "twins step by step": (TWIN, INDEX, upsert(HIDDEN, 2), REFRESH, OTHER),
-    # Each of the rows gets its own value.
+    # Each of the rows has its own value.
     "twins updated": (
         TWIN,
         INDEX,
@@ -202,9 +203,9 @@ def test_what_was_hidden_may_show_again(lab: Lab, history: str, mode: str) -> No
 
 
 def test_rows_that_say_they_are_deleted(lab: Lab) -> None:
-    """Rows marked as deleted take part in the order.
+    """Rows that are marked as deleted also take part in the ordering.
 
-    A row that hides another may itself be hidden.
+    A row that hides another row can itself be hidden.
     """
     with lab.database("hudi_news_deleted"):
         lab.sql(
@@ -240,7 +241,7 @@ PAYLOADS = "org.apache.hudi.common.model."
 def test_what_is_read_of_each_way_to_merge(
     lab: Lab, properties: dict[str, str], *, whole: bool
 ) -> None:
-    """The whole slice is read if a record may be made of several records."""
+    """The whole slice is read if one record can be merged from several records."""
     with lab.database("hudi_news_merging"):
         indexed(lab, **{key.replace(".", "__"): value for key, value in properties.items()})
         tables.upsert(lab, "SELECT 250, CAST(NULL AS BIGINT), 'new', 9, 2")
@@ -252,7 +253,7 @@ def test_what_is_read_of_each_way_to_merge(
 
 
 def test_all_is_read_for_a_map(lab: Lab) -> None:
-    """No check could tell whether a map has lost a key of a slice that another run contains."""
+    """No check could find out that a map lost a key of a slice that is also in another run."""
     with lab.database("hudi_news_map"):
         indexed(lab, "OPTIONS (shape = 'map', budget = '50%')")
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
@@ -262,7 +263,10 @@ def test_all_is_read_for_a_map(lab: Lab) -> None:
 
 
 def test_much_is_read_whole(lab: Lab) -> None:
-    """A whole read removes deleted keys from the index. The bytes of all log files decide."""
+    """If a slice is read whole, its deleted keys are removed from the index.
+
+    The sum of the bytes of all log files decides.
+    """
     with lab.database("hudi_news_much"):
         indexed(lab, hoodie__parquet__bloom__filter__enabled="false")
         base = max(path.stat().st_size for path in tables.folder(lab).rglob("part=2/*.parquet"))
@@ -279,7 +283,7 @@ def test_much_is_read_whole(lab: Lab) -> None:
 
 
 def test_after_many_refreshes_all_is_read_once(lab: Lab) -> None:
-    """The number of runs from log files is limited like that of other deltas.
+    """The number of runs from log files has the same limit as the number of other deltas.
 
     At this limit, slices are read whole.
     """

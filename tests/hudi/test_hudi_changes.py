@@ -1,4 +1,4 @@
-"""Queries of changes between instants, which use no index, and other kinds of merges."""
+"""Queries for changes between instants, which use no index; and other kinds of merges."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ WAS = 250 * 7919 % 1000
 
 
 def in_full(lab: Lab, query: str) -> Counter[str]:
-    """The rows of a query, which must read the same slices with the index and without."""
+    """The rows of a query; asserts that it reads the same slices with and without the index."""
     answers = []
     for on in ("false", "true"):
-        # With incremental settings, only the first query of a listing returns rows; the next query
-        # returns none.
+        # With incremental settings, only the first query of a listing returns rows.
         lab.sql("REFRESH TABLE t")
         with lab.setting("spark.sieve.enabled", on), lab.setting("spark.sieve.strict", "true"):
             answers.append(lab.run(query))
@@ -33,7 +32,7 @@ def in_full(lab: Lab, query: str) -> Counter[str]:
 
 @contextmanager
 def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
-    """Makes four indexed slices, then an update, a delete and an insert.
+    """Makes four indexed slices, followed by an update, a delete and an insert.
 
     Returns the database's name.
     """
@@ -49,7 +48,7 @@ def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_change_data(lab: Lab, kind: str) -> None:
-    """With CDC, each change has its values before and after, whatever the index contains."""
+    """With CDC, each change has its values before and after, for any content of the index."""
     with changed(lab, kind, hoodie__table__cdc__enabled="true") as database:
         first = tables.instants(lab)[0]
         query = (
@@ -70,7 +69,7 @@ def test_change_data(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_incremental_reads(lab: Lab, kind: str) -> None:
-    """Incremental reads use the table function, reader options, and settings of the session."""
+    """Incremental reads use the table function, reader options, or settings of the session."""
     with changed(lab, kind) as database:
         options = {
             "hoodie.datasource.query.type": "incremental",
@@ -98,7 +97,7 @@ def test_incremental_reads(lab: Lab, kind: str) -> None:
 def test_partial_updates(lab: Lab) -> None:
     """A MERGE logs only the assigned columns.
 
-    Unassigned columns are found by their earlier values.
+    Queries find unassigned columns by their earlier values.
     """
     with (
         lab.database("hudi_partial"),
@@ -120,7 +119,7 @@ def test_partial_updates(lab: Lab) -> None:
                 query = f"SELECT id, amount, word FROM t WHERE {condition}"
                 assert lab.check(query, exactly=1).rows == row
             lab.check(f"SELECT * FROM t WHERE amount = {WAS}", exactly=int(stale))
-            # The found row is in another slice than the unindexed slice.
+            # The row that is found is not in the slice that the index lacks.
             assert lab.check("SELECT * FROM t WHERE word = 'w251'", exactly=1 + stale).rows
             lab.sql("REFRESH SIEVE INDEX ON t")
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
@@ -129,11 +128,12 @@ def test_partial_updates(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
 def test_an_update_of_a_lower_ordering_value(lab: Lab, kind: str, mode: str) -> None:
-    """With the merge mode by commit time, an update with a lower ordering value takes effect.
+    """In the merge mode by commit time, an update with a lower ordering value has an effect.
 
-    With the merge mode by event time, such an update changes nothing.
+    In the merge mode by event time, an update with a lower ordering value has no effect.
 
-    If an update was logged, the old and the new value are found until the slice is read whole.
+    If an update was logged, queries for the old and the new value read the slice, until it is read
+    whole.
     """
     with lab.database("hudi_ordering"):
         tables.create(lab, kind, parts=True, hoodie__record__merge__mode=mode)

@@ -1,4 +1,4 @@
-"""The option ``--hudi`` of ``sieve submit``, ``thriftserver start`` and ``sql``."""
+"""The option ``--hudi`` for ``sieve submit``, ``thriftserver start`` and ``sql``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ QUERY = "SELECT id FROM t WHERE amount = 345 * 7919 % 1000"
 
 
 def test_a_program_a_server_and_a_shell(tmp_path: Path) -> None:
-    """A program creates table and index; sessions of a Thrift server and a shell use the index."""
+    """A program creates a table and an index.
+
+    Sessions of a Thrift server and of a shell use the index.
+    """
     jars = ["--hudi", "--jars", str(bundle.bundle())]
     small = ["--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.ui.enabled=false"]
     program = tmp_path / "program.py"
@@ -65,5 +68,5 @@ def test_a_program_a_server_and_a_shell(tmp_path: Path) -> None:
         sieve(tmp_path, "thriftserver", "stop", "--port", str(port))
 
     shown = sieve(tmp_path, "sql", *jars, *small, "-e", "SELECT id FROM t WHERE amount = 5000")
-    # Hudi measures objects and prints a warning to the standard output.
+    # Hudi measures the size of objects, and prints a warning to the standard output.
     assert shown.splitlines()[-1] == "345"

@@ -1,4 +1,4 @@
-"""With spark.sieve.refresh.auto, a background refresh follows each Hudi commit."""
+"""With spark.sieve.refresh.auto, each Hudi commit is followed by a refresh in the background."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAIT_S = 60
 
 @contextmanager
 def followed(lab: Lab, database: str, kind: str) -> Iterator[None]:
-    """Makes four slices of a hundred keys each, with two indexes that follow writes."""
+    """Makes four slices of a hundred keys each, and two indexes that are refreshed after writes."""
     with lab.database(database), lab.setting("spark.sieve.refresh.auto", "true"):
         tables.create(lab, kind, parts=True)
         tables.fill(lab, 0, 400)
@@ -28,7 +28,7 @@ def followed(lab: Lab, database: str, kind: str) -> Iterator[None]:
 
 
 def caught_up(lab: Lab, slices: int = 4) -> None:
-    """Waits until both indexes reflect the newest commit, and have this many slices."""
+    """Waits until both indexes reflect the newest commit and contain this many slices."""
     newest = list(tables.completions(lab).values())[-1]
     until = time.monotonic() + WAIT_S
     while True:
@@ -41,7 +41,7 @@ def caught_up(lab: Lab, slices: int = 4) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_statements_are_followed(lab: Lab, kind: str) -> None:
-    """Row and partition statements, INSERT OVERWRITE and TRUNCATE all get a refresh."""
+    """A refresh follows statements on rows and partitions, INSERT OVERWRITE and TRUNCATE."""
     with followed(lab, "hudi_followed", kind):
         tables.fill(lab, 400, 500)
         caught_up(lab, 5)
@@ -72,7 +72,7 @@ def test_statements_are_followed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
-    """The DataFrame writer saves to the table's folder, and uses saveAsTable and insertInto."""
+    """The DataFrame writer saves to the table's folder, or uses saveAsTable or insertInto."""
     with followed(lab, "hudi_saved", kind):
         options = {
             "hoodie.table.name": "t",
@@ -85,8 +85,7 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         written = lab.spark.sql(tables.rows(400, 450)).write.format("hudi").options(**options)
         written.mode("append").save(str(tables.folder(lab)))
         caught_up(lab, 5)
-        # Spark does not tell a session about writes to the folder of a table that the session has
-        # read.
+        # If a session has read a table, Spark does not notify it of writes to the table's folder.
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE id = 440", exactly=1).rows
         lab.check("SELECT * FROM t WHERE id = 45", exactly=1)
@@ -97,8 +96,8 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1).rows
         written = lab.spark.sql(tables.rows(500, 550)).write.format("hudi").partitionBy("part")
-        # The write makes two slices. Without the path, Hudi would create a managed table, and
-        # refuses to.
+        # The write creates two slices. Without the path, Hudi would try to create a managed table,
+        # which it refuses.
         written.option("path", str(tables.folder(lab))).mode("append").saveAsTable("t")
         caught_up(lab, 7)
         lab.sql("REFRESH TABLE t")
@@ -112,7 +111,7 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
     bundle.VERSION.startswith("1.0."), reason="that Hudi asks saveAsTable for a path, and fails"
 )
 def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
-    """The overwrite mode of saveAsTable drops the table and creates a new one."""
+    """In overwrite mode, saveAsTable drops the table and creates a new one."""
     with followed(lab, "hudi_saved_anew", "cow"):
         written = lab.spark.sql(tables.rows(1000, 1200)).write.format("hudi").partitionBy("part")
         written = written.options(primaryKey="id", **{"hoodie.metadata.enable": "false"})
@@ -123,7 +122,7 @@ def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
 
 
 def test_a_folder_that_is_no_table_is_nobodys(lab: Lab) -> None:
-    """A folder that is saved under the name of another table does not change that table."""
+    """If a folder is saved under the name of another table, that table does not change."""
     with followed(lab, "hudi_elsewhere", "cow"):
         other = tables.folder(lab).with_name("elsewhere")
         written = lab.spark.sql(tables.rows(0, 100)).write.format("hudi")
@@ -136,7 +135,7 @@ def test_a_folder_that_is_no_table_is_nobodys(lab: Lab) -> None:
 
 
 def test_a_compaction_is_followed(lab: Lab) -> None:
-    """RUN COMPACTION creates new base files for slices with log files."""
+    """RUN COMPACTION creates new base files for all slices with log files."""
     with followed(lab, "hudi_compacted", "mor"):
         with lab.setting("spark.sieve.refresh.auto", "false"):
             lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")

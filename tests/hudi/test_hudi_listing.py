@@ -1,4 +1,4 @@
-"""A refresh only lists the partitions that the timeline reports as written to."""
+"""A refresh lists only the partitions that were written to, according to the timeline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IN_PART = not bundle.VERSION.startswith("1.0.")
 
 
 def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
-    """The newest version, and its slices: path, length and time of each."""
+    """The newest version and its slices, with the path, length and time of each slice."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -38,7 +38,7 @@ def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
 
 
 def access(lab: Lab) -> Any:
-    """The shim's access to the table for a statement that begins now."""
+    """The shim's access to the table, for a statement that begins now."""
     jvm: Any = lab.spark._jvm
     resolve = jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     name = jvm.java.util.ArrayList()
@@ -47,12 +47,12 @@ def access(lab: Lab) -> Any:
 
 
 def in_full(lab: Lab) -> set[tuple[str, int, int]]:
-    """All slices of the table, from a full listing."""
+    """All slices of the table, found by a full listing."""
     return {tuple(row) for row in json.loads(access(lab).list())}
 
 
 def listed(lab: Lab) -> set[int] | None:
-    """The numbers of the partitions that a refresh would list now; None for a full listing."""
+    """The numbers of the partitions that a refresh would list now; None means a full listing."""
     found = list_changed(access(lab), ms_since_epoch(version(lab)[0].instant))
     if found is None:
         return None
@@ -62,7 +62,7 @@ def listed(lab: Lab) -> set[int] | None:
 
 
 def refreshed(lab: Lab, expected: set[int] | None) -> None:
-    """REFRESH lists only these partitions, and its result equals that of a full listing."""
+    """Asserts that REFRESH lists only these partitions, and has the result of a full listing."""
     lab.sql("REFRESH TABLE t")
     assert listed(lab) == (expected if IN_PART else None)
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -72,7 +72,7 @@ def refreshed(lab: Lab, expected: set[int] | None) -> None:
 
 
 def indexed(lab: Lab, kind: str, **properties: str) -> None:
-    """Makes one slice of a hundred keys in each partition, and an index."""
+    """Makes a slice of a hundred keys in each partition, and an index."""
     tables.create(lab, kind, parts=True, **properties)
     tables.fill(lab, 0, 100 * PARTS)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
@@ -82,7 +82,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("metadata", ["true", "false"])
 def test_other_partitions_are_not_looked_at(lab: Lab, kind: str, metadata: str) -> None:
-    """One partition's folder is missing while the refresh runs, and its slice is still known."""
+    """The folder of one partition is missing during the refresh, and the index keeps its slice."""
     with lab.database("hudi_not_looked_at"):
         indexed(lab, kind, hoodie__metadata__enable=metadata)
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
@@ -104,7 +104,7 @@ def cluster(lab: Lab) -> None:
 
 
 def compact(lab: Lab) -> None:
-    """Logs to one partition, and merges its log files."""
+    """Logs rows in one partition, and then merges its log files."""
     lab.sql("UPDATE t SET amount = 7000 WHERE id = 20")
     tables.compact(lab)
 
@@ -124,7 +124,7 @@ def restore(lab: Lab) -> None:
 
 
 def overwrite(lab: Lab) -> None:
-    """Replaces a partition's rows by other rows."""
+    """Replaces the rows of a partition by other rows."""
     lab.sql("INSERT OVERWRITE t PARTITION (part = 1) SELECT 900, 77, 'x', 5")
 
 
@@ -149,7 +149,7 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
 def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
     """The result of a refresh equals that of a full listing.
 
-    A refresh makes a full listing if necessary.
+    If necessary, a refresh makes a full listing.
     """
     with lab.database("hudi_listed"):
         indexed(lab, kind)
@@ -161,7 +161,7 @@ def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
-    """After TRUNCATE the timeline lacks the version's commit."""
+    """After TRUNCATE, the timeline does not contain the version's commit."""
     with lab.database("hudi_anew"):
         indexed(lab, kind)
         lab.sql("TRUNCATE TABLE t")
@@ -170,7 +170,7 @@ def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
 
 
 def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
-    """The only folder of a table without partitions is the whole table."""
+    """If a table has no partitions, its only folder is the whole table."""
     with lab.database("hudi_flat"):
         tables.create(lab, "cow")
         tables.fill(lab, 0, 100)
@@ -180,7 +180,7 @@ def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
 
 
 def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
-    """The version's commit is archived, so the timeline no longer has it."""
+    """The version's commit is archived, so it is not in the timeline any more."""
     with lab.database("hudi_archived"):
         indexed(
             lab, "cow", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3",
@@ -189,7 +189,7 @@ def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
         for number in range(7):
             lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
         refreshed(lab, None)
-        # The timeline has the version's commit, but other and possibly later commits have been
-        # archived.
+        # The version's commit is in the timeline, but other commits have been archived, and these
+        # may be later.
         lab.sql("UPDATE t SET amount = 6000 WHERE id = 250")
         refreshed(lab, None)

@@ -1,4 +1,4 @@
-"""Random histories of Hudi tables: after each step, queries give the same rows as without index."""
+"""Random histories of Hudi tables: after each step, rows are the same as without an index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from spark_session import Lab
 
 KEYS = 600
-# The first generated history is the simplest. Creating the table counts as a step.
+# The first history that is generated is the simplest. Creating the table counts as a step.
 HISTORIES, STEPS, SOAKED = 3, 6, 200
 KINDS = ["cow", "mor"]
 LAYOUTS = {
@@ -54,7 +54,7 @@ _AMOUNTS = st.integers(0, 999)
 
 
 class History(RuleBasedStateMachine):
-    """A table with writers, services and refreshes."""
+    """A table on which writers, services and refreshes work."""
 
     def __init__(self, lab: Lab, kind: str, layout: str) -> None:
         super().__init__()
@@ -64,13 +64,13 @@ class History(RuleBasedStateMachine):
         self.made = False
 
     def do(self, does: Callable[[], object], refreshed: bool) -> None:
-        # Hudi cannot run every command on every table. Reads must be right even after a failed
-        # command.
+        # Hudi cannot run every command on every kind of table. Even after a failed command, reads
+        # must return the right rows.
         with contextlib.suppress(Py4JJavaError, PySparkException):
             does()
         if refreshed:
             self.lab.sql("REFRESH SIEVE INDEX ON t")
-            # Slices that the refresh has not listed again are unchanged.
+            # If the refresh has not listed slices again, they are unchanged.
             assert {row[STATE] for row in self.lab.sql("SHOW SIEVE INDEXES ON t")} == {"ready"}
 
     def sql(self, statement: str, refreshed: bool) -> None:
@@ -153,7 +153,7 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def queries_have_their_rows(self) -> None:
-        """Queries points, ranges and first rows of both columns, now and at some instant."""
+        """Queries points, ranges and first rows of both columns, now and at an earlier instant."""
         instant = self.chance.choice(tables.instants(self.lab)[-4:])
         for source in ("t", f"t TIMESTAMP AS OF '{instant}'"):
             try:
@@ -182,7 +182,7 @@ class History(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.stack:
-            # If the table could not be created, the test has failed already.
+            # If the table could not be created, the test fails before this point.
             states = (
                 {row[2] for row in self.lab.sql("CHECK SIEVE INDEX ON t")} if self.made else set()
             )
@@ -192,7 +192,7 @@ class History(RuleBasedStateMachine):
 def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object) -> None:
     """Runs this many histories.
 
-    A failing history is printed step by step, and is not shrunk, because each takes long.
+    A failing history is printed step by step. It is not made shorter, because each run takes long.
     """
     run_state_machine_as_test(
         lambda: History(lab, kind, layout),
@@ -212,7 +212,7 @@ def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, kind: str, layout: str) -> None:
-    """After every step, rows with and without index are equal, now and at an earlier instant."""
+    """After every step, rows are equal with and without the index, now and at an earlier time."""
     live_through(lab, kind, layout, HISTORIES, derandomize=True)
 
 

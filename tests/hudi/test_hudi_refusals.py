@@ -1,4 +1,4 @@
-"""Hudi tables that cannot be indexed, and the reasons; their queries still work."""
+"""Hudi tables that cannot be indexed, and the reasons; queries of these tables still work."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.hudi
 
 
 def refused(lab: Lab, words: str) -> None:
-    """Checks that CREATE states the reason."""
+    """Checks that CREATE fails and states the reason."""
     with pytest.raises(PySparkException, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
         lab.sql("CREATE SIEVE INDEX ON t (id)")
 
 
 def test_a_table_of_an_older_version(lab: Lab) -> None:
-    """In version 6, log files have fixed names, and show rows of incomplete commits."""
+    """In table version 6, log files have fixed names, and show rows of incomplete commits."""
     with lab.database("hudi_old"), lab.setting("hoodie.write.table.version", "6"):
         tables.create(lab, "mor", parts=True, hoodie__write__table__version="6")
         tables.fill(lab, 0, 10)
@@ -38,14 +38,14 @@ def test_a_table_of_an_older_version(lab: Lab) -> None:
 
 
 def test_a_table_without_a_commit(lab: Lab) -> None:
-    """A table without a commit has no slices, and Hudi presents it as another relation."""
+    """A table without a commit has no slices, and Hudi presents it as another kind of relation."""
     with lab.database("hudi_empty"):
         tables.create(lab, "cow", parts=True)
         refused(lab, "Hudi table without a commit.*insert rows first")
 
 
 def test_base_files_of_another_format(lab: Lab) -> None:
-    """Readers of other formats depend on other settings than Parquet's readers."""
+    """Readers of other file formats depend on other settings than readers of Parquet."""
     with lab.database("hudi_orc"):
         tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
         with lab.setting("hoodie.table.base.file.format", "ORC"):
@@ -54,7 +54,7 @@ def test_base_files_of_another_format(lab: Lab) -> None:
 
 
 def test_a_partition_column(lab: Lab) -> None:
-    """Hudi already skips partitions."""
+    """Hudi itself already skips partitions."""
     with lab.database("hudi_partition"):
         tables.create(lab, "cow", parts=True)
         tables.fill(lab, 0, 10)
@@ -63,9 +63,9 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """Statements that Hudi also parses belong to Sieve if Sieve has the index, and else to Hudi.
+    """If Hudi also parses a statement, Sieve runs it if Sieve has the index, and else Hudi runs it.
 
-    There is a plain table and a Hudi table, which has an index of Hudi beside Sieve's index.
+    There is a plain table, and a Hudi table with both an index of Hudi and an index of Sieve.
     """
     run("CREATE TABLE plain USING parquet AS SELECT id, id * 7 AS ts FROM range(0, 40, 1, 4)")
     for table in ("plain", "t"):
@@ -96,7 +96,7 @@ def _forms(run: Callable[[str], list[Any]]) -> None:
 
 
 def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
-    """Sieve's extension is named first, so Spark calls Sieve's parser last."""
+    """If Sieve's extension is named first, Spark calls Sieve's parser last."""
     with lab.database("hudi_forms"):
         tables.create(lab, "cow", parts=False)
         tables.fill(lab, 0, 10)
@@ -104,7 +104,7 @@ def test_forms_that_hudi_has_as_well(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order_and_a_driver_without_hudi(tmp_path: Path) -> None:
-    """Either extension may be named first.
+    """Either of the two extensions can be named first.
 
     In a driver without Hudi, CREATE and queries report that Hudi is missing.
     """

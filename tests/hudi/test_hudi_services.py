@@ -1,4 +1,4 @@
-"""Hudi's own services on indexed tables: compaction, clustering, cleaning, rollback, restore."""
+"""Hudi's services on indexed tables: compaction, clustering, cleaning, rollback, restore."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ pytestmark = pytest.mark.hudi
 
 
 def probe(lab: Lab) -> None:
-    """Runs queries, each of which has the same rows with and without the index."""
+    """Runs queries, and asserts that each has the same rows with and without the index."""
     for value in (5000, 5001, 250 * 7919 % 1000, 100 * 7919 % 1000):
         lab.check(f"SELECT * FROM t WHERE amount = {value}")
     lab.check("SELECT count(*), sum(amount) FROM t WHERE id BETWEEN 190 AND 310")
 
 
 def indexed(lab: Lab, kind: str, **properties: str) -> None:
-    """Makes four slices of a hundred keys each, updates one slice, and creates an index."""
+    """Makes four slices of a hundred keys each, updates one slice, and then creates an index."""
     tables.create(lab, kind, parts=True, **properties)
     tables.fill(lab, 0, 400)
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
@@ -25,7 +25,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 
 
 def test_a_compaction_scheduled_and_run(lab: Lab) -> None:
-    """A pending compaction shows the same slice, and a completed compaction shows another slice."""
+    """A pending compaction leaves the slice as it is, and a completed compaction replaces it."""
     with lab.database("hudi_compaction"):
         indexed(lab, "mor")
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
@@ -47,7 +47,7 @@ def test_a_compaction_scheduled_and_run(lab: Lab) -> None:
 
 
 def test_compaction_with_each_commit(lab: Lab) -> None:
-    """With inline compaction, every update leaves a new base file."""
+    """With inline compaction, every update creates a new base file."""
     with lab.database("hudi_inline"):
         indexed(
             lab, "mor", hoodie__compact__inline="true",
@@ -63,7 +63,7 @@ def test_compaction_with_each_commit(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_clustering(lab: Lab, kind: str) -> None:
-    """Clustering rewrites all rows to other files, so no slice is known until a refresh."""
+    """Clustering rewrites all rows into other files; until a refresh, the index knows no slice."""
     with lab.database("hudi_clustering"):
         indexed(lab, kind)
         lab.sql("CALL run_clustering(table => 't', order => 'amount')")
@@ -75,7 +75,7 @@ def test_clustering(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_cleaning(lab: Lab, kind: str) -> None:
-    """After cleaning, the next refresh forgets cleaned slices, which do no harm before."""
+    """The next refresh forgets slices that were cleaned; until then they do no harm."""
     with lab.database("hudi_cleaning"):
         indexed(lab, kind)
         for value in (5001, 5002, 5003):
@@ -90,7 +90,7 @@ def test_cleaning(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_rollback_and_restore(lab: Lab, kind: str) -> None:
-    """After a rollback or a restore, queries give the earlier rows, even if these were indexed."""
+    """After a rollback or a restore, queries return the earlier rows, whatever was indexed."""
     with lab.database("hudi_restore"):
         indexed(lab, kind)
         saved = tables.instants(lab)[-1]

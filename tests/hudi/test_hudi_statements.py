@@ -44,7 +44,7 @@ def rows(lab: Lab) -> list[Row]:
     [
         ("cow", "id", (UPDATE, DELETE)),
         ("mor", "id", (UPDATE, DELETE)),
-        # Hudi joins a MERGE's source with the table only if the table has no record key.
+        # Hudi joins the source of a MERGE with the table only if the table has no record key.
         ("cow", "", (MERGE, DELETE)),
     ],
     ids=["cow", "mor", "without a key"],
@@ -52,7 +52,7 @@ def rows(lab: Lab) -> list[Row]:
 def test_explain_foretells_the_scan_for_rows(
     lab: Lab, kind: str, key: str, statements: tuple[str, ...]
 ) -> None:
-    """A condition on the table alone skips slices, and every row is changed as it should be."""
+    """A condition on the table alone skips slices, and the statement still changes every row."""
     with lab.database("hudi_statements"), lab.setting("spark.sieve.strict", "true"):
         own = {} if key else {"primaryKey": "", "preCombineField": ""}
         tables.create(lab, kind, parts=True, **own)
@@ -73,7 +73,7 @@ def test_explain_foretells_the_scan_for_rows(
 
 
 def test_explain_shows_that_a_merge_by_record_keys_reads_nothing_of_the_table(lab: Lab) -> None:
-    """With a record key, Hudi finds the rows by its own index."""
+    """If the table has a record key, Hudi finds the rows by its own index."""
     with lab.database("hudi_statements"):
         tables.create(lab, "cow", parts=True)
         tables.fill(lab, 0, 4)

@@ -1,4 +1,4 @@
-"""Queries of earlier instants: slice names decide, and later log files are ignored."""
+"""Queries of earlier instants: the names of slices decide, and later log files are ignored."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ pytestmark = pytest.mark.hudi
 
 
 def at(instant: str, condition: str) -> str:
-    """A query of the table as of an instant."""
+    """A query of the table as of one instant."""
     return f"SELECT id, amount FROM t TIMESTAMP AS OF '{instant}' WHERE {condition}"
 
 
 def followed(lab: Lab, kind: str, *values: int) -> None:
-    """Makes a table of four slices and updates one row to each value, with a refresh after each."""
+    """Makes a table of four slices, and updates one row several times, with a refresh each."""
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
@@ -30,7 +30,7 @@ def followed(lab: Lab, kind: str, *values: int) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
-    """Three updates of one row, with a refresh after each, give all values at all instants."""
+    """One row is updated three times with refreshes, and each instant returns its own value."""
     with lab.database("hudi_travel"):
         followed(lab, kind, 5001, 5002, 5003)
         first, *later = tables.instants(lab)
@@ -40,17 +40,18 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
         for instant, value in zip(later, (5001, 5002, 5003), strict=True):
             found = lab.check(at(instant, f"amount = {value}"), exactly=1)
             assert found.rows == {repr((250, value)): 1}
-            # A slice is read for a value that it contains but does not show at the instant.
+            # A query reads a slice for a value that is in it, even if the value is hidden at the
+            # instant.
             assert not lab.check(at(instant, f"amount = {was}"), at_most=1).rows
         lab.check(at(later[0], "amount = 100 * 7919 % 1000"), exactly=1)
-        # A hidden logged value is found until the slice is read whole.
+        # Queries find a hidden logged value until the slice is read whole.
         lab.check("SELECT * FROM t WHERE amount = 5002", exactly=int(kind == "mor"))
 
 
 def test_versions_know_their_commits(lab: Lab) -> None:
-    """A version belongs to the commit that it reflects.
+    """A version of the index belongs to the commit that it reflects.
 
-    A query as of a commit uses the version of this commit.
+    A query as of a commit uses the index version of this commit.
     """
     with lab.database("hudi_versions"):
         followed(lab, "cow", 5001, 5002, 5003)
@@ -67,9 +68,9 @@ def test_versions_know_their_commits(lab: Lab) -> None:
 
 
 def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
-    """As of an earlier instant, Hudi also lists a slice's later log files.
+    """Even as of an earlier instant, Hudi lists the later log files of a slice.
 
-    Hence the slice has the same names at both instants.
+    Therefore the slice has the same names at both instants.
     """
     with lab.database("hudi_later"):
         tables.create(lab, "mor", parts=True)
@@ -85,9 +86,9 @@ def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
 
 
 def test_updates_of_many_slices_leave_earlier_instants_pruned(lab: Lab) -> None:
-    """All slices get three log files, then a compaction.
+    """All slices get three log files each, and are then compacted.
 
-    A query of each instant reads only the needed slices.
+    A query as of any of these instants reads only the slices that it needs.
     """
     with lab.database("hudi_travel_all"):
         tables.create(lab, "mor", parts=True)
@@ -116,12 +117,12 @@ def test_updates_of_many_slices_leave_earlier_instants_pruned(lab: Lab) -> None:
 
 
 def merged(lab: Lab) -> None:
-    """Reads slices whole, as they are visible now."""
+    """Makes REFRESH read slices whole, as they are visible now."""
     lab.sql("REFRESH SIEVE INDEX ON t FULL")
 
 
 def deleted(lab: Lab) -> None:
-    """Forces a full read of one slice, by deleting a row."""
+    """Makes REFRESH read one slice whole, by deleting a row."""
     lab.sql("DELETE FROM t WHERE id = 251")
     lab.sql("REFRESH SIEVE INDEX ON t")
 
@@ -130,7 +131,7 @@ def deleted(lab: Lab) -> None:
 def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
     lab: Lab, step: Callable[[Lab], None]
 ) -> None:
-    """Rows that were hidden later are found by the index version of the queried time."""
+    """The index version of the queried time finds rows that were hidden later."""
     with lab.database("hudi_travel_merged"):
         followed(lab, "mor", 5001, 5002)
         _, second, *_ = tables.instants(lab)
@@ -143,9 +144,9 @@ def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
 
 
 def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
-    """A query of any instant reads only the needed slices, even after deletes and partial records.
+    """A query of any instant reads only needed slices, even after deletes and partial records.
 
-    After a rollback, the effect of the commit's log files on earlier ones is unknown.
+    After a rollback, it is unknown how the commit's log files have changed earlier ones.
     """
     if bundle.VERSION.startswith("1.0."):
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -180,7 +181,7 @@ def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
 
 
 def test_a_date_means_an_instant(lab: Lab) -> None:
-    """Dates and times can name instants, as numbers can."""
+    """Instants can be given as dates and times, or as numbers."""
     with lab.database("hudi_dates"):
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -195,7 +196,10 @@ def test_a_date_means_an_instant(lab: Lab) -> None:
 
 
 def test_columns_added_since(lab: Lab) -> None:
-    """One query is from before the column was added, and one is from now; the index is older."""
+    """One query is as of an instant before the column was added, and one query is of now.
+
+    The index is older than the column.
+    """
     with lab.database("hudi_columns"):
         tables.create(lab, "cow", parts=True)
         tables.fill(lab, 0, 400)
@@ -214,9 +218,9 @@ def test_columns_added_since(lab: Lab) -> None:
 
 
 def test_instants_that_are_not_there(lab: Lab) -> None:
-    """Some queried instants are in the future, before the table, cleaned, or nonsense.
+    """Some instants are in the future or before the table, were cleaned, or are nonsense.
 
-    An index changes no answer about such instants.
+    For such instants, the answers are the same with and without an index.
     """
 
     def told(instant: str) -> str:

@@ -1,4 +1,4 @@
-"""ORDER BY ... LIMIT, MIN and MAX of Hudi tables: only slices without log files give a bound."""
+"""ORDER BY ... LIMIT, MIN and MAX on Hudi tables: only slices without log files have a bound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENDS = "SELECT min(id), max(id) FROM t"
 
 
 def indexed(lab: Lab, kind: str) -> None:
-    """Makes one slice of a hundred ascending keys in each of four partitions."""
+    """Makes a slice of a hundred ascending keys in each of four partitions."""
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
     lab.sql("CREATE SIEVE INDEX ON t (id, amount)")
@@ -22,9 +22,9 @@ def indexed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
-    """A query reads one slice at each end, or the next page.
+    """A query reads one slice at each end, or the slice of the next page.
 
-    A comparison of another column has no bound.
+    There is no bound for a comparison with another column.
     """
     with lab.database("hudi_top"):
         indexed(lab, kind)
@@ -37,9 +37,9 @@ def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
 
 
 def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
-    """There are two slices in each of four partitions.
+    """Each of four partitions has two slices.
 
-    Partition values may come from files instead of folders, so groups are unknown.
+    Partition values can come from files instead of folders, so the groups are unknown.
     """
     with lab.database("hudi_top_groups"):
         tables.create(lab, "cow", parts=True)
@@ -50,7 +50,7 @@ def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
 
 
 def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
-    """In a copy-on-write table, another slice gets the least row, and the old least rows vanish."""
+    """In a copy-on-write table, another slice gets the least row, and the old ones disappear."""
     with lab.database("hudi_top_cow"):
         indexed(lab, "cow")
         lab.sql("DELETE FROM t WHERE id < 3")
@@ -63,7 +63,7 @@ def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
 
 
 def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
-    """In a merge-on-read table, most of the first slice is deleted before and after a REFRESH."""
+    """In a merge-on-read table, a REFRESH runs between deletes of most of the first slice."""
     with lab.database("hudi_top_deletes"):
         indexed(lab, "mor")
         lab.sql("DELETE FROM t WHERE id < 99")
@@ -71,7 +71,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
         lab.check(LAST, exactly=2)
         lab.sql("REFRESH SIEVE INDEX ON t")
         lab.check(FIRST, exactly=2)
-        # Rows that remain in the first slice come after the bound.
+        # The remaining rows in the first slice are beyond the bound.
         lab.check(LAST, exactly=1)
         tables.compact(lab)
         lab.sql("REFRESH TABLE t")
@@ -80,7 +80,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
 
 
 def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
-    """A slice that was refreshed by its logs has summed counts, so it gives no bound."""
+    """If a slice was refreshed by its logs, its counts are sums, so it has no bound."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")
@@ -93,7 +93,7 @@ def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
 
 
 def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
-    """Log files raise most of a slice's least amounts; the index has read only these files."""
+    """Log files raise most of a slice's least amounts, and the index has read only these files."""
     with lab.database("hudi_top_updates"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = amount + 2000 WHERE part = 1 AND amount < 300")
@@ -104,7 +104,7 @@ def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
 
 
 def test_an_earlier_instant_has_no_bound(lab: Lab) -> None:
-    """Current counts do not tell which rows of a slice are visible at an earlier instant."""
+    """Present counts do not show which rows of a slice are visible at an earlier instant."""
     with lab.database("hudi_top_past"):
         indexed(lab, "cow")
         before = lab.sql("SELECT max(_hoodie_commit_time) FROM t")[0][0]

@@ -17,12 +17,12 @@ WAS = 250 * 7919 % 1000
 
 
 def at(instant: str, condition: str) -> str:
-    """A query of the table as of an instant."""
+    """A query of the table as of one instant."""
     return f"SELECT id, amount, word FROM t TIMESTAMP AS OF '{instant}' WHERE {condition}"
 
 
 def made(lab: Lab, *columns: str) -> None:
-    """Makes a slice in each of four partitions, and indexes."""
+    """Makes a slice in each of four partitions, and makes indexes."""
     tables.create(lab, "mor", parts=True)
     tables.fill(lab, 0, 400)
     for column in columns:
@@ -32,7 +32,7 @@ def made(lab: Lab, *columns: str) -> None:
 def logged(lab: Lab, *bases: int, refreshed: str = "") -> None:
     """Updates a row in each slice several times.
 
-    Refreshes one index or all indexes after each update.
+    After each update, refreshes one index or all indexes.
     """
     for base in bases:
         lab.sql(f"UPDATE t SET amount = {base} + part WHERE id % 100 = 50")
@@ -40,13 +40,13 @@ def logged(lab: Lab, *bases: int, refreshed: str = "") -> None:
 
 
 def schedule(lab: Lab) -> None:
-    """Schedules a compaction, which is pending from then on."""
+    """Schedules a compaction, and does not run it."""
     with lab.setting("hoodie.compact.inline.max.delta.commits", "1"):
         lab.sql("CALL run_compaction(op => 'schedule', table => 't')")
 
 
 def right(lab: Lab, instants: Sequence[str]) -> None:
-    """Checks the rows at each instant; a value that never existed reads nothing."""
+    """Checks the rows at each instant; a query for a value that never existed reads no slice."""
     for instant in instants:
         for amount in (WAS, 5002, 6002, 7002):
             lab.check(at(instant, f"amount = {amount}"), at_most=1)
@@ -54,9 +54,9 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 
 
 def test_an_index_without_a_say_changes_nothing(lab: Lab) -> None:
-    """One index was created later and read merged slices, so it has no hidden rows.
+    """One index was created later from merged slices, so it does not contain hidden rows.
 
-    The other index has them.
+    The other index contains the hidden rows.
     """
     with lab.database("hudi_say"):
         made(lab, "amount")

@@ -46,7 +46,7 @@ class Mutant:
 
 
 def draw(root: Path, seed: str, only: str = "") -> Iterator[Mutant]:
-    """The mutants of a seed, each in a different place, in modules whose path contains ``only``."""
+    """The mutants of a seed, in different places of modules whose path contains ``only``."""
     rng = random.Random(seed)
     places = [(path, *place) for path in _modules(root, only) for place in _places(path)]
     rng.shuffle(places)
@@ -124,7 +124,7 @@ class _Bare(ast.NodeTransformer):
 
 
 def _is_python(source: str) -> bool:
-    """cosmic-ray may write invalid Python: a minus may become ``- not``."""
+    """cosmic-ray can write invalid Python: a minus can become ``- not``."""
     try:
         ast.parse(source)
     except SyntaxError:

@@ -32,7 +32,7 @@ _SPARK_TESTS = [
     for name in ("hadoop_store", "create", "refresh", "shapes", "completeness", "estimate", "check")
 ]
 _SPARK_S = 1800.0
-# These tests start a Spark, although their folder is for tests without Spark.
+# These tests start Spark, although their folder is for tests without Spark.
 _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
@@ -81,7 +81,7 @@ class Bench:
         return "SURVIVES"
 
     def killed_by_types(self, mutant: Mutant) -> bool:
-        """Returns whether mypy, which is a part of ``make test``, finds an error in the mutant."""
+        """Returns whether mypy, as in ``make test``, finds an error in the mutant."""
         with self._planted(mutant):
             return self.mypy() == 1
 
@@ -185,7 +185,7 @@ class Bench:
             ).returncode
 
     def warm_types(self) -> None:
-        """Fills mypy's cache, so that the check of a mutant takes seconds."""
+        """Fills mypy's cache, so that a mutant is checked within seconds."""
         if self.mypy():
             log = (self.folder / "mypy.log").read_text()
             raise SystemExit(f"{log}\nmypy fails without a mutant")
@@ -248,7 +248,7 @@ class Reach:
         round has all unit tests in the files of these tests.
 
         Each test that reaches a module also depends on code that runs when the module is loaded.
-        The result of such code may be a constant of the file, such as an encoder with its tables.
+        The result of such code can be a constant of the file, such as an encoder with its tables.
         Tests can use this constant without reaching the mutant's line. A module that contains only
         records is loaded before any test, and runs no code later. For such a module, the tests are
         all unit tests of its folder.

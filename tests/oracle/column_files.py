@@ -12,7 +12,7 @@ import pyarrow.orc as po
 import pyarrow.parquet as pq
 from foreign_rows import Rows
 
-# Other types in which another writer may have stored the values; Spark can read these types.
+# Another writer could have stored the values in these other types, and Spark can read them.
 _DRIFTS: Mapping[str, tuple[pa.DataType, ...]] = {
     "smallint": (pa.int8(), pa.int32()),
     "int": (pa.int16(), pa.int8()),

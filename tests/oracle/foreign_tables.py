@@ -1,4 +1,4 @@
-"""Random tables whose files Spark did not write: a schema, reader options, and all formats."""
+"""Random tables with files that Spark did not write: schema, reader options, and all formats."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def put_back(path: Path, number: int) -> None:
 
 
 def _column(rng: random.Random, name: str, kind: Kind) -> GeneratedColumn:
-    # The values of a file come from a fifth of all values. If there are many values, each row has
-    # its own value.
+    # The values of a file are taken from a fifth of all values. If there are many values, each row
+    # has its own value.
     size = rng.choice([12, 300, 300])
     return GeneratedColumn(name, kind, tuple(kind.draw(rng) for _ in range(size)))
 

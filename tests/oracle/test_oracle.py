@@ -76,7 +76,10 @@ def _indexed(rng: random.Random, lab: Lab, table: ForeignTable) -> bool:
 def _change(
     rng: random.Random, lab: Lab, table: ForeignTable, folder: Path, written: list[Path]
 ) -> None:
-    """Adds, replaces, truncates or removes a file as other programs do; may refresh the index."""
+    """Adds, replaces, truncates or removes a file as other programs do.
+
+    Sometimes refreshes the index.
+    """
     number = len(written)
     path = rng.choice(written)
     how = rng.random()

@@ -90,7 +90,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
 
 
 def asked(built, tree):
-    """The files that may hold a row that satisfies a leaf."""
+    """The files that may contain a row that satisfies a leaf."""
     return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
 
@@ -187,7 +187,7 @@ def test_every_shape_answers_every_question(shape, column, data):
 @given(columns(), st.data())
 @settings(max_examples=60)
 def test_values_that_share_a_hash_lose_nothing(column, data):
-    """All values share three hashes, and a map finds the files of every value with a hash."""
+    """All values have one of three hashes, and a map finds the files of every value with a hash."""
     kind, files = column
 
     def of_codes(codes):
@@ -312,7 +312,7 @@ def test_bytes_that_pay_back_lose_no_key(name):
 
 @pytest.mark.parametrize("shape", ["auto", "intervals"])
 def test_a_full_budget_names_no_file_in_vain(shape):
-    """With enough bytes, a query for a present key returns exactly the files that hold it."""
+    """With enough bytes, a query for a present key returns exactly the files that contain it."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     rng = np.random.default_rng(3)
     files = [rng.choice(1000, 30).tolist() for _ in range(12)]

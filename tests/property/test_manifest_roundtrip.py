@@ -50,7 +50,7 @@ options = st.one_of(
         st.sampled_from(["1%", "0.25%", "64MB", "7B"]),
         st.integers(1, 1_000_000),
     ),
-    # Only the budget `auto` stores a price, which is the minimum gain per byte.
+    # Only the budget `auto` stores a price, the minimum gain per byte.
     st.builds(IndexOptions, st.sampled_from(SHAPES), payback=st.integers(1, 1_000_000)),
 )
 manifests = st.builds(

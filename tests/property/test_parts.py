@@ -55,7 +55,7 @@ class MemoryStore(LocalStore):
 
 
 def listed(told: list[Row]) -> Locations:
-    """The list of these rows, some of which may have the same path."""
+    """The list of these rows; some rows can have the same path."""
     columns = zip(*told, strict=True) if told else [()] * 9
     paths, states, *numbers, also = columns
     width = max(map(len, also), default=0)
@@ -95,8 +95,8 @@ changes = st.lists(
 def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> None:
     """From version to version, files appear, change and disappear, and slots move.
 
-    The stored list reads back unchanged. Each part has several times the rows of the next part. If
-    a version shares parts with the previous version, it does not write these parts again.
+    The stored list reads back unchanged. Each part has several times as many rows as the next part.
+    If a version shares parts with the previous version, it does not write these parts again.
     """
     store, before = MemoryStore(), NOTHING_STORED
     files: dict[int, Row] = {}
@@ -121,7 +121,7 @@ def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> No
         had = len(store.files)
         used = tuple(sorted({path.rpartition("/")[0] for path in now.paths}))
         ref, roots = store_list(store, "file:/i", now, used, before)
-        assert len(store.files) == had + 2  # a part and the statement about it
+        assert len(store.files) == had + 2  # a part and the pending write for it
         parts = tuple(read_part(store, "file:/i", part, roots) for part in ref.parts)
         before = Stored(ref.parts, parts, roots, merge(parts))
         assert told(before.whole) == told(now)

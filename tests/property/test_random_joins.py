@@ -98,7 +98,7 @@ def _on(rng: random.Random, one: str, other: str) -> str:
 
 
 def _probe(rng: random.Random, depth: int) -> str:
-    """The relation that is joined: the fact table, a part of it, its groups, a union, or a join."""
+    """The relation in the join: the fact table, a part of it, its groups, a union, or a join."""
     choice = rng.randrange(10 if depth else 7)
     if choice < 3:
         return "SELECT k, i, s, d, m, v, p FROM fact"
@@ -166,8 +166,8 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
     """Runs queries of a star, and checks that the rows with and without the index are equal.
 
     Returns:
-        Three numbers of queries: those that got values at run time, those of them that read fewer
-        files, and those that fail in Spark itself.
+        Three numbers of queries: queries that got values at run time, queries of these that read
+        fewer files, and queries that fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
     with lab.database("stars"):
@@ -175,7 +175,8 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
         for number in range(queries):
             query = _query(rng)
             conf = {key: rng.choice(values) for key, values in SETTINGS.items()}
-            # Compiling takes longer than the query, so only one query in four is compiled.
+            # Spark needs longer to compile a query than to run it, so only one query in four is
+            # compiled.
             conf |= INTERPRETED if number % 4 else {}
             with lab.settings(conf):
                 before = _scans_at_run_time(lab)

@@ -123,7 +123,7 @@ def rows_where(lab: Lab, predicate: str) -> list[int]:
 def without_index(
     lab: Lab, predicates: list[str]
 ) -> tuple[list[int], list[tuple[bool | None, ...]]]:
-    """The numbers of the rows; each predicate is a column, so that nothing is pruned."""
+    """The numbers of the rows; each predicate is a column, so that Spark prunes nothing."""
     columns = ", ".join(f"({p})" for p in predicates)
     with lab.setting("spark.sieve.enabled", "false"):
         numbers, *truth = zip(*sorted(lab.sql(f"SELECT rid, {columns} FROM t")), strict=True)

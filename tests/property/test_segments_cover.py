@@ -127,7 +127,7 @@ def reference_lines(rows, options):
 
 @given(pairs(), OPTIONS)
 def test_segments_are_those_of_the_definition(rows, options):
-    """The vectorised cone cuts at the same keys as the cone that takes one key at a time."""
+    """The vectorised cone cuts at the same keys as a cone that processes one key at a time."""
     with (
         mock.patch("sieve.segments.blocks.cone._SMALLEST_WINDOW", 2),
         mock.patch("sieve.segments.blocks.cone._LARGEST_WINDOW", 8),

@@ -47,7 +47,7 @@ def pairs(draw):
 
 
 def intervals_of(table, query_model, threshold, most):
-    """The output of executors, where each location is cut alone."""
+    """The output of executors, in which each location is cut separately."""
     parts = []
     for location in sorted({location for _, location in table}):
         codes, rows = np.unique([c for c, at in table if at == location], return_counts=True)

@@ -19,7 +19,7 @@ START_SECONDS = 180
 
 @contextmanager
 def started(folder: Path) -> Iterator[str]:
-    """Starts a file system whose superuser is this test's user, and stops it afterwards.
+    """Starts a file system and stops it afterwards; this test's user is its superuser.
 
     Yields its URI.
 

@@ -115,7 +115,7 @@ def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_each_scan_is_recorded_once(lab: Lab) -> None:
-    """Scans in nested executions of commands count once, as do those of unions and subqueries."""
+    """Scans in nested executions of commands count once, as do scans of unions and subqueries."""
 
     def scans() -> int:
         rows = recorded(lab)["scans"]

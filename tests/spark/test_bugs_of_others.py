@@ -1,4 +1,4 @@
-"""Bugs in the data skipping of other systems, which lost rows: Sieve loses none of these rows."""
+"""Bugs that lost rows in the data skipping of other systems: Sieve loses none of these rows."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture
 def t(table: Lab) -> Iterator[Lab]:
-    """The table, whose indexes are dropped after the test."""
+    """The table; after the test, its indexes are dropped."""
     table.sql("USE checked")
     yield table
     for row in table.sql("SHOW SIEVE INDEXES ON t"):
@@ -121,7 +121,7 @@ def test_every_type_is_found(lab: Lab) -> None:
 
 
 def test_text_files_are_checked(lab: Lab) -> None:
-    """For CSV, row counts are unknown beforehand, and NULL counts prove nothing."""
+    """For CSV, row counts are not known in advance, and NULL counts prove nothing."""
     with lab.database("texts"):
         create(lab, "csv", COLUMNS)
         lab.sql("CREATE SIEVE INDEX ON t (word) OPTIONS (shape = 'map')")

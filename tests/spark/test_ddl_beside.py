@@ -39,7 +39,7 @@ def play(lab: Lab, rounds: int) -> None:
             except Exception as error:  # noqa: BLE001 - told by the other thread
                 failures.append(error)
 
-        # The user's thread waits for a refresh, which may have failed.
+        # The user's thread waits for a refresh, even if the refresh has failed.
         user = threading.Thread(target=users, daemon=True)
         user.start()
         refreshes = 0

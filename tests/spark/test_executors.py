@@ -51,7 +51,7 @@ def python(folder: Path) -> Python:
 
 @pytest.fixture(scope="module")
 def cluster(folder: Path, python: Python) -> Iterator[Driver]:
-    """A driver with a table, and two executors whose clocks are wrong by an hour."""
+    """A driver with a table, and two executors with clocks that are wrong by an hour."""
     (folder / "events").mkdir()
     conf = {
         "spark.master": "local-cluster[2,1,1024]",

@@ -45,7 +45,7 @@ def test_files_kept_are_those_that_a_scan_reads(lab: Lab, table: str, predicate:
 
 
 def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
-    """Each file has the reason: the column has no index, the index is disabled, or none exists."""
+    """Each file has a reason: the column has no index, the index is disabled, or none exists."""
     assert _why(lab, table, "r = 3") == {(True, "no index used: no-predicate"): 10}
     assert _why(lab, table, "coalesce(k, 0) % 2 = 1") == {
         (True, "no index used: unsupported-predicate"): 10
@@ -157,7 +157,7 @@ def test_a_function_tells_what_the_statement_tells(
 
 @pytest.mark.usefixtures("table")
 def test_a_statement_without_scans_is_refused_alike(lab: Lab) -> None:
-    """Neither function nor statement explains a statement that reads no table."""
+    """If a statement reads no table, neither function nor statement explains it."""
     for text in ("EXPLAIN SIEVE DROP TABLE t", "SELECT * FROM sieve_explain('DROP TABLE t')"):
         with pytest.raises(Exception, match="SIEVE_UNSUPPORTED_STATEMENT"):
             lab.sql(text)

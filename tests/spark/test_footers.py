@@ -21,7 +21,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 @contextlib.contextmanager
 def wide_table(lab: Lab, folder: Path, groups: int) -> Iterator[Path]:
-    """Creates table `v` of one file whose row groups have one row, so that its footer is large."""
+    """Creates table `v` of one file with one-row row groups, so that its footer is large."""
     folder.mkdir()
     path, names = folder / "a.parquet", [f"c{k}" for k in range(150)]
     wide = {name: ["x" * 40] * groups for name in names}

@@ -79,7 +79,7 @@ class Contexts:
         self._fault, self._took_effect = fault, took_effect
 
     def getFileContext(self, uri: Any, conf: Any) -> Contexts:  # noqa: N802 - Java's name
-        """Returns the context whose rename fails."""
+        """Returns a context that fails to rename."""
         self._context = self._real.getFileContext(uri, conf)
         return self
 
@@ -91,7 +91,7 @@ class Contexts:
 
 
 def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopStore:
-    """A store on local files whose renames fail, either with or without effect."""
+    """A store on local files in which renames fail, either with or without effect."""
     hadoop = jvm.org.apache.hadoop.fs
     fs = SimpleNamespace(
         Path=hadoop.Path,
@@ -142,7 +142,7 @@ def test_what_is_no_folder_is_told(jvm: Any, conf: Any, tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_taken_is_in_doubt_where_the_draft_cannot_be_asked(jvm: Any) -> None:
-    """The rename may have succeeded, because the deletion of the draft gets no reply."""
+    """It is possible that the rename succeeded, because the deletion of the draft gets no reply."""
     for lost in (Py4JNetworkError("cut"), Py4JJavaError("", jvm.java.io.IOException("cut"))):
 
         def delete(*_: object, lost: Exception = lost) -> bool:

@@ -182,7 +182,7 @@ UNPRUNED = {
 }  # fmt: skip
 
 
-# In these joins, Spark can broadcast no side whose keys can prune the other side.
+# In these joins, Spark can broadcast no side that has keys to prune the other side.
 OUTER = {
     "left, through another": (
         (
@@ -210,7 +210,7 @@ OUTER = {
     ),
 )
 def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: str) -> None:
-    """The keys come from the other side's broadcast, or in a shuffle join from a separate job."""
+    """The keys come from the broadcast of the other side; in a shuffle join, from a job."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
         # A job that fetches keys from the table itself scans the table a second time.
@@ -249,7 +249,7 @@ SIDES = {
 def test_a_side_whose_rows_without_a_partner_are_given_out_reads_all(
     star: Lab, kind: str, *, on_right: bool
 ) -> None:
-    """Either side can have the index.
+    """Either side of the join can have the index.
 
     Both sides have rows without a partner, and one side has a NULL key.
     """

@@ -132,7 +132,7 @@ def test_a_constant_has_the_code_of_its_value(
 
 
 def test_null_and_nan_have_no_code(lab: Lab) -> None:
-    """NULL of any type, untyped NULL and NaN give NULL, even in a column without NULLs."""
+    """NULL of any type, untyped NULL and NaN give NULL, also in a column without NULLs."""
     assert lab.sql("SELECT sieve_key(NULL), sieve_key(CAST(NULL AS DATE))") == [(None, None)]
     nans = "sieve_key(double('NaN') * id), sieve_key(float('NaN') * id)"
     assert lab.sql(f"SELECT {nans} FROM range(1)") == [(None, None)]

@@ -34,7 +34,7 @@ def _stages(lab: Lab, job: Any) -> list[Any]:
     store = lab.spark._jsc.sc().statusStore()
     numbers = [job.stageIds().apply(k) for k in range(job.stageIds().size())]
     stages = [store.lastStageAttempt(number) for number in numbers]
-    # Spark skips a stage whose output already exists.
+    # Spark skips a stage if its output already exists.
     return [stage for stage in stages if stage.status().name() != "SKIPPED"]
 
 

@@ -70,7 +70,7 @@ def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
 def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """A scan that reads ranges of one file splits another file, unknown to the index, by itself."""
+    """If a scan reads ranges of one file, it splits another file, unknown to the index, itself."""
     format_name, options, line, ending = FORMS[form]
     known, new = random.Random(4).sample(range(100, 500), LINES), range(500, 500 + LINES)
     write(tmp_path / f"known.{format_name}", known, line, ending)

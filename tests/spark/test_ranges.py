@@ -1,6 +1,6 @@
 """Queries that read ranges of large files: rows, bytes, tasks and counters.
 
-Some scans cannot read ranges.
+Some other scans cannot read ranges.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Pa
 
 
 def test_metadata_is_that_of_the_file(lab: Lab, table: str) -> None:
-    """Row positions, sizes and names equal those of a scan of the whole file."""
+    """Row positions, sizes and names are the same as in a scan of the whole file."""
     own = ", _metadata.row_index" if table == "parquet" else ""
     shown = f"_metadata.file_path, _metadata.file_size, _metadata.file_modification_time{own}"
     query = f"SELECT k, {shown}, input_file_name() FROM t WHERE k IN ({KEYS[5]}, {KEYS[-1]})"
@@ -263,7 +263,7 @@ def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
 def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
     """The skipped ranges are in `sieve_files` by file, and in `sieve_status` in total.
 
-    The scan's node in the plan shows those of a query.
+    In the plan, the scan's node shows the ranges that a query has skipped.
     """
     query = f"SELECT * FROM t WHERE k = {KEYS[40]}"
     (told,) = lab.explain(query)

@@ -1,4 +1,4 @@
-"""If the reader settings differ from those of the build, queries read all files: reader-changed."""
+"""If the reader settings are not those of the build, queries read all files: reader-changed."""
 
 from __future__ import annotations
 

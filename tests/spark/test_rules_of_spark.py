@@ -87,7 +87,7 @@ def _rules(lab: Lab) -> set[str]:
 
 
 def _relation_rules(classes: set[str]) -> set[str]:
-    """The simple names of classes whose code mentions a class of relations."""
+    """The simple names of classes that mention a class of relations in their code."""
     found, seen = set(), set()
     for jar in Path(find_spark(os.environ).path, "jars").glob("spark-*.jar"):
         with zipfile.ZipFile(jar) as archive:

@@ -293,7 +293,7 @@ def entries(lab: Lab) -> Any:
 
 
 def test_the_registry_forgets_the_least_used(lab: Lab, index: str, table: str) -> None:
-    """The registry holds 10,000 tables, and reads a forgotten table from the metastore again."""
+    """The registry contains 10,000 tables, and reads a forgotten table from the metastore again."""
     registry = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.Registry
     key = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.TableKey
     none = lab.spark._jvm.PythonUtils.toScalaMap({})

@@ -56,7 +56,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         "late = 4321 AND url = 'nope'", "late <=> 5", "late = 4321 OR late IS NULL",
     ]  # fmt: skip
     many = ("NOT (late = 5)", "late != 5", "f IS NULL", "url LIKE 'https%'", "wide > 0")
-    # One query has many scans, because most of the time would be needed to plan a query per scan.
+    # One query has many scans, because otherwise planning would need most of the time.
     scans = [
         f"SELECT {k}, count(*), sum(row) FROM t WHERE {where}"
         for k, where in enumerate((*few, *many))

@@ -121,7 +121,7 @@ def test_the_sql_of_pages_is_true(lab: Lab, database: str, least: int) -> None:
 
 
 def test_no_page_is_left_out() -> None:
-    """A test runs each page that has an SQL block: this test, or the test beside the page."""
+    """A test runs each page that has an SQL block: this test, or the test in the list of pages."""
     pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
     names = {str(page.relative_to(HOME)) for page in pages}
     with_sql = {name for name in names if "```sql\n" in (HOME / name).read_text(encoding="utf-8")}

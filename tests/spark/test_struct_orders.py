@@ -41,7 +41,7 @@ def structs(lab: Lab) -> Iterator[Lab]:
 def test_a_filter_on_what_holds_a_field_says_nothing_of_its_nulls(
     structs: Lab, parent: str
 ) -> None:
-    """If the struct is not NULL but its field is, such rows all come first, or all come last."""
+    """If a struct is not NULL but its field is, its rows all come first, or all come last."""
     orders = (
         f"SELECT id, {field} AS x FROM t WHERE {parent} ORDER BY {field} {order}, id LIMIT 12"
         for field in FIELDS

@@ -184,7 +184,7 @@ def test_struct_fields_added_later(lab: Lab) -> None:
 
 
 def test_null_structs_have_null_fields(lab: Lab) -> None:
-    """A row whose struct is NULL counts as NULL in the index of a field."""
+    """If the struct of a row is NULL, the row counts as NULL in the index of a field."""
     with lab.database("null_structs"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, "

@@ -55,7 +55,7 @@ def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
 
 
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
-    """SHOW of a database computes on the driver alone how stale each index is."""
+    """SHOW of a database finds out on the driver alone how stale each index is."""
     with lab.database("glance"):
         lab.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p)")
         lab.sql("INSERT INTO t SELECT id, id % 40 FROM range(0, 400, 1, 1)")

@@ -62,7 +62,7 @@ def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_pa
 
 
 def test_a_separator_that_overlaps_with_itself_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """Splits decide about a line that ends in part of such a separator: an index lost rows."""
+    """If a separator overlaps with itself, lines end as the split decides: an index lost rows."""
     (tmp_path / "a.csv").write_text("s1,1,tyyyys2,2,tyys3,3,tyyy", encoding="utf-8")
     with lab.database("overlapping"):
         lab.sql(

@@ -77,7 +77,7 @@ def _shim(name: str) -> Path:
 
 
 def test_the_tables_of_records_are_written() -> None:
-    """`python docs/tables.py` would change nothing in columns, reasons and settings."""
+    """`python docs/tables.py` would not change columns, reasons and settings on the page."""
     assert tables.written(SQL) == SQL
 
 

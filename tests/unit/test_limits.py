@@ -1,4 +1,4 @@
-"""The limits on the pages are those of the code, because other readers and writers need them."""
+"""The limits on the pages and in the code are equal, because other programs need them."""
 
 from __future__ import annotations
 

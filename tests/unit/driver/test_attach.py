@@ -73,7 +73,7 @@ def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_import_of_the_front_end_brings_pandas() -> None:
-    """Importing pandas takes a third of a second.
+    """The import of pandas needs a third of a second.
 
     The first statement of each driver would wait for such an import.
     """

@@ -54,7 +54,7 @@ def test_any_other_root_is_refused(root: str) -> None:
 def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
     """CREATE refuses an index that only this session could use.
 
-    Only one session would use an index in that session's own path.
+    Only one session would use an index in the path of that session.
     """
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)

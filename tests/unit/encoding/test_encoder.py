@@ -277,7 +277,7 @@ def test_other_types_are_refused_by_name(spark_type):
     ],
 )
 def test_an_array_of_another_type_is_refused(spark_type, array):
-    """An array whose unit differs from the encoder's unit is refused."""
+    """An array in another unit than the encoder's unit is refused."""
     with pytest.raises(UnsupportedError):
         Encoder(spark_type).encode(array)
 
@@ -456,7 +456,7 @@ def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
 
 @pytest.mark.parametrize("precision", [10, 38])
 def test_decimals_of_a_slice_are_coded(precision):
-    """Only the decimals in the slice are coded, and not the rest of the underlying array."""
+    """Only the decimals in the slice are coded, and not others in the underlying array."""
     values = [Decimal(k) for k in (7, -3, 10**9, 0, 5, -1)]
     array = pa.array([*values[:3], None, *values[3:]], pa.decimal128(precision, 0))
     encoder = Encoder(f"decimal({precision},0)")

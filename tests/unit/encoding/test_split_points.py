@@ -63,7 +63,7 @@ def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behi
 
 
 def test_values_of_any_length_are_read_within_their_own_bytes():
-    """Both a value at the end of a buffer and a value before others are padded with zeros."""
+    """A value at the end of a buffer and a value before other values are both padded with zeros."""
     values = [b"www.a.com/" + b"x" * n for n in range(30)]
     alone = [codes(ENCODER, [value])[0] for value in values]
     assert codes(ENCODER, values) == alone == [ENCODER.literal(wire(v)).code for v in values]

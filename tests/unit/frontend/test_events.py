@@ -1,4 +1,4 @@
-"""Tests without Spark what events do to indexes if the store refuses calls."""
+"""Without Spark, tests the effect of events on indexes if the store refuses calls."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_a_driver_without_the_right_warns_once(
 def test_it_saves_every_ten_minutes_and_survives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first save comes after ten minutes. An error is logged, and the thread continues."""
+    """The first save happens after ten minutes. An error is logged, and the thread continues."""
     driver = Scanned(tmp_path)
     driver.scan("a", "t")
     slept: list[float] = []

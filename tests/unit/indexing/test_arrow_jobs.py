@@ -41,7 +41,10 @@ def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, obje
 
 
 def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object]) -> None:
-    """Other archives can change, because users add them, and a folder can change too."""
+    """Other archives can change, because users add them.
+
+    A folder can change, too.
+    """
     spare_next_task()
     lasting = {
         path.rpartition("/")[2]

@@ -46,8 +46,8 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
     [
         (1 << 30, 0, 0, 0, None),
         ((1 << 30) + 1, 0, 0, 0, "bytes"),
-        # In keys, the limit is three times the build time (6 s, plus 2 ms per file, plus 0.7 s per
-        # million rows), divided by 1.5 s per million keys.
+        # The limit, as a number of keys, is three times the build time (6 s, plus 2 ms per file,
+        # plus 0.7 s per million rows), divided by 1.5 s per million keys.
         (1, 11_999_000, 0, 0, None),
         (1, 12_001_000, 0, 0, "seconds"),
         (1, 15_999_000, 0, 1000, None),

@@ -46,7 +46,7 @@ def doubles(draw: np.random.Generator) -> list[Any]:
 
 
 def texts(draw: np.random.Generator) -> list[Any]:
-    """Words whose first eight bytes are equal, and a NULL."""
+    """Words that have the same first eight bytes, and a NULL."""
     return [*(f"customer-{n:08d}" for n in draw.integers(0, 10**8, 60).tolist()), None]
 
 
@@ -68,7 +68,10 @@ def frame(rows: Sequence[Sequence[Any]], type_: pa.DataType, cluster: Cluster) -
 
 
 class Build:
-    """A build of a column. Its jobs have descriptions, and its frames record their calls."""
+    """A build of a column.
+
+    The build's jobs have descriptions, and its frames record their calls.
+    """
 
     def __init__(
         self,
@@ -201,7 +204,7 @@ def test_a_small_column_is_weighed_by_one_task(
     """No shape loses a key, and each run has the expected bytes and reads."""
     build = Build(tmp_path, column, options)
     check(build, options, jobs, *figures)
-    # One task merges the sketches that all tasks made of their pairs.
+    # One task merges the sketches of all tasks, which are made of their pairs.
     assert ranges_of(build.cluster) == ("1" if "mapping" in jobs else "")
 
 

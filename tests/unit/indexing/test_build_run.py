@@ -88,7 +88,7 @@ class Attempts:
         options: IndexOptions,
         added: Sequence[int] = (),
     ) -> BuiltRun:
-        """A build of scattered keys whose attempts follow the script."""
+        """A build of scattered keys; its attempts follow the script."""
         self.home = f"file:{folder}"
         codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
         encoder, model = Encoder("bigint"), QueryModel.of_sample(codes)
@@ -149,7 +149,7 @@ class Attempts:
         )  # fmt: skip
 
     def left(self) -> list[int]:
-        """The attempts whose runs still exist."""
+        """The attempts that still have a run on disk."""
         folder = Path(self.home.removeprefix("file:")) / "runs"
         return sorted(int(path.name, 16) for path in folder.iterdir())
 
@@ -243,7 +243,7 @@ def test_a_map_beyond_the_limits_is_not_made(
 
 
 def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If a file was read in part, its missing rows can be in other runs."""
+    """If a file was read only in part, its missing rows can be in other runs."""
     for options, made in ((GIVEN, PLAIN), (IndexOptions(), STOPPED)):
         attempts = Attempts([(FEW, 150.0)])
         attempts.build(monkeypatch, tmp_path / options.budget, options, added=[3])
@@ -286,7 +286,7 @@ def test_a_likely_map_that_is_not_made_costs_no_cuts(
 ) -> None:
     """If intervals from the fewest cuts cost less, a second reading collects more cuts.
 
-    This second reading collects eight times the usual number of cuts.
+    The second reading collects eight times the usual number of cuts.
     """
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
@@ -332,8 +332,8 @@ RANGES = 4
     [
         # Every range that is read has a match, so no index of files could read fewer bytes.
         ("auto", [(FEW, 1.0)], [RANGES * FILES], 1),
-        # Only one of 1,500 ranges that are read has a match, so an index of files may use the bytes
-        # better.
+        # Only one of 1,500 ranges that are read has a match, so an index of files could use the
+        # bytes better.
         ("auto", [(FEW, 1500.0), (FEW, 10.0)], [RANGES * FILES, FILES], 2),
         ("auto", [(FEW, 1500.0), (FEW, 600.0)], [RANGES * FILES, FILES], 1),
         ("range", [(FEW, 1500.0)], [RANGES * FILES], 1),

@@ -60,7 +60,7 @@ def test_a_small_run_is_one_round() -> None:
 
 @pytest.mark.parametrize("limit", [1, 100, 200, 250, 399])
 def test_the_parts_of_a_large_run_make_up_the_domain(limit: int) -> None:
-    """Each code and each hash is checked once, in all files whose range contains it."""
+    """Each code and each hash is checked once, in all files with a range that contains it."""
     rounds = rounds_of(FILES, limit)
     assert len(rounds) > 2
     for name in ("codes", "hashes"):
@@ -109,7 +109,7 @@ def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -
 
 @pytest.mark.parametrize("limit", [1, 300, 1800])
 def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
-    """Each code is checked once, in all files of each run whose range contains it."""
+    """Each code is checked once, in all files of each run with a range that contains it."""
     one = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(4)))
     two = run_ref(*(file_ref(k, [(15 * k - 40, 15 * k - 30)], []) for k in range(6)))
     rounds = shared_rounds([one, two, one], limit)

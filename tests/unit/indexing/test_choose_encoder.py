@@ -124,7 +124,7 @@ def test_no_byte_beyond_the_front_affects_a_code():
 
 
 def test_wide_decimals_in_a_narrow_range_are_told_apart():
-    """Ids of 25 digits that are close together lose nothing; distant values share the end codes."""
+    """Ids of 25 digits that are close together stay distinct; distant values share end codes."""
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
     encoder = chosen("decimal(38,2)", ids)
     odd = chosen("decimal(38,2)", [*ids, Decimal(0), Decimal(-(10**35))])

@@ -1,4 +1,4 @@
-"""Tests where sampled values are split, the prefix of each part, and its digits."""
+"""Tests where sampled values are split, and the prefix and digits of each part."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 1 << 14
 def made(
     values: Sequence[bytes], count: int, spare: float, most: int = MOST, start: int = 0
 ) -> Splits | None:
-    """The splits of values whose first `start` bytes are all the same."""
+    """The splits of values that have the same first `start` bytes."""
     return split(Fronts(values, start), count, spare, most)
 
 
@@ -64,7 +64,7 @@ def test_values_are_cut_where_neighbours_share_least(
     """
     found = Splits(tuple(Point(*point) for point in points), alphabet)
     assert made(PAGES, count, 60) == found
-    # More points gain nothing once all values are distinguished.
+    # When all values are distinguished, more points have no use.
     if count == 4:
         assert made(PAGES, 8, 60) == found
     assert made(PAGES, count, 0) == made(PAGES, 1, 60)
@@ -72,7 +72,7 @@ def test_values_are_cut_where_neighbours_share_least(
 
 @pytest.mark.parametrize("count", [3, 4, 16])
 def test_values_of_several_hosts_are_told_apart_behind_what_each_shares(count: int) -> None:
-    """Digits alone distinguish the values of a host."""
+    """The digits alone distinguish the values of a host."""
     starts = [b"h%02d/" % host + b"q" * 30 + b"00" for host in range(3)]
     assert made(HOSTS, count, 20) == Splits(tuple(Point(s, 36) for s in starts), b"0123456789")
 
@@ -85,7 +85,7 @@ def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
 
 
 def test_points_that_take_too_many_bytes_are_none() -> None:
-    """Split points that take exactly the limit of bytes are allowed."""
+    """Split points with exactly the allowed number of bytes are accepted."""
     three = made(HOSTS, 3, 20)
     assert three is not None
     size = packed_size(three.points)

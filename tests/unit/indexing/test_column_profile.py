@@ -69,7 +69,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
 def test_a_budget_is_of_the_table_or_of_the_column(
     sizes: list[int] | None, options: IndexOptions, share: float, budget: int
 ) -> None:
-    """A part of the domain has its share of the budget, and at least one byte."""
+    """A part of the domain has a proportional share of the budget, and at least one byte."""
     found = profile(sizes, share=share)
     assert found.budget(options) == budget
     assert found.most(options) == budget
@@ -155,7 +155,7 @@ def test_there_is_a_cut_at_least() -> None:
 def test_more_cuts_are_read_once_and_within_the_budget(
     options: IndexOptions, rows: int, wide: bool, more: bool
 ) -> None:
-    """Only the budget auto reads more cuts."""
+    """Only the budget `auto` reads more cuts."""
     found = profile(rows=rows, wide=wide)
     wider = found.wider(options)
     assert (wider is not None) == more
@@ -174,7 +174,7 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 
 
 def test_a_map_finds_each_location_of_a_value() -> None:
-    """A value with several rows is in several locations, but only in those that hold its code."""
+    """A value with several rows is in several locations, but only in locations with its code."""
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(9.0) == 4.5
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(3.0) == 3.0
 
@@ -182,7 +182,7 @@ def test_a_map_finds_each_location_of_a_value() -> None:
 def test_bytes_that_hardly_count() -> None:
     """Negligible bytes are a hundredth of the column, or 8 KB for a small column.
 
-    A part of the domain has its share of these bytes.
+    A part of the domain has a proportional share of these bytes.
     """
     assert profile().little == 80_000
     assert profile(rows=1000).little == 8 << 10

@@ -1,4 +1,4 @@
-"""The facts about a column's values that a build takes from a sample."""
+"""The facts about a column's values that a build gets from a sample."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 def test_a_key_of_many_rows_is_always_seen() -> None:
     """A key of many rows represents only itself.
 
-    Any other key also represents the keys between the windows.
+    Any other key also stands for the keys between the windows.
     """
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))
@@ -134,7 +134,7 @@ def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
 
 
 def test_windows_without_a_key_have_no_model() -> None:
-    """If windows have no key, nothing is built for them."""
+    """If windows have no key, the build makes nothing for them."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     between = DomainSample(np.array([12]), np.array([18]), NOTHING, 0.1)
     assert between.of_mass(query_model) is None
@@ -162,7 +162,7 @@ def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
 
 
 def test_the_model_of_windows_knows_its_shares() -> None:
-    """The model knows the windows' share of the domain's codes and of its distinct keys.
+    """The model knows which share of the domain's codes and distinct keys is in the windows.
 
     Ranges are shares of the whole domain.
     """

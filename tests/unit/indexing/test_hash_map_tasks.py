@@ -40,7 +40,7 @@ def pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_each_range_makes_the_map_of_its_pairs() -> None:
     """Ranges divide the signed order of hashes.
 
-    Pairs that were packed by different tasks meet in one map.
+    Pairs that different tasks have packed are in the same map.
     """
     hashes, locations = pairs(5_000)
     batches = [packed(hashes[at::2], locations[at::2], 3) for at in (0, 1)]
@@ -61,7 +61,7 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """The sketch counts exactly while it can hold all hashes; then it errs by a few per cent.
+    """The sketch counts exactly as long as it can store all hashes; then it is slightly wrong.
 
     More than two copies of a hash count as two. If there are four or more copies, the first hashes
     do not fill the sketch.
@@ -128,7 +128,7 @@ def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
 @pytest.mark.parametrize("zoomed", [False, True])
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None:
-    """NULLs, locations that prove nothing, and values outside of the windows are omitted."""
+    """NULLs, locations that prove nothing, and values outside the windows are omitted."""
     encoder, text = Encoder(type_name), type_name == "string"
     files = [["b", "a", None, "b", "d"], ["c"], ["d", "b"]]
     batches, wanted = [], set()
@@ -199,7 +199,7 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
         (4000, 1e6, 2),
         (30_000, 1e6, 5),
         (30_000, 2000, 5),
-        # One more bit for each of 1,000 keys takes 147 bytes. The last bit saves half a location.
+        # One more bit for each of 1,000 keys needs 147 bytes. The last bit saves half a location.
         (30_000, 100, 4),
         (30_000, 0.0, 0),
         (0, 1e6, 0),

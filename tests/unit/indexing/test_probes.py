@@ -104,7 +104,7 @@ def test_a_map_leaves_the_file_of_the_row() -> None:
     near = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 94.5 * MB)]
     assert not map_may_pay(vague, near, 1_000_000, 1 << 30)
     assert plan_map(vague, IndexOptions(), near, 1_000, 100) is None
-    # All queries read the same number of files, but they read the large file without a match.
+    # All queries read the same number of files, but some read the large file without a match.
     far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
     assert map_may_pay(exact, far, 1_000_000, 1 << 30)
     assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
@@ -116,7 +116,7 @@ KEYS, ENOUGH = 1000, 100_000
 def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
     """Returns whether a map can pay for queries of present keys.
 
-    Intervals find a key in `files` locations, and `exact` of them hold the key.
+    Intervals return `files` locations for a key, and `exact` of these locations contain the key.
     """
     ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
     told = [

@@ -70,7 +70,7 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
 def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list[int] | None):
-    """None stands for all locations, so that locations need no check one by one."""
+    """None means all locations, so that locations need not be checked one by one."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)
@@ -105,7 +105,7 @@ def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
 
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: pytest.MonkeyPatch):
-    """The pairs equal those of a separate reading, without NULLs and damaged records."""
+    """The pairs are the same as in a separate reading, without NULLs and damaged records."""
     monkeypatch.setattr(cut_tasks, "_HELD", 3)
     text, encoder = type_name == "string", Encoder.for_type(type_name)
     given = [["a", "b", None, "a"], ["c", "a", "d"], [None], ["d"]]

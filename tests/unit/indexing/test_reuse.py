@@ -145,7 +145,7 @@ def test_a_base_that_is_the_lesser_half_goes(files: range, whole: bool) -> None:
 
 
 def test_what_has_no_run_is_kept_too() -> None:
-    """Files without keys, or files that prove nothing, are not read again."""
+    """Files without keys, and files that prove nothing, are not read again."""
     base, known = version(4)
     known.slots[1:3] = -1
     known.states[1], known.lengths[1] = FileState.UNPROVEN, 0

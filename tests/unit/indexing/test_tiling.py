@@ -105,7 +105,7 @@ def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_
 
 
 def test_counts_of_a_file_are_those_of_its_ranges() -> None:
-    """An unproven file keeps its ranges, whose slots count although the ranges have no rows."""
+    """An unproven file keeps its ranges and their slots, but the ranges have no rows."""
     some = files(3, 1, 2)
     tiling = Tiling(
         np.array([f.length for f in some], np.int64), ((MB, 2 * MB), (), (MB,)), np.array([7, 0, 8])

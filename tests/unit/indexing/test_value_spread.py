@@ -1,4 +1,4 @@
-"""The number of locations that hold one value of a column, estimated from a sample of rows."""
+"""The number of locations that contain one value of a column, estimated from sampled rows."""
 
 from __future__ import annotations
 

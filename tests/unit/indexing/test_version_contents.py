@@ -30,7 +30,7 @@ OLD = 1_600_000_000_000
 
 
 class Listed:
-    """A table whose listing differs at each call; it records the files that are read."""
+    """A table with a different listing at each call; it records the files that are read."""
 
     def __init__(self, *listings: Sequence[DataFile], **parts: str) -> None:
         self.listings = [tuple(listing) for listing in listings]
@@ -143,7 +143,7 @@ def test_files_that_stay_as_they_were_are_proven(
 def test_a_file_that_changed_while_it_was_read_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: list[DataFile]
 ) -> None:
-    """The build may have read the old bytes, the new bytes, or a mixture."""
+    """It is possible that the build has read the old bytes, the new bytes, or a mixture."""
     before = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, after), [3, 4])
     assert proven(locations) == {"a": True, "b": False}
@@ -231,7 +231,7 @@ def test_an_unsettled_file_is_not_even_read(
 def test_a_table_without_files_has_an_empty_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The build reads nothing, and the version states nothing."""
+    """The build reads nothing, and the version contains no statement about files."""
     made, locations = build(monkeypatch, tmp_path, Listed([]), [])
     assert (made.runs, locations.paths, made.stats.rows) == ((), (), 0)
 
@@ -269,7 +269,7 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
 def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
     """A file with appended rows is in both runs.
 
-    A file that was read in part or read again has the counts of only one reading.
+    A file that was read in part, or read again, has the counts of a single reading.
     """
     known = listed([0, 1, 2, 3], [1, 3, 5, 7], [0, 1, -1, 3])
     news = listed([1, 2, 3, 9], [1, 1, 1, 1], [4, 5, 6, 7])

@@ -122,7 +122,7 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """A query that still runs, or whose driver died, counts with its reads so far."""
+    """A query that still runs, or that lost its driver, counts with its reads so far."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
@@ -172,7 +172,7 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
 def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
     """The logs have broken lines, damaged events and hostile constants.
 
-    Some logs have plans of tables named by a path, and some logs are truncated.
+    Some logs have plans of tables that are named by a path, and some logs are truncated.
     """
     write(
         tmp_path / "app",

@@ -45,7 +45,7 @@ def _conf(command: list[str]) -> dict[str, str]:
 def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
     """SPARK_HOME has precedence.
 
-    The versions of Spark and Scala come from the names of Spark's jars.
+    Spark's and Scala's versions are read from the names of Spark's jars.
     """
     spark = find_spark({"SPARK_HOME": str(spark_home)})
     assert (spark.path, spark.version, spark.scala, spark.line) == (
@@ -100,7 +100,7 @@ def test_without_settings_of_their_own_users_get_ours(spark_home: Path) -> None:
     ],
 )
 def test_lists_of_the_user_are_added_to(spark_home: Path, given: list[str]) -> None:
-    """The user's jars come first for each option that names them, and Sieve's jar is added once."""
+    """Whichever option names the user's jars, these come first, and Sieve's jar is added once."""
     command = launch.submit_command(inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS)
     assert _conf(command)["spark.jars"] == f"a.jar,b.jar,{JAR}"
     assert sum("a.jar" in word for word in command) == 1
@@ -314,7 +314,7 @@ def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
 def test_only_the_embedded_metastore_has_one_user(
     tmp_path: Path, settings: dict[str, str], embedded: bool
 ) -> None:
-    """If the settings name another metastore or none, more than one process is allowed."""
+    """If the settings name another metastore or none, several processes are allowed."""
     assert metastore.is_embedded(settings, tmp_path) is embedded
 
 

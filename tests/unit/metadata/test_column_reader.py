@@ -165,7 +165,7 @@ def test_settings_without_an_effect_decide_nothing(key: str) -> None:
 
 
 def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
-    """Only in merge-on-read tables, other columns decide which record is visible."""
+    """Only in merge-on-read tables can other columns decide which record is visible."""
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
     avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"
     then, now = parts("hudi", A, B) | merged, parts("hudi", A, field("b", "long")) | merged

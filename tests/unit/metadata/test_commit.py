@@ -32,7 +32,7 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class FaultyStore(LocalStore):
-    """A local store whose creates do steps of a script, one before and one after each create."""
+    """A local store with creates that follow a script: one step before and one step after each."""
 
     script: list[tuple[Step | None, Step | None]] = field(default_factory=list)
     reads: list[Step] = field(default_factory=list)
@@ -86,7 +86,7 @@ def index(tmp_path: Path) -> str:
 
 
 def chain(index: str) -> list[Manifest]:
-    """All existing versions, whose numbers must have no gap."""
+    """All existing versions; their numbers must have no gap."""
     names = {entry.name for entry in LocalStore().list(versions_dir(index))}
     assert names == {f"{number}.json" for number in range(1, len(names) + 1)}
     versions = [read_version(LocalStore(), index, n) for n in range(1, len(names) + 1)]
@@ -96,7 +96,7 @@ def chain(index: str) -> list[Manifest]:
 
 
 def test_no_version(index: str) -> None:
-    """Neither a folder without versions nor a missing folder has a newest version."""
+    """A folder without versions has no newest version, and neither does a missing folder."""
     assert newest(LocalStore(), index) is None
     assert newest(LocalStore(), index + "x", hint=5) is None
 
@@ -159,7 +159,7 @@ def test_bounded_attempts(index: str) -> None:
 
 
 def test_nothing_to_do(index: str) -> None:
-    """A plan that returns its base publishes nothing."""
+    """If a plan returns its base, nothing is published."""
     base = publish(LocalStore(), index, None, plan)
     assert publish(LocalStore(), index, base, lambda newest: newest or SAMPLE) is base
     assert len(chain(index)) == 1
@@ -197,14 +197,14 @@ def test_reply_lost_after_the_effect(index: str) -> None:
 
 
 def test_reply_lost_before_the_effect(index: str) -> None:
-    """If a create failed without effect, it is repeated, and takes effect only once."""
+    """If a create failed without effect, it is repeated, and has an effect only once."""
     store = FaultyStore(script=[(unknown, None), (unknown, None)])
     made = publish(store, index, None, plan)
     assert chain(index) == [made]
 
 
 def test_repeat_meets_its_own_success(index: str) -> None:
-    """If the first create takes effect late, the repeated create finds the file.
+    """If the first create has a late effect, the repeated create finds the file.
 
     The id in the file proves that the first create was successful.
     """

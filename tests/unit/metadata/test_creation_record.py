@@ -45,7 +45,7 @@ def end(directory: str, error: Exception | None) -> None:
 def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ...]) -> None:
     """If an index lacks only one of the two marks, it is damaged, and not dropped.
 
-    The error is that of the statement itself.
+    The statement raises its own error.
     """
     names = {*marks, "runs/1/part"}
     directory = written(tmp_path / "i", *names)
@@ -122,7 +122,7 @@ def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_pa
 
 
 def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: object = None) -> str:
-    """The folder of an index whose CREATE has begun."""
+    """The folder of an index; its CREATE has begun."""
     folder = root / f"{SAMPLE.index[:-1]}{number}"
     written(folder, *names)
     folder.mkdir(parents=True, exist_ok=True)

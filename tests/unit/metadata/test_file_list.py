@@ -71,7 +71,7 @@ def three_parts(folder: Path) -> Manifest:
 
 
 def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
-    """Each of the three versions has written one part, and each list reads back unchanged."""
+    """Each of the three versions has written one part, and every list is read back unchanged."""
     version = three_parts(tmp_path)
     known = read_locations(LocalStore(), f"file:{tmp_path}", version)
     assert sorted(known.paths) == sorted(plain_locations(60).paths)
@@ -99,7 +99,7 @@ def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
 def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None:
     """Removed locations do not accumulate.
 
-    If one location fewer is removed, the version writes only a part.
+    If one location fewer is removed, the version writes only one part.
     """
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
@@ -127,7 +127,7 @@ def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", range(3))
 def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
-    """A part that is truncated or has a flipped bit is corrupt.
+    """A truncated part, or a part with a flipped bit, is corrupt.
 
     If a part is deleted, the list is reported as missing.
     """
@@ -156,7 +156,7 @@ def opened(store: LocalStore, directory: str, version: Manifest) -> Locations:
 
 
 def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
-    """Each part is intact, but one is missing, their order differs, or a count differs."""
+    """Each part is intact, but one is missing, or their order or a count is different."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     first, second, third = version.locations.parts
     lies = [
@@ -178,7 +178,7 @@ def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["root", "path", "mtime", "slot"])
 def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
-    """Even with a right checksum, the part is corrupt: no number may replace a missing value."""
+    """Even with a right checksum, the part is corrupt: a missing value must not become a number."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(3), (ROOT,))))
     place = table.schema.get_field_index(column)
     values = [*table[column].to_pylist()[:2], None]
@@ -321,7 +321,7 @@ def test_roots_that_are_gone_make_no_version_too_large(
 def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[int]) -> None:
     """The path is in the list twice before, after, or both times.
 
-    A part with one row of a path would hide the path's other rows.
+    If a part had only one row of a path, it would hide the path's other rows.
     """
 
     def listed(times: list[int]) -> Locations:

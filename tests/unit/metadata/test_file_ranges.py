@@ -114,7 +114,7 @@ def test_parts_are_merged_by_file() -> None:
 
 
 def test_a_file_that_has_ranges_now_or_had_them_before_is_a_change() -> None:
-    """A file whose ranges appear or vanish counts as changed, even with equal counts."""
+    """If ranges of a file appear or disappear, the file has changed, even if counts are equal."""
     cut, whole = listed(), replace(listed(), ranges=None)
     assert diff(whole, cut).paths == (f"{ROOT}/a", f"{ROOT}/c")
     assert diff(cut, whole).paths == (f"{ROOT}/a", f"{ROOT}/c")

@@ -96,7 +96,7 @@ def test_a_version_ages_from_the_next_one_on(versions: int, hours: float, expire
 
 
 def runs(*names: str) -> Manifest:
-    """A version with these runs, whose file list has as many parts as there are runs."""
+    """A version with these runs; its file list has as many parts as there are runs."""
     parts = SAMPLE.locations.parts * len(names)
     return replace(
         SAMPLE,

@@ -190,7 +190,7 @@ def many_runs(manifest: dict[str, Any], count: int) -> None:
 
 
 def many_ranges(manifest: dict[str, Any], count: int) -> None:
-    """A manifest whose file has this many ranges of codes and this many ranges of hashes."""
+    """A manifest with a file that has this many ranges of codes and of hashes."""
     ranges = [[k, k] for k in range(count)]
     manifest["runs"][0]["files"][0].update(codes=ranges, hashes=ranges)
 

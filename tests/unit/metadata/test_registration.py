@@ -114,7 +114,7 @@ def test_a_column_has_up_to_a_hundred_parts() -> None:
 
 
 def test_registrations_among_properties() -> None:
-    """Only well-formed properties with the prefix are registrations.
+    """Only well-formed properties that have the prefix are registrations.
 
     Other properties of the table are ignored.
     """

@@ -38,7 +38,7 @@ def record(driver: str, size: int = 7, note: str = "id") -> ScanRecord:
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    """A root whose folder does not exist yet."""
+    """A root in a folder that does not exist yet."""
     return f"file:{tmp_path}/.sieve"
 
 
@@ -140,7 +140,7 @@ def test_the_newest_files_are_kept_and_read(root: str) -> None:
     ],
 )
 def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
-    """Anyone who can write to the root may have written files that are not records.
+    """Any user who can write to the root can have written files that are not records.
 
     Files with malformed names also count.
     """

@@ -54,7 +54,7 @@ def test_each_change_makes_a_valid_successor(change: Change) -> None:
 
 
 def test_states() -> None:
-    """Disable and enable undo each other and change nothing else."""
+    """Disable and enable undo each other and have no other effect."""
     off = next_version(SAMPLE, Disable(), ID, BY)
     on = next_version(off, Enable(), VersionId("3" * 32), BY)
     assert (off.state, on.state) == ("disabled", "ready")

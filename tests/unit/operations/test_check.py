@@ -219,7 +219,7 @@ def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
 def test_counts_that_are_too_small_lose_rows(
     seen: _Seen, listed: tuple[int, int, int], null_proof: bool, loss: str
 ) -> None:
-    """A look-up for NULL or NaN skips a location whose count of them is zero.
+    """A look-up for NULL or NaN skips a location without NULL or NaN.
 
     A location without keys is also skipped.
     """

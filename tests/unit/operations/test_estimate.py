@@ -43,7 +43,7 @@ COLUMN = Table("bigint", scattered(20, 50), MB)
 
 
 def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -> list[Estimate]:
-    """Estimates with a clock whose steps are 1, 2, 3, ... seconds.
+    """Estimates with a clock that advances by 1, 2, 3, ... seconds.
 
     Asserts that no frame stays persisted.
     """
@@ -89,7 +89,7 @@ def test_an_estimate_of_a_small_column_is_the_build(
     assert found.share == pytest.approx(found.bytes / (20 * 50 * 8))
     assert found.asked is None
     assert (list(found.shapes), found.expected) == (shapes, COLUMN.expected)
-    # One second is the time to read, and three seconds are the time to make the index.
+    # The build reads for one second, and makes the index in three seconds.
     assert found.seconds == 4.0
 
 
@@ -178,7 +178,7 @@ def test_a_query_reads_what_its_keys_and_its_files_leave(
 def test_windows_stand_for_a_large_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions
 ) -> None:
-    """For the windows, bytes and time are a share of those of the whole column.
+    """For the windows, bytes and time are estimated as a share of the whole column.
 
     An estimated query has separate windows.
     """
@@ -198,8 +198,8 @@ def test_windows_stand_for_a_large_column(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # Reading takes one second, and an empty job takes three seconds. Two more seconds are the time
-    # to make a quarter of the column on two cores.
+    # A reading needs one second, and an empty job needs three seconds. Two more seconds are the
+    # time to make a quarter of the column on two cores.
     assert found.seconds == pytest.approx(1 + 3 + 2 * 4 / 2, rel=0.2)
 
 

@@ -60,5 +60,5 @@ def test_what_a_job_takes_whatever_it_reads_is_not_scaled() -> None:
     some = sample_files([10] * 100, every=False)
     assert some.seconds_of_all(1.5, 1.5, 0.0) == pytest.approx(2 * 1.5)
     assert some.seconds_of_all(1.4, 1.5, 0.0) == pytest.approx(2 * 1.4)
-    # Reading takes 0.1 s per file, plus 1.3 s for the job.
+    # A reading needs 0.1 s per file, plus 1.3 s for the job.
     assert some.seconds_of_all(3.3, 1.5, 0.3) == pytest.approx(2 * (1.3 + 100 * 0.1) + 5 * 0.3)

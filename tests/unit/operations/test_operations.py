@@ -45,10 +45,10 @@ class Commits:
         spelt: the spelling of the table's folder in the table.
         listings: number of full listings.
         read: the paths that were read.
-        added: numbers of the slices whose appended part can be read alone.
-        appended_only: numbers of the slices of which only the appended part was read.
+        added: numbers of the slices that have an appended part which can be read alone.
+        appended_only: numbers of the slices from which only the appended part was read.
         empty: true if reading finds no rows.
-        broken: true if reading an appended part fails.
+        broken: true if an appended part cannot be read.
         asked: the slices for which the refresh has requested the appended files.
         at: the commit of a Delta table that is listed.
     """
@@ -318,7 +318,7 @@ def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> None:
-    """If a slice was read in part, every query and the next refresh read it."""
+    """If a slice was read only in part, every query and the next refresh read it."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), empty=True)

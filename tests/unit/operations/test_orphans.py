@@ -33,7 +33,7 @@ def reasons(root: Path, tables: Mapping[TableIdentity, Mapping[str, Registration
 def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
     tmp_path: Path,
 ) -> None:
-    """If no version can be read, the table is that of the creation record."""
+    """If no version can be read, the table in the creation record is used."""
     assert owner_of_damaged(STORE, index(tmp_path / "a", FIRST, LATER, None)) == LATER
     assert owner_of_damaged(STORE, index(tmp_path / "b", None, None)) == FIRST
     assert owner_of_damaged(STORE, index(tmp_path / "c")) is None
@@ -41,7 +41,7 @@ def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
 
 
 def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> None:
-    """When the index seemed damaged, the store may have returned a wrong answer."""
+    """It is possible that the store returned a wrong answer when the index seemed damaged."""
     with pytest.raises(UnavailableError, match="now can be"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 

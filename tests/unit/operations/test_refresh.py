@@ -121,7 +121,7 @@ def test_a_refresh_that_is_always_overtaken_gives_up(tmp_path: Path) -> None:
 
 
 def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -> None:
-    """After a rename, the refresh may have read the rows of another table."""
+    """After a rename, it is possible that the refresh has read rows of another table."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def renamed(_: int, made: Manifest) -> Manifest:

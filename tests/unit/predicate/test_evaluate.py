@@ -33,7 +33,7 @@ EVERYTHING = [[LEAST, GREATEST]]
 
 
 class Listed:
-    """An index that knows every value of every location."""
+    """An index that contains every value of every location."""
 
     def __init__(self, *values, null_proof=True):
         self.encoder = Encoder("bigint")
@@ -154,8 +154,7 @@ def test_limits_make_parts_unknown():
     assert [one.why for one in parse(many).args if isinstance(one, Unknown)][:1] == [
         "the predicate has too many parts"
     ]
-    # The columns of a part that is not parsed are known, so that a scan can report the unused
-    # index.
+    # The columns of an unparsed part are known, so that a scan can report the unused index.
     deeply = parse(deep)
     while not isinstance(deeply, Unknown):
         (deeply,) = deeply.args
@@ -312,7 +311,7 @@ def test_an_and_within_an_and_loses_none_of_its_parts():
 
 
 def test_unknown_is_harmless_under_and_and_spoils_or():
-    """The column y has no index, so AND uses x alone, and OR uses no index."""
+    """The column y has no index, so AND uses only x, and OR uses no index."""
     x = {("x",): Listed([1], [0])}
     verdict = evaluate(parse(both(compare("=", 1), compare("=", 1, "y"))), x, 2)
     assert verdict.keep.tolist() == [True, False]
@@ -464,7 +463,7 @@ def test_names_that_are_no_texts_are_malformed(names):
 
 
 def test_the_why_of_an_unknown_part_is_cut():
-    """Users see the reason for an unknown part, so the length of the reason is limited."""
+    """Users see the reason why a part is unknown, so the reason's length is limited."""
     assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
     assert parse({"op": "unknown"}) == Unknown("not understood", ())
 

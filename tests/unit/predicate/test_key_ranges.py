@@ -28,14 +28,14 @@ NULL = KeyRanges(np.empty((0, 2), np.int64), null=True)
 
 @pytest.mark.parametrize("parts", [(POINTS, RANGE), (RANGE, POINTS), (POINTS, NULL, RANGE)])
 def test_a_union_with_a_range_asks_for_any_hash(parts: tuple[KeyRanges, ...]) -> None:
-    """A range has no hashes, so in a union with a range, the hashes of a point exclude nothing."""
+    """A range has no hashes, so in a union, the hashes of a point exclude nothing."""
     both = unite(parts)
     assert both.intervals.tolist() == [[1, 9]]
     assert hashes_of(both) is None
 
 
 def test_a_union_of_points_asks_for_the_hashes_of_all() -> None:
-    """A part without keys, such as IS NULL, neither adds nor removes a hash."""
+    """A part without keys, such as IS NULL, does not change the hashes."""
     both = unite([asked((7, 7), hashes=[70]), NULL, POINTS])
     assert both.intervals.tolist() == [[1, 1], [5, 5], [7, 7]]
     assert (hashes_of(both), both.null) == ([10, 50, 70], True)

@@ -71,7 +71,7 @@ def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> M
 class Table:
     """A table with an index on `x`, an index on `y`, and scans of the table.
 
-    If nothing else is given, the table has eight files.
+    By default, the table has eight files.
     """
 
     def __init__(self, root: Path, listed: Locations | None = None) -> None:

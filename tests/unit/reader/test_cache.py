@@ -73,7 +73,7 @@ def test_it_holds_what_was_used_last_within_its_bound(
 
 
 def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
-    """If a value is larger than the limit, it is returned, not cached, and evicts nothing."""
+    """A value that is larger than the limit is returned but not cached, and evicts nothing."""
     cache = Cache(10)
     cache.get(1, lambda: Weight(10))
     assert cache.get(2, lambda: Weight(11)) == Weight(11)

@@ -16,7 +16,7 @@ from sieve.segments.payload import decode
 
 
 def segment(first, last, width, *blocks):
-    """The entries of a segment, in which each block holds the given locations."""
+    """The entries of a segment; each of its blocks contains the given locations."""
     locations = np.array([location for block in blocks for location in block], np.int32)
     offsets = np.cumsum([0, *map(len, blocks)])
     rows = np.ones(len(locations), np.int64)
@@ -78,7 +78,7 @@ def test_points_far_apart_do_not_read_what_lies_between(run):
 def test_long_slices_and_short_ones_agree():
     """For blocks of hundreds of locations, another algorithm is used than for short blocks.
 
-    Both algorithms return the same result.
+    The results of both algorithms are the same.
     """
     wide = segment(0, 2, 1, range(300), (300,), range(301, 900))
     run = assemble([wide, segment(10, 10, 1, (950,))])

@@ -85,7 +85,7 @@ def numbered(*indexes: OpenVersion) -> FileNumbering:
 
 
 def test_ranges_of_two_versions(tmp_path: Path) -> None:
-    """If only one of two versions cuts a file, the ranges are those of this version."""
+    """If only one of two versions cuts a file, the file has the ranges of this version."""
     one = opened(tmp_path, "a", cut([0, 1], {0: [100, 400]}))
     two = opened(tmp_path, "b", cut([0, 2], {0: [100, 700], 2: [5]}))
     files = numbered(one, two)
@@ -169,7 +169,7 @@ class Version:
 
 
 def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() -> None:
-    """If a version did not index all rows of a file, it proves nothing about hidden rows."""
+    """If a version did not index all rows of a file, it cannot prove anything about hidden rows."""
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
@@ -271,7 +271,7 @@ def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
 
 
 def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> None:
-    """The number -1 stands for unknown files; their flag follows the flags of known files."""
+    """The number -1 means unknown files; their flag comes after the flags of known files."""
     one = opened(tmp_path, "a", cut([0, 2], {}))
     two = opened(tmp_path, "b", cut([1, 2], {}))
     files = numbered(one, two)

@@ -58,7 +58,7 @@ def test_ranges_have_the_answer_of_their_location() -> None:
 
 
 def test_a_location_counts_if_all_its_ranges_do() -> None:
-    """If a range may lack rows, the number of rows of its location is unknown."""
+    """If a range can lack rows, the number of rows of its location is unknown."""
     assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
     assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
     for first in (True, False):

@@ -101,7 +101,7 @@ def test_few_ranges_and_many(kept: int) -> None:
 
 
 def test_files_without_cuts_are_ranges() -> None:
-    """Without cuts, the flags of ranges are those of files, and no file is read in part."""
+    """Without cuts, ranges and files have the same flags, and no file is read in part."""
     none = np.zeros(2, np.int64)
     packed = Files(PathList.of("ab"), none, none, none, none, none[:0]).packed()
     assert (packed.cuts, packed.n_ranges) == (None, 2)

@@ -63,7 +63,7 @@ def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
 
 
 def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) -> None:
-    """Until a scan has its file numbers, an order skips nothing, and no reason is reported."""
+    """Until a scan has its file numbers, an order skips nothing and causes no reason."""
     answer = table.prune(ALL, {"top_k": [order()]})
     assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
@@ -74,7 +74,7 @@ def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) ->
 def test_listed_files_bound_the_others(table: Table) -> None:
     """Listed files bound other files in both directions, and with several orders.
 
-    A file that is not listed bounds nothing.
+    A file that is not listed does not bound others.
     """
     answer = asked(table, order(10))
     assert (kept(table, answer), answer["used"], answer["reasons"]) == ([0], ["x@1"], {})
@@ -92,7 +92,7 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 def test_a_filter_beside_an_order(table: Table) -> None:
     """Only rows that certainly satisfy the filter bound other rows.
 
-    The filter of a query with an order also skips files by itself.
+    The filter of a query with an order also skips files without the order.
     """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}
@@ -168,7 +168,7 @@ def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
 
 
 def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
-    """File 5 is in two runs, and its extents are those of the first run."""
+    """File 5 is in two runs, and its extents are taken from the first run."""
     also = np.full((N, 1), -1)
     also[5] = 0
     times = np.array([0, 0, 0, 0, 0, 7, 0, 0])

@@ -1,4 +1,4 @@
-"""Answers about cut files, which are read whole, skipped whole, or read in part with their cuts."""
+"""Answers about cut files, which are read whole, skipped whole, or read in part."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
 
 
 def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
-    """If a file is not read in part, the answer has no cuts for it."""
+    """If a file is read whole or skipped, the answer has no cuts for it."""
     answer = table.prune(among(5, 15, 40, 50))
     assert skipped(answer) == [False, False, False, True]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -69,7 +69,7 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
 
     answer = first(0, 0, 0, 0)
     assert (skipped(answer), parts_of(answer)) == ([False, True, True, True], {})
-    # If a file is not listed, it bounds nothing and is not skipped.
+    # If a file is not listed, it does not bound others, and it is not skipped.
     answer = first(-1, 0, 0, -1)
     assert skipped(answer) == [False, False, True, False]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}

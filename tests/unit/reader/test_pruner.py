@@ -249,7 +249,7 @@ def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
     at_once: list[int] = []
 
     class FarAway(CountingStore):
-        """A store whose calls are delayed."""
+        """A store that delays its calls."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             inside.append(uri)
@@ -330,7 +330,7 @@ def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
 def test_is_not_null_alone_narrows_nothing(
     parts: list[str | tuple[str, ...]], expected: bool
 ) -> None:
-    """Spark adds IS NOT NULL to filters that no index can use; a tuple stands for OR."""
+    """Spark adds IS NOT NULL to filters that no index can use; here a tuple means OR."""
     leaves: dict[str, dict[str, object]] = {
         "not null": {"op": "is not null", "col": ["x"]},
         "is null": {"op": "is null", "col": ["x"]},
@@ -376,7 +376,7 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
 
 
 def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> None:
-    """If a part of the predicate names an indexed column, the scan counts it.
+    """The scan counts each part of the predicate that names an indexed column.
 
     The other parts of the predicate still narrow the scan.
     """

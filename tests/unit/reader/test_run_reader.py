@@ -57,7 +57,7 @@ def opened(folder: Path, run: RunRef, store: Store, bound: int = 1 << 20) -> Run
 
 
 def found(run: Run, *intervals: tuple[int, int]) -> list[int]:
-    """The ordinals of the locations that may hold keys in some intervals."""
+    """The ordinals of the locations that may contain keys in some intervals."""
     return np.flatnonzero(run.locations_in(np.array(intervals).reshape(-1, 2))).tolist()
 
 
@@ -67,7 +67,7 @@ def name(number: int) -> str:
 
 
 def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
-    """A look-up of a single key reads only the file that can hold the key, and reads it once."""
+    """A look-up of a single key reads only the file that can contain the key, and only once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
@@ -196,7 +196,7 @@ def test_a_run_that_would_not_fit_decoded_is_packed(
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}/one", one, FileCache(1)), (50, 50)) == [5]
     assert decoded == [("packed", 0)]
-    # The cache stores nothing, so packing would have no use.
+    # The cache stores nothing, so it is useless to pack files.
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}", ref, FileCache(0)), (0, 390)) == list(range(10))
     assert decoded == [("decoded", number) for number in range(4)]
@@ -207,7 +207,7 @@ def test_a_packed_file_of_other_shapes_and_other_locations(
 ) -> None:
     """Segments without cells are decoded as before.
 
-    Locations beyond those of the run are refused.
+    Locations beyond the locations of the run are refused.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     run = write_run(tmp_path, [[segment(0, 9, 0), segment(20, 29, 1)]], BIGINT, 2)
@@ -356,7 +356,7 @@ class SlowStore(CountingStore):
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
-    """All scans get the result or the error of the one read."""
+    """All scans get the result of the one read, or its error."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
         spoil(tmp_path, 2)
@@ -451,7 +451,7 @@ def test_payloads_that_cannot_be_are_corrupt(payload: bytes) -> None:
 
 @pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
-    """A later layout is distinguished from damage, whatever the bytes after its number mean."""
+    """A later layout is not reported as damage, for any bytes after its number."""
     with pytest.raises(UnsupportedError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
 

@@ -1,4 +1,4 @@
-"""Tests the locations that can hold one of the first rows, by classes and groups."""
+"""Tests the locations that can contain one of the first rows, by classes and groups."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_rows_are_counted_class_by_class(
 
 
 def test_rows_that_may_be_missing_bound_nothing() -> None:
-    """If a location may lack rows, it is needed as soon as it can hold one of the first rows."""
+    """A location that can lack rows is needed as soon as it can contain one of the first rows."""
     assert kept(10, unsure=[0]) == [0, 1, 2]
     assert kept(10, unsure=[0, 1]) == [0, 1, 2, 4]
     assert kept(4, descending=True, unsure=[3]) == [2, 3, 4]
@@ -125,7 +125,7 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
 def test_a_value_needs_no_second_location_that_has_it(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
-    """MIN is 4 or 5, because one location certainly has a 5, and another location may have a 4."""
+    """MIN is 4 or 5: one location certainly has a 5, and another location possibly has a 4."""
     low, high = np.array(TIED, np.int64).T
     n = np.arange(len(TIED))
     found = extents(uncertain(low, high, n), np.ones(len(n), np.int64))

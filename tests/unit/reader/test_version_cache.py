@@ -40,7 +40,7 @@ class Index:
     Args:
         root: root of the index.
         versions: the number of versions.
-        vacuumed: the newest version whose files VACUUM has deleted.
+        vacuumed: the newest version with files that VACUUM has deleted.
     """
 
     def __init__(self, root: Path, versions: int, vacuumed: int = 0) -> None:

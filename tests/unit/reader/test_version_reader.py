@@ -33,7 +33,7 @@ EVERY_KEY = KeyRanges(np.array([[LEAST, GREATEST]], np.int64))
 
 
 def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
-    """A run of five files whose numbers begin at `first`; file k has the keys 10 k to 10 k + 9."""
+    """A run of five files with numbers from `first` on; file k has the keys 10 k to 10 k + 9."""
     keys = np.arange(10 * first, 10 * (first + N), dtype=np.int64)
     pairs = (keys, (keys // 10 - first).astype(np.int32), np.ones_like(keys))
     segments = list(cut_segments(iter([pairs]), error=1, hole=1000))
@@ -171,7 +171,7 @@ def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -
 def test_runs_are_united(tmp_path: Path) -> None:
     """Each run is used for its own locations.
 
-    The keys of one run are not all keys.
+    The keys of one run are not the keys of the whole version.
     """
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
@@ -255,7 +255,7 @@ def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts:
 def test_each_range_of_a_file_is_looked_up_by_itself(tmp_path: Path) -> None:
     """One file has three ranges and another has two, with a key in each range.
 
-    One range has a single NULL.
+    One of the ranges has a single NULL.
     """
     zeros, ones = np.zeros(N, np.int64), np.ones(N, np.int64)
     nulls = np.array([0, 0, 1, 0, 0], np.int64)

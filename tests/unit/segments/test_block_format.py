@@ -130,7 +130,7 @@ def test_nonsense_is_corrupt(head, counts, deltas, rows, problem):
 
 
 def test_outliers_do_not_widen_an_array():
-    """One huge number among thousands of small numbers needs twelve bytes."""
+    """One huge number among thousands of small numbers adds twelve bytes."""
     values = np.full(8000, 3, np.uint64)
     plain = len(pack(values))
     values[17] = (1 << 64) - 1

@@ -54,7 +54,7 @@ def test_a_price_is_interpolated_between_those_around_the_budget(
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
     """Returns the bytes at a multiple of the price.
 
-    The bytes are those of the first step that has at least this multiple.
+    The bytes are the bytes of the first step with at least this multiple.
     """
     return lambda times: next(size for most, size in steps if times <= most)
 

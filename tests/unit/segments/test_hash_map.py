@@ -49,7 +49,7 @@ def test_the_layout_is_what_it_was():
 def test_hashes_are_what_they_were():
     """Indexes are used over several releases, so hashes must not change.
 
-    Hashes of bytes are those of Spark 3.5.
+    Hashes of bytes are the same as in Spark 3.5.
     """
     assert hash_codes(np.array([0, 1, -1, 1 << 62])).tolist() == [
         0x0,
@@ -79,7 +79,7 @@ def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
 
 
 def test_hashes_of_other_segments_find_nothing():
-    """Hashes before the first or after the last hash find nothing, even without fingerprints."""
+    """Hashes below the first or above the last hash find nothing, even without fingerprints."""
     hashes, locations = draw(1000, 8)
     hashes += np.uint64(10)
     segment = decode_map(build_map(hashes[100:-100], locations[100:-100], 8, 0))
@@ -309,7 +309,7 @@ def test_sets_of_one_digest_stay_apart(monkeypatch):
 
 @pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
 def test_the_estimate_of_sets_is_close(each, most):
-    """For sets of two locations, only the distance needs bits, and the number needs none."""
+    """For sets of two locations, only the distance needs bits; the number needs no bits."""
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))
     sets = np.array([np.sort(draw.choice(300, each, replace=False)) for _ in hashes], np.int32)

@@ -43,7 +43,7 @@ MASS = QueryModel.of_sample(np.arange(1001))
 
 
 def test_the_most_valuable_gaps_are_kept():
-    """A location is cut at gaps whose value exceeds the threshold, and keeps all keys and rows."""
+    """A location is cut at gaps with a value above the threshold, and keeps all keys and rows."""
     assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.1)) == [
         (1, 11, 7, 4, 10),
         (500, 500, 7, 1, 5),
@@ -72,7 +72,7 @@ def test_of_many_gaps_the_widest_are_kept():
 
 
 def test_one_key_is_one_interval():
-    """A location whose rows all have one key cannot be cut."""
+    """If all rows of a location have one key, the location cannot be cut."""
     for key in (LEAST, 0, GREATEST):
         cut = cut_location(
             np.array([key]), np.array([9]), 0, QueryModel.of_sample(np.array([key])), 0.0

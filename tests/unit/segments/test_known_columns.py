@@ -40,7 +40,7 @@ def scattered(random: np.random.Generator) -> Column:
 
 
 def tenants(random: np.random.Generator) -> Column:
-    """A few keys that are far apart, each with many rows in some files."""
+    """A few distant keys, each with many rows in some files."""
     drawn = [random.choice(400, 12, replace=False) for _ in range(FILES)]
     return [np.repeat(keys, 9).astype(np.int64) << 32 for keys in drawn]
 

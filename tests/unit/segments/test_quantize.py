@@ -75,7 +75,7 @@ def test_the_bytes_besides_arrays_are_known(shape: int) -> None:
 
 
 def long_segments() -> Plan:
-    """Segments whose entries have very different numbers of bytes."""
+    """Segments in which the number of bytes per entry is very different."""
     random = np.random.default_rng(4)
     n = 4 * 16384 + 100
     first = np.sort(random.choice(1 << 40, n, replace=False))
@@ -89,7 +89,7 @@ def long_segments() -> Plan:
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most three segments, at equal distances, are encoded.
 
-    The bytes and entries of the encoded segments stand for all segments.
+    The bytes and entries of all segments are estimated from the encoded segments.
     """
     planned = long_segments()
     price = 1e-12
@@ -115,7 +115,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_trial_of_a_few_segments_is_exact() -> None:
-    """All segments are encoded, so the bytes are equal to those of the build."""
+    """All segments are encoded, so the bytes are the same as in the build."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     segments = list(planned.emit(1e-12))
     assert len(segments) <= 3

@@ -31,7 +31,7 @@ def test_a_gap_counts_keys_rows_and_length():
 def test_beside_a_map_only_ranges_count():
     """The weights and the cost of a byte stay the same.
 
-    A tiny gap saves nothing.
+    A tiny gap is not worth its bytes.
     """
     model = QueryModel.of_sample(np.repeat(np.arange(0, 100_000, 10), 3)).of_ranges
     (shares,) = model.shares(codes(31), codes(69_990)).T

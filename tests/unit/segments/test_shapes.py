@@ -41,7 +41,7 @@ def random_files(n=40, keys=200):
 
 
 def found(segments, code):
-    """The locations that may hold a code."""
+    """The locations that may contain a code."""
     entries = [decode(segment.payload) for segment in segments]
     return {
         int(at) for e in entries for at in e.location[(e.low <= code) & (e.high >= code)].tolist()
@@ -92,7 +92,7 @@ def test_two_codings_are_no_worse_than_one():
 
 
 def test_figures_of_segments_add_up():
-    """Rows and keys of all segments add up to those of the column.
+    """The rows and keys of all segments add up to the rows and keys of the column.
 
     Reads count the files that have a key.
     """
@@ -190,7 +190,7 @@ def test_prices_at_the_ends():
 
 
 def payloads():
-    """One payload of each shape."""
+    """A payload for each shape."""
     prepared = column(random_files(5, 20))
     return [next(plan(*prepared, codings=(one,)).emit(1e-4)).payload for one in CODINGS]
 
@@ -248,8 +248,8 @@ def test_the_layout_is_what_it_says():
     assert entries.low.tolist() == [10, 11]
     assert entries.high.tolist() == [11, 11]
     assert entries.location.tolist() == [7, 8]
-    # The grid has a piece of 4 codes in cells of 2 codes, then cells of 1 code. Locations are apart
-    # from cells.
+    # The grid has a piece of 4 codes in cells of 2 codes, then cells of 1 code. In the payload,
+    # locations are separate from cells.
     head = (2, 1, 10, 19, 3, 7, 9, 1, 1)
     entries = decode(built(head, bytes([1, 0, 4, 0]), ((1, 0, 3), (2, 5, 0), (1, 0, 3))))
     assert entries.low.tolist() == [12, 12, 16]
@@ -280,7 +280,7 @@ def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
 
 
 def test_a_stretch_without_intervals_takes_no_bytes():
-    """A task can get a part of the domain in which no file has a key."""
+    """It is possible that a task gets a part of the domain in which no file has a key."""
     intervals, query_model = column(random_files(2))
     nothing = plan(intervals.take(np.zeros(len(intervals), np.bool_)), query_model)
     assert nothing.trial(1e-3, []) == (0, [])

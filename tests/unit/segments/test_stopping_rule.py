@@ -221,7 +221,7 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
 def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
     """The limits are the bytes and seconds of a map.
 
-    The seconds of a map are compared with those of a build without a map.
+    The seconds of a map are compared with the seconds of a build without a map.
     """
     assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
     assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"

@@ -51,7 +51,7 @@ def column(files: list[Codes]) -> tuple[Intervals, QueryModel]:
 
 
 def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
-    """The locations that may hold a key in an interval."""
+    """The locations that may contain a key in an interval."""
     entries = [decode(segment.payload) for segment in segments]
     return {int(k) for e in entries for k in e.location[(e.low <= last) & (e.high >= first)]}
 
@@ -86,7 +86,7 @@ def test_what_a_segment_reads_in_vain_counts_by_weight() -> None:
 
 
 def part_of(cuts: Intervals, weights: Weights | None) -> Part:
-    """All entries in one segment."""
+    """All entries, in a single segment."""
     first, last = int(cuts.first.min()), int(cuts.last.max())
     ends = cuts.first, cuts.last, cuts.location
     return Part(first, last, *ends, weights, 0, 0, np.zeros(6))
@@ -107,7 +107,7 @@ def test_shares_between_entries_count_by_weight() -> None:
 
 
 def test_borders_of_large_locations_are_finer() -> None:
-    """If a border moves, it costs its location's weight: 2^6 times the weight gives 6 more bits."""
+    """A moved border costs its location's weight: 2^6 times the weight means 6 more bits."""
     cuts, model = column(scattered(8, 300, 10))
     grids = [
         quantize._pieces(part_of(cuts, weights), model, 1e-3)
@@ -119,7 +119,7 @@ def test_borders_of_large_locations_are_finer() -> None:
 
 
 def scattered(files: int, keys: int, stretches: int) -> list[Codes]:
-    """Files whose keys are in random stretches of the domain."""
+    """Files with keys in random stretches of the domain."""
     rng = np.random.default_rng(4)
     made = []
     for _ in range(files):

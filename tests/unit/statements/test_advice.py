@@ -57,7 +57,7 @@ def test_values_that_are_in_most_files_are_given_up() -> None:
 
 
 def test_a_map_is_not_advised_to_an_index_that_has_one() -> None:
-    """The budget can give the index's map short fingerprints, and the advice suggests no map."""
+    """The budget can cause short fingerprints in the index's map; the advice suggests no map."""
     words = _advice(60.0, 100, 1.0, mapped=True) or ""
     assert "helps little" in words
     assert "map" not in words
@@ -130,7 +130,7 @@ def test_ranges_in_vain_are_told(
 
 @pytest.mark.parametrize(("files", "drop"), [(4, True), (1, False)])
 def test_an_index_that_cannot_help_is_to_be_dropped(files: int, drop: bool) -> None:
-    """If the table has one file, the index may help when there are more files."""
+    """A table of one file can get more files, and then the index can help."""
     each = Expected("present", float(files), float(files), float(files), 1e6, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (each,), files, files, 1_000_000)
     words = describe.advice_on(replace(SAMPLE, stats=stats)) or ""
@@ -139,7 +139,7 @@ def test_an_index_that_cannot_help_is_to_be_dropped(files: int, drop: bool) -> N
 
 
 def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
-    """The bytes are those of the files that are read, and not of files of mean size.
+    """The bytes are the bytes of the files that are read, and not of files of mean size.
 
     For a kind of query without a probe, the value is NULL.
     """

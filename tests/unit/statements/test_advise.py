@@ -136,7 +136,7 @@ def test_a_column_that_an_index_cannot_help_is_left_out(
 
 
 def test_the_rank_is_that_of_the_test(session: Session, tests: dict[str, ColumnTest]) -> None:
-    """A column whose values are in three files saves less than a column with values in one file."""
+    """A column with values in three files saves less than a column with values in one file."""
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
     tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0)
@@ -166,7 +166,7 @@ def test_only_the_columns_that_could_save_most_are_tested(
 def test_tables_are_listed_without_a_job(
     session: Session, monkeypatch: pytest.MonkeyPatch, scope: str
 ) -> None:
-    """A job may run only for tables with a tested column."""
+    """A job is allowed to run only for tables with a tested column."""
     scanned(session, "t")
     opened, table = [], PlainStatement.table
 

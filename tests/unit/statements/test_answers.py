@@ -110,7 +110,7 @@ def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
 
 
 def test_each_sentence_comes_once_and_where_it_belongs() -> None:
-    """If there are several indexes, each has its own sentences, and common sentences come once."""
+    """If there are several indexes, each has its own sentences, and shared ones appear once."""
     advice = Advice()
     advice.add("for a", "a")
     advice.add("for all")

@@ -23,7 +23,7 @@ from udfs import files, segments, status
 
 @dataclass(frozen=True, slots=True)
 class Statement(PlainStatement):
-    """The statement of a user, which records the columns whose permissions it checks."""
+    """The statement of a user; it records the columns for which it checks permissions."""
 
     asked: list[Any] = field(default_factory=list)
     denied: bool = False

@@ -166,7 +166,10 @@ class PermissionsContract:
 
 
 class AtomicCreateContract:
-    """Tests for backends whose `create` is atomic between processes; needs the same fixtures."""
+    """Tests for backends whose `create` is atomic between processes.
+
+    The tests need the same fixtures.
+    """
 
     def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
         """If eight threads create one name, exactly one gets True, and the file has its bytes."""

@@ -37,7 +37,7 @@ def test_an_owner_that_may_not_be_set_stays(
 ) -> None:
     """Local file systems report the refusal as a command that failed.
 
-    Any other failure to set the owner causes an error.
+    If the owner cannot be set for another cause, this is an error.
     """
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,

@@ -60,7 +60,7 @@ def spark_error(java: Java, text: str = "[SIEVE_INDEX_DROPPED] said by the way")
 
 
 def test_conditions_are_those_of_all_that_an_error_was_raised_from() -> None:
-    """The causes are those of Java, with either name of the method, and those of Python.
+    """The causes are Java's, with either name of the method, and Python's.
 
     Messages do not count.
     """
@@ -139,7 +139,7 @@ def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None
 def test_a_missing_right_is_told_by_class_or_state(
     name: str, state: str | None, is_denied: bool
 ) -> None:
-    """Any cause counts, and exceptions that are not Spark's own have no state."""
+    """Any cause counts, and an exception that is not Spark's has no state."""
     told = {} if state is None else {"getSqlState": state}
     assert denied(spark_error(Java(cause=Java(name, **told)))) == is_denied
     assert not denied(ValueError("AccessControlException"))

@@ -73,7 +73,10 @@ def failing(number: int) -> Callable[..., Any]:
 def test_failures_of_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
 ) -> None:
-    """If the file may exist after a failure, the error differs from others; no draft is left."""
+    """If the file may exist after a failure, the error is a different one.
+
+    No draft is left.
+    """
     monkeypatch.setattr(os, "link", failing(number))
     with pytest.raises(kind, match=f"file:{tmp_path}/f") as caught:
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -114,7 +117,7 @@ def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the name may not survive a crash, the outcome is unknown, and not a success."""
+    """If a crash can remove the name, the outcome is unknown, and not a success."""
     monkeypatch.setattr("sieve.storage.local._sync", failing(errno.EIO))
     with pytest.raises(UnknownOutcomeError):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -144,7 +147,7 @@ def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
 def test_restrict_takes_owner_and_group(tmp_path: Path, owner: str) -> None:
     """The index has the owner and group of the table if the user is allowed to set them.
 
-    The test uses daemon, whose id is 1.
+    The test uses the user daemon, which has the id 1.
     """
     (tmp_path / "d").mkdir()
     like = Permissions(owner, "daemon", 0o750)

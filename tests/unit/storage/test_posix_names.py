@@ -18,7 +18,7 @@ UNKNOWN = 1_999_999_999
 def test_an_id_stands_for_itself_and_an_unknown_name_for_no_change(
     id_of: Callable[[str], int],
 ) -> None:
-    """If Hadoop finds no name, it reports a decimal id; chown changes nothing for an id of -1."""
+    """If Hadoop finds no name, it reports a decimal id; for an id of -1, chown has no effect."""
     assert id_of(str(UNKNOWN)) == UNKNOWN
     assert id_of("nobody of this host") == -1
     assert id_of("-5") == -1

@@ -69,7 +69,7 @@ def test_a_put_of_unknown_outcome_is_reported(
 def test_a_single_writer_looks_before_it_puts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without conditional puts, only a single writer puts, and it checks first.
 
-    In any other case, nothing is put.
+    In any other case, the store puts nothing.
     """
     there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
     fs = SimpleNamespace(

@@ -202,7 +202,7 @@ def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> 
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
 def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
-    """Only a collision is repeated."""
+    """The store repeats a put only after a collision."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [answer]
     with pytest.raises(UnknownOutcomeError, match=f"{FILE} may or may not have been created"):

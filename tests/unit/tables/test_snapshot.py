@@ -32,7 +32,7 @@ class Clocked:
         self.now += round(seconds * 1000)
 
     def snapshot(self, *listings: Sequence[DataFile], driver: int | None = None) -> Snapshot:
-        """A snapshot of a table whose listing changes at each call."""
+        """A snapshot of a table with a listing that changes at each call."""
         left = iter(listings)
         return stable_snapshot(
             lambda: next(left),
@@ -104,7 +104,7 @@ def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
 
 
 def test_without_a_probe_a_minute_must_have_passed_by_the_drivers_clock() -> None:
-    """If the clock of a file system cannot be read, it may be a minute fast or slow."""
+    """If the clock of a file system cannot be read, it can be a minute fast or slow."""
     disk = Clocked(silent=True)
     assert disk.snapshot([aged(62_000), aged(30_000, "b")]).stable == (True, False)
     assert disk.waited == []

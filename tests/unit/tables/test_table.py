@@ -171,7 +171,7 @@ def test_a_frame_is_read_in_a_session_of_its_column(
 
 
 class Metastore(Access):
-    """A metastore whose calls fail, either before or after they have an effect.
+    """A metastore with calls that fail, either before or after they have an effect.
 
     Attributes:
         publications: the number of times that the properties can be read.

@@ -44,7 +44,7 @@ def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
 
 
 def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
-    """A table whose columns have these names."""
+    """A table with columns that have these names."""
     columns = tuple(Column((name,), "int") for name in names)
     return replace(info(folder), columns=columns, **other)  # type: ignore[arg-type]
 

@@ -53,7 +53,7 @@ def test_a_picture_shows_the_share_of_each_cell() -> None:
 
 
 def test_reads_are_means_over_covered_keys() -> None:
-    """Each covered key of a column has the same weight, and columns without keys show nothing."""
+    """Each covered key of a column has the same weight, and columns without keys stay empty."""
     layout = _layout([(0, 9, 0), (5, 9, 1), (90, 90, 2), (99, 99, 2)], 3)
     mean, most = reads(layout.entries, layout.axis, 10)
     assert mean[0] == pytest.approx(1.5)
@@ -95,7 +95,7 @@ def test_labels_are_keys_that_occur() -> None:
 
 
 def test_labels_of_texts_end_where_they_differ() -> None:
-    """Later characters may not belong to any key, so a label ends before them."""
+    """Later characters are perhaps in no key, so a label ends before them."""
     keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
     assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
     for keys, labels in (

@@ -31,7 +31,7 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: float) -> None:
-    """A value reads one file, and the shares of ranges are those of Selinger.
+    """A value reads one file, and the shares of ranges are Selinger's.
 
     If an index does not help, all files are read.
     """

@@ -176,7 +176,7 @@ def test_a_record_survives_its_encoding() -> None:
     ],
 )
 def test_what_is_no_record_is_refused(wrong: dict[str, Any]) -> None:
-    """Anyone may have written a file in the history."""
+    """Any user can have written a file in the history."""
     assert record(row("t", ID, bytes=0)).sums
     with pytest.raises(CorruptError, match="no record of scans"):
         record(row("t", ID) | wrong)

@@ -37,7 +37,7 @@ def test_files_are_those_of_one_scan() -> None:
 
 
 def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
-    """A large scan comes before a small scan, and a range saves less than a point."""
+    """A large scan comes before a small scan, and a range saves less than a single value."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 3000, 10)
