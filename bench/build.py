@@ -11,8 +11,8 @@ ids' MD5 sums as text. Each size has its own Spark, which measures:
   a busy machine, the CPU seconds are more reliable;
 - the time of the CREATE by step: the Spark jobs of each step, and the driver's time outside of
   jobs;
-- peak resident memory (VmHWM) of the largest process of each role, before the first CREATE and at
-  the end. Executors run inside the driver's JVM, and the peak of this JVM reflects the limit of its
+- peak resident memory (VmHWM) of each role's largest process, before the first CREATE and at the
+  end. Executors run inside the driver's JVM, and the peak of this JVM reflects the limit of its
   heap (3 GB) more than its need. Each core has a Python worker, and the front end is one process;
 - the output of DESCRIBE: the bytes of the index, and the files that a query reads;
 - with ``--scattered`` or ``--strings``, microseconds of CPU per key for three things: the whole
@@ -176,7 +176,7 @@ def _size(table: _Table, options: str, console: Console) -> Built:
 
 
 def _side(name: str, table: _Table, options: str) -> str:
-    """Runs one measurement in a separate process with Spark; returns its last line of output."""
+    """Runs one measurement in a separate process with Spark; returns its last output line."""
     command = [sys.executable, "-m", "bench.build", "--side", name, "--rows", str(table.rows)]
     command += [*([f"--{table.keys}"] if table.scattered else []), "--options", options]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -267,7 +267,7 @@ def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
 
 
 def _properties(spark: SparkSession) -> dict[str, float]:
-    """The first number in the value of each property."""
+    """The first number in each property's value."""
     rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
     numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}

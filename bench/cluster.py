@@ -2,9 +2,9 @@
 
 A Thrift server runs in four ways: with two threads of its own process as executors (``local[2]``);
 with two executors in separate processes (``local-cluster[2,1,2048]``); with separate executors, and
-table and index on HDFS; and with separate executors, and table and index on S3. The servers of HDFS
-and S3 run on this machine. Each way has the same table of 1,000,000 rows in 100 files. The queries
-use JDBC's protocol, as a BI tool does.
+table and index on HDFS; and with separate executors, and table and index on S3. The servers for
+HDFS and S3 run on this machine. Each way has the same table of 1,000,000 rows in 100 files. The
+queries use JDBC's protocol, as a BI tool does.
 
 The output has these figures: the seconds of CREATE SIEVE INDEX; files read and the median
 milliseconds of a query for one key, without the index and with the index; the seconds from the end
@@ -185,7 +185,7 @@ def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
 
 
 def _key(row: int) -> int:
-    """The key of a row; the first rows share their keys with the new rows."""
+    """The key of a row; the first rows have the same keys as the new rows."""
     return row * 7919 % 1_000_003
 
 

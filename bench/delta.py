@@ -64,7 +64,7 @@ class Measured:
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """Cells of the printed table: files, megabytes, milliseconds."""
+        """The cells of the printed table: files, megabytes, milliseconds."""
         return str(self.files), f"{self.bytes / 1e6:,.1f}", f"{self.median * 1000:,.0f}"
 
 
@@ -222,7 +222,7 @@ class Bench:
         )
 
     def _holding(self, query: Query) -> int:
-        """Number of files of the table with a row that satisfies the query's conditions."""
+        """Number of the table's files that have a row that satisfies the query's conditions."""
         holding = "SELECT count(DISTINCT _metadata.file_path) FROM {} WHERE {}"
         ((files,),) = self.spark.sql(holding.format(query.table, query.where)).collect()
         return int(files)

@@ -50,14 +50,14 @@ def passing_session(folder: Path) -> Iterator[SparkSession]:
 
 
 def convert(spark: SparkSession, table: str, files: Path, folder: Path) -> None:
-    """Converts Parquet files to a Delta table, by hard links to the unchanged files in a folder."""
+    """Converts Parquet files to a Delta table, with hard links to the files in a folder."""
     shutil.copytree(files, folder, copy_function=os.link)
     spark.sql(f"CREATE TABLE {table} USING parquet LOCATION '{folder.as_uri()}'")
     spark.sql(f"CONVERT TO DELTA {table}").collect()
 
 
 def rewrite(spark: SparkSession, table: str, copy: str, *statements: str) -> None:
-    """Makes a shallow clone of a table, and rewrites its files to an equal number of files.
+    """Makes a shallow clone of a table, and rewrites it to the same number of files.
 
     Args:
         spark: the session.

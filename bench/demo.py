@@ -58,7 +58,7 @@ class Demo:
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[float], None]]:
-        """Shows a progress bar on a terminal while the block runs, then a line with its time."""
+        """Shows a progress bar on a terminal while the block runs, then a line with the time."""
         started = time.monotonic()
         bar = Progress(
             TextColumn("  {task.description}"),

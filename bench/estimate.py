@@ -110,7 +110,7 @@ def _described(spark: SparkSession, table: str, name: str, budget: str) -> Descr
 
 
 def _properties(spark: SparkSession, statement: str) -> dict[str, float]:
-    """The first number of each answer line that begins with a number."""
+    """The first number of each answer line that begins with a digit."""
     found = {}
     for name, value in spark.sql(statement).collect():
         if number := _NUMBER.match(value):

@@ -10,8 +10,8 @@ statistics; and a copy with its record-level index and a secondary index on ``c`
 return the same rows.
 
 Times are medians of five runs; each round runs all ways in turn. A write is an upsert of 1,000
-rows; the first tenth of them have existing keys. For Sieve, a write is the plain upsert and the
-REFRESH after it.
+rows; the first tenth of them have existing keys. For Sieve, a write is the upsert to the plain copy
+and the REFRESH after it.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Bench:
         return measured
 
     def index_bytes(self, way: Way) -> int:
-        """Bytes that a way stores in addition to the table."""
+        """Bytes that a way to skip stores in addition to the table."""
         if way.sieve:
             shown = self.spark.sql(f"SHOW SIEVE INDEXES ON {self.table(way.copy)}").collect()
             return sum(row["bytes"] for row in shown)

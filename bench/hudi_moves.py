@@ -9,7 +9,7 @@ values from which rows move away, values to which rows move, values of rows that
 short ranges. The table shows the mean over the queries of each kind, which are equally many.
 
 The rows of all queries must be the same as without the index. The column *Held* shows the lower
-bound of slices read: the slices in which a row matches.
+bound of slices read, which is the number of slices in which a row matches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds scans of an executed query that used values from the query itself to skip files."""
+"""Finds the scans of an executed query that skipped files by values from the query itself."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bench.session import SWITCH, scans_of, with_settings
 
 @dataclass(frozen=True, slots=True)
 class KeyedScan:
-    """A scan that used join keys, or the result of a subquery.
+    """A scan that used join keys, or that used the result of a subquery.
 
     Attributes:
         table: name of the table.
         columns: the columns that are compared with the values.
         read: number of files that the scan read.
-        least: number of files with a row that has such values and satisfies the filters of indexed
-            columns.
+        least: number of files with a row that has one of the values and satisfies the filters on
+            indexed columns.
     """
 
     table: str
@@ -43,7 +43,7 @@ class KeyedScans:
         self._counted: dict[tuple[str, str], int] = {}
 
     def of(self, frame: DataFrame) -> Iterator[KeyedScan]:
-        """The scans of an executed query that used values of the query; other scans are omitted."""
+        """The scans of an executed query that used values of the query, without the other scans."""
         filters = self._spark._jvm.org.apache.spark.sql.sieve.plan.RunTimeFilters  # noqa: SLF001
         for scan in scans_of(frame):
             if scan.getClass().getSimpleName() != "SieveScan":

@@ -104,7 +104,7 @@ def _order_number(keys: Numbers) -> Numbers:
 
 
 def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
-    """Uniform numbers in [0, 1) that depend only on the keys, by SplitMix64's finaliser."""
+    """Uniform numbers in [0, 1) that depend only on the keys; SplitMix64's finaliser makes them."""
     with np.errstate(over="ignore"):
         x = keys.astype(np.uint64) * np.uint64(8) + np.uint64(stream)
         x = x * np.uint64(0x9E3779B97F4A7C15)
@@ -119,7 +119,7 @@ def _arrival(rows: pa.RecordBatch) -> npt.NDArray[np.float64]:
     shipped = rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.float64)
     lines = rows["l_orderkey"].to_numpy() * 8 + rows["l_linenumber"].to_numpy()
     late = _uniform(lines, 1) < LATE_SHARE
-    # The inverse of the tail 1/d on [1, 730] is applied to a uniform draw.
+    # A uniform draw is converted by the inverse of the tail 1/d on [1, 730].
     draw = _uniform(lines, 2) * (1 - 1 / LATEST_DAYS)
     return shipped + _uniform(lines, 3) + np.where(late, 1 / (1 - draw), 0)
 

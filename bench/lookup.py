@@ -42,7 +42,7 @@ COLD_ROUNDS = 5
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
-# If a list of join keys is longer, the driver sends this many ranges instead.
+# If a list has more join keys than this, the driver sends this many ranges instead.
 RANGED = 1_000
 RANGES = f"{RANGED:,} ranges"
 KINDS = (POINT, RANGE, LIST, RANGES)

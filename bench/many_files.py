@@ -8,7 +8,7 @@ later plans. Two statements follow, ``SELECT input_file_name(), min(id), max(id)
 and CREATE: their seconds, CPU seconds of all processes, and CPU milliseconds a file. The rest of
 the output is the live heap of the driver after garbage collection, once the driver has listed the
 table and again after CREATE; the peak resident memory of the front end; and the times of plans that
-use the index. The same numbers for files with a hundred times the rows show the cost of more keys.
+use the index. The same figures for files with a hundred times the rows show the cost of more keys.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hash maps (static functions from keys to files): size, files read, time to build and look up.
 
-Keys are unique and random, and each key is in one file, as UUIDs are. Segments have about a million
+Keys are unique and random, and each key is in one file, like UUIDs. Segments have about a million
 hashes. Present and absent hashes are looked up 10,000 at a time, on one core without Spark.
 """
 

@@ -90,7 +90,7 @@ class Side:
         self._line()
 
     def plan(self, mode: str, key: int) -> float:
-        """Milliseconds to plan one query."""
+        """Milliseconds to plan a query."""
         assert self._process.stdin is not None
         print(json.dumps([mode, key]), file=self._process.stdin, flush=True)
         return float(self._line())

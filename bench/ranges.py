@@ -5,7 +5,7 @@ alone, an index of whole files (``granularity = 'file'``), and an index of range
 'auto'``, the default). The lower bound is a fourth mode: Spark alone on files that contain only the
 row groups with a match. With ``--bloom``, Spark has also rewritten the table with Parquet's Bloom
 filters on the unique keys. Before a query is timed, the fast modes run until the JVM has compiled
-their code. Rows scanned and tasks are numbers of the scan.
+their code. Rows scanned and tasks are figures of the scan.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Each size runs in a separate process, which measures its memory. The first request of a front end
 opens the index. Later requests are for random keys; the cache has its default size. A REFRESH is
-measured without its Spark job: the benchmark reads the list of files, and writes the list again
-after 100 files have changed. ``docs/benchmarks.md`` has the figures.
+measured without its Spark job: the list of files is read, 100 files change, and the list is written
+again. ``docs/benchmarks.md`` has the figures.
 """
 
 from __future__ import annotations

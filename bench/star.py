@@ -27,7 +27,7 @@ FILES = 200
 DAYS = 4_000
 CUSTOMERS = 100_000
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-joins"
-# The filter selects four of 4,000 days: a thousandth of the rows.
+# The filter selects four of 4,000 days, which are a thousandth of the rows.
 QUERIES = {
     "star, 0.1 % of the rows": "sales JOIN days ON sales.day = days.day WHERE days.kind = 'fair'",
     "star with two dimensions": (
@@ -108,7 +108,7 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
 
 
 def files_read_of_others(spark: SparkSession, query: str) -> int:
-    """Number of files of the dimensions, which is the same in every mode."""
+    """The number of files of the dimensions, which is the same in every mode."""
     frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
     frame.collect()
     return files_read(frame) - FILES

@@ -146,7 +146,7 @@ class Suite:
 def _reason(error: PySparkException | Py4JJavaError) -> str:
     """The first line of an error.
 
-    If Python has no class for the error, the result also has the first lines of its causes.
+    If Python has no class for the error, the result also has the first lines of the error's causes.
     """
     if isinstance(error, PySparkException):
         return str(error).strip().splitlines()[0][:200]

@@ -23,7 +23,7 @@ _SIEVE, _SPARK = "Sieve", "Spark alone"
 
 
 def head(console: Console, setting: str, modes: Sequence[str]) -> None:
-    """Prints the titles of the columns: of each kind of figure, one column per mode."""
+    """Prints the titles of the columns; each kind of figure has one column per mode."""
     console.print(f"\n[bold]{setting}[/bold]: {', '.join(modes)}")
     kinds = "   ".join(f"{kind:<{_WIDTH * len(modes)}}" for kind in ("files", "MB", "ms"))
     console.print(
@@ -130,7 +130,7 @@ def _share(turns: Turns) -> float:
 
 
 def _others(done: Sequence[tuple[Measured, Turns]]) -> Sequence[str]:
-    """All modes except Sieve, which is the last one."""
+    """All modes except the last, which is Sieve."""
     *others, _ = done[0][1].ms
     return others
 

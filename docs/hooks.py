@@ -13,7 +13,8 @@ HOME = Path(__file__).resolve().parents[1]
 ABOVE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 SCRIPTS = ("mermaid.min.js", "iframe-worker.js")
 
-# The causes of a load by the browser: attributes of tags, and addresses in style sheets.
+# The HTML and CSS that make a browser load something: attributes of tags, and addresses in style
+# sheets.
 _LOADED = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\s(?:src|data)=[\"']?(?:https?:)?//"
     r"|<link\b(?=[^>]*rel=[\"']?(?:stylesheet|preload|preconnect|icon|modulepreload))"

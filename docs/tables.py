@@ -42,7 +42,7 @@ _LINKS: Final = {
 
 
 def written(page: str) -> str:
-    """The page with blocks as the code's definitions require."""
+    """The page, with its blocks as the code defines them."""
     return _BLOCK.sub(lambda block: f"{block[1]}{_content(block[2])}\n{block[3]}", page)
 
 
@@ -61,7 +61,7 @@ def _content(name: str) -> str:
 def columns(of: str) -> str:
     """The columns of a statement's or function's answer, with types other than STRING.
 
-    A statement can have other columns with EXTENDED; then its name is followed by that word.
+    A statement can have more columns with EXTENDED; then this word follows the statement's name.
     """
     record, _, extended = of.partition(" ")
     which = "extended_columns" if extended else "result_columns"

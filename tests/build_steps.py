@@ -76,12 +76,13 @@ def build(
         encoder: the encoder for the arrays' type.
         shape: one of `SHAPES`.
         budget: maximum number of bytes.
-        hashes: hashes of each file's values, needed if codes are not exact and the shape is `map`.
+        hashes: hashes of each file's values; these are needed if codes are not exact and the shape
+        is `map`.
         batch: rows per batch; also the number of values at which a task cuts its buffer.
         tasks_a_file: number of tasks that share the batches of each file.
         borders: key codes that split the domain into stretches.
         bits: number of bits of a map's fingerprints.
-        payback: the gain that a byte below the budget must bring, as for the budget `auto`; None
+        payback: the gain that a byte within the budget must bring, as for the budget `auto`; None
             uses the whole budget.
         sizes: bytes of each file; None means equal files.
     """

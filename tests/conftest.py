@@ -18,10 +18,11 @@ from xdist.scheduler import LoadFileScheduling
 
 # Every JVM of a test run lives for seconds or minutes: drivers, executors, metastores, beeline. At
 # first, the second compiler and a parallel collector would cost more than they save later (a third
-# of the run's CPU time). With one compiler, the JVM's code cache has a fifth of the usual size.
-# Spark's generated code fills this cache; code is then discarded and compiled again (another sixth
-# of the CPU time). Class data soon exceeds 21 MB, at which a JVM starts its first full collection.
-# Hadoop starts a `chmod` for each file and folder that it makes; with VFORK this start is fastest.
+# of the run's CPU time in all). With one compiler, the JVM's code cache has a fifth of the usual
+# size. Spark's generated code fills this cache; code is then discarded and compiled again (another
+# sixth of the CPU time). Class data soon exceeds 21 MB, at which a JVM starts its first full
+# collection. Hadoop starts a `chmod` for each file and folder that it makes; with VFORK this start
+# is fastest.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
     "-XX:MetaspaceSize=256m -Djdk.lang.Process.launchMechanism=VFORK"

@@ -266,12 +266,12 @@ class Frame:
         return self._of(sorted(p, key=lambda row: [row[n] for n in names]) for p in self.parts)
 
     def coalesce(self, n: int) -> Frame:
-        """Moves all rows to one partition."""
+        """Moves all rows into one partition."""
         assert n == 1
         return self._of([self.rows])
 
     def repartition(self, n: int, name: str = "") -> Frame:
-        """Moves each row to the partition of a value's hash; without a name, to one partition."""
+        """Moves each row to the partition of a value's hash, or to one partition without a name."""
         self.cluster.calls.append(f"repartition {n}")
         if not name:
             assert n == 1

@@ -40,7 +40,7 @@ def encoders(draw, values, kind="binary"):
 def encoders_for(kind, values):
     """Encoders that a run can have.
 
-    Prefix, split points and window fit the values or do not fit them.
+    Prefix, split points and window can fit the values, or not fit them.
     """
     if kind.name.startswith("decimal(38"):
         low = st.sampled_from(kind.values).map(lambda value: value - (value > 0))

@@ -26,8 +26,7 @@ def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) ->
     if rng.random() < 0.04:
         constant = rng.choice(["TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"])
         return rng.choice([constant, "p = 'a'", "p IS NULL", "rid % 3 = 0"])
-    # Most terms use indexed columns, because a conjunction that no index can evaluate proves
-    # little.
+    # Most terms use indexed columns, because an AND of terms without an index proves little.
     indexed = [c for c in table.columns if c.sql in table.indexed]
     column = rng.choice(indexed if rng.random() < 0.8 else list(table.columns))
     (form,) = rng.choices(list(_LEAVES), list(_LEAVES.values()))

@@ -64,7 +64,7 @@ _WRITES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The rows of a query as a multiset, and the number of data files that its scans read."""
+    """The rows of a query with their counts, and the number of data files that its scans read."""
 
     rows: Counter[str]
     files: int
@@ -248,7 +248,7 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
 def _age_files(spark: SparkSession, warehouse: Path) -> None:
     """Makes each file that a statement writes two seconds older.
 
-    A build waits until the newest file of a table is a second old, and a test must not wait.
+    A build waits until the newest file of a table is a second old, but tests need not wait.
     """
     run = spark.sql
 

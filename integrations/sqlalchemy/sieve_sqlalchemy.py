@@ -2,9 +2,9 @@
 
 PyHive's dialect expects Hive's answers, and Spark's answers differ. Spark's answer to SHOW TABLES
 begins with the database, and PyHive mistakes the database for the table's name. Spark lists views
-separately from tables, and reports a missing table by SQLSTATE. This dialect reads Spark's answers
-and reports Sieve's indexes. The backend name stays ``hive``, because tools such as Superset treat a
-database according to this name.
+separately from tables, and uses an SQLSTATE to report a missing table. This dialect reads Spark's
+answers and reports Sieve's indexes. The backend name stays ``hive``, because tools such as Superset
+treat a database according to this name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     def has_table(
         self, connection: Any, table_name: str, schema: str | None = None, **_: Any
     ) -> bool:
-        """Whether a database has a table or view with this name."""
+        """Returns whether a database has a table or view with this name."""
         names = self._names(connection, "TABLES", schema)
         return table_name.lower() in {name.lower() for name in names}
 

@@ -135,7 +135,7 @@ def test_sessions_of_one_server_are_apart(site: Site) -> None:
 
 
 def test_a_foreign_client_reads_the_registration(site: Site) -> None:
-    """Any client of the metastore can read the table property as documented."""
+    """Any client of the metastore can read the table property in its documented form."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         for statement in tour("registered")[:2]:

@@ -59,7 +59,7 @@ def test_later_runs_refresh(project: Project) -> None:
 
 
 def test_a_run_follows_the_config(project: Project) -> None:
-    """A run rebuilds an index with new options and drops an unlisted index.
+    """A run rebuilds an index with new options, and drops an index that is not listed.
 
     A user's index is kept.
     """

@@ -37,7 +37,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 
 def test_a_merge_refreshes_the_index(project: Project) -> None:
-    """After runs that update and add rows, the index is ready, and queries read few file slices."""
+    """After runs that update and add rows, the index is ready, and queries read few slices."""
     project.dbt("run", "--select", "accounts")
     assert project.indexes() == {("accounts", "card_sieve"): ("ready", 1)}
     project.check("SELECT id, turn FROM shop.accounts WHERE card = 100 * 7919 % 100003", at_most=1)

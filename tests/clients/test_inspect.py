@@ -71,9 +71,9 @@ def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_what_cannot_be_drawn_is_told(drawn: Site) -> None:
-    """For an unknown index, the command ends with one line and no stack trace.
+    """For an unknown index, the command prints one line and no stack trace.
 
-    Errors of other kinds are not hidden.
+    Other errors are not hidden from the user.
     """
     done = _inspect(drawn, *drawn.metastore_option, "drawn", "nope")
     assert done.returncode == 1

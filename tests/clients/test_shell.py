@@ -49,7 +49,7 @@ def on_terminal(folder: Path, *args: str) -> str:
 def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     """A wide last column is wrapped, and a wide table is printed as a list.
 
-    At any width of the terminal, something is printed.
+    At any width of the terminal, the command prints something.
     """
     (tmp_path / "s.sql").write_text(STATEMENTS)
     printed = on_terminal(tmp_path, "sql", "-f", "s.sql")
@@ -66,7 +66,8 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     assert "id_sieve  NULL  ok      files: 8 ok" in lines
     assert "\rreading " in printed
     assert " of 8 files" in printed
-    # The advice on s is printed below its title. Each value of s is in every file.
+    # The advice on the column s is printed below its title. Each value of the column s is in every
+    # file.
     advice = next(k for k, line in enumerate(lines) if "this index cannot" in line)
     assert lines[advice + 1].startswith(" " * (lines[advice].index("this index")))
 

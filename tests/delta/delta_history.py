@@ -301,7 +301,7 @@ class History:
         question.ask(self.lab)
 
     def versions_have_their_rows(self) -> None:
-        """Every readable version has the same keys as the next version that was read completely."""
+        """Every readable version has the same keys as the next version whose rows were read."""
         question = Question()
         keys = tuple(self.chance.sample(range(KEYS), 3))
         for version in range(self.oldest, self.newest() + 1):

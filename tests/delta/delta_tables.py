@@ -12,8 +12,8 @@ SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 """The line of Spark, such as 4, 1."""
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 MAPPED = {"delta.columnMapping.mode": "name"}
-# In Delta 3.3, a replaced table's mapped columns have other names in the files, and no index knows
-# these names.
+# In Delta 3.3, the files of a replaced table have other names for mapped columns, and no index
+# knows these names.
 REPLACEABLE = {} if SPARK < (4, 0) else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}

@@ -49,8 +49,8 @@ CASES = {
     "inserts": Case(
         ON + "t.k >= 70 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k + 2000, 'd')", 1, 1
     ),
-    # MERGE refuses a row that matches twice, even if no clause applies to the row, and such a row
-    # can be in any file.
+    # MERGE refuses a target row that matches two source rows, even if no clause applies to the row.
+    # Such a row can be in any file.
     "when": Case(
         "MERGE INTO {t} t USING s ON t.k = s.k WHEN MATCHED AND t.k >= 70 THEN DELETE", 8, 2
     ),
@@ -122,7 +122,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert_same_rows(lab, case.text)
     assert (said["files_total"], said["files_read"]) == (8, case.read)
     if not case.read:
-        # Spark reads no file if the source also has no such key.
+        # Spark reads no file if the source also lacks this key.
         assert run["files_skipped"] == run["files_listed"]
         return
     keys = "at run time" in (said["predicate"] or "")
@@ -138,7 +138,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
 def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
     tables: Lab, shuffled: bool
 ) -> None:
-    """A condition of WHEN must not hide the file of this row, because MERGE must refuse the row."""
+    """A condition of WHEN must not skip the file of this row, because MERGE must refuse it."""
     twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k"
     text = f"{on} WHEN MATCHED AND t.k > 70 THEN UPDATE SET v = 'x'"
@@ -150,7 +150,7 @@ def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
 
 
 def test_rows_that_match_twice_are_refused_below_a_condition(tables: Lab) -> None:
-    """MERGE numbers the rows of its target, and these numbers remain distinct below a condition."""
+    """MERGE numbers the rows of its target, and these numbers stay distinct below a condition."""
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"
     text = f"{on} WHEN MATCHED THEN UPDATE SET v = 'x'"

@@ -130,7 +130,7 @@ def test_ranges_that_have_no_effect_are_told(lab: Lab) -> None:
 
 
 def test_optimize_reads_all_files(lab: Lab) -> None:
-    """Compacted files are read whole, so an index on the partition does not skip any of them."""
+    """Compacted files are read whole, so an index on the partition skips none of them."""
     create(lab, more="PARTITIONED BY (v)")
     insert(lab, "id, 'all' v")
     lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -205,7 +205,7 @@ def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["a setting", *(["its words"] if SPARK >= (4, 0) else [])])
 def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
-    """MERGE adds a column of the source to the table, and then the index is for another reader."""
+    """MERGE adds a column of the source to the table, so the index's reader has changed."""
     make(lab, KINDS["vectors"])
     evolving = {"spark.databricks.delta.schema.autoMerge.enabled": str(how == "a setting").lower()}
     words = "" if how == "a setting" else "WITH SCHEMA EVOLUTION "

@@ -64,7 +64,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
     """Deletion vectors hide rows, and a file is skipped regardless of its vector.
 
-    The result is the same for both ways in which Delta numbers the rows of a file.
+    Delta numbers the rows of a file in two ways, and the result is the same for both.
     """
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
@@ -262,7 +262,7 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
 
 
 def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
-    """If Delta's own rule has not fixed the version of the other side, Delta lists it twice."""
+    """Unless Delta's own rule has fixed the version of the other side, Delta lists it twice."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

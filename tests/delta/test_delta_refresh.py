@@ -43,7 +43,7 @@ def built(lab: Lab) -> tuple[str, str]:
 
 
 def test_a_commit_that_is_gone(lab: Lab) -> None:
-    """If a commit is missing, REFRESH lists all files, and neither loses nor invents a file."""
+    """If a commit is missing, REFRESH lists all files; no file is lost or invented."""
     lab.sql("INSERT INTO t VALUES (500, 'a')")
     lab.sql("DELETE FROM t WHERE id = 42")
     session = lab.spark._jsparkSession

@@ -42,7 +42,7 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def due(what: str) -> bool:
-    """Counts an effect if the file exists.
+    """Counts an effect if the file with its number exists.
 
     Returns true for the n-th effect, which it records first.
     """

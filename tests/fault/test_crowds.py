@@ -75,7 +75,7 @@ def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int)
 def chains(warehouse: Warehouse) -> int:
     """Returns the number of versions; checks that the versions of each index have no gap.
 
-    A version that was published while its index was being deleted belongs to no index. A later
+    If a version was published while its index was being deleted, it belongs to no index. A later
     VACUUM deletes such a version.
     """
     versions = 0

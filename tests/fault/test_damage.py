@@ -256,7 +256,7 @@ def test_a_run_file_damaged_under_a_driver_is_met_by_the_scan_that_needs_it(smal
 
 
 def test_a_cache_without_room_costs_speed_only(small: Lab) -> None:
-    """With a cache without room, each scan reads the index files that it needs."""
+    """If the cache has no room, each scan reads the index files that it needs."""
     with small.setting("spark.sieve.cache.bytes", "0"):
         small.check(QUERY, exactly=1)
         small.check(QUERY, exactly=1)

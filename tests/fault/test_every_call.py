@@ -46,7 +46,7 @@ are the same as with files."""
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Replaces Spark; the parameter is the number of calls from one failing call to the next."""
+    """Replaces Spark; the parameter is the distance between two failing calls."""
     with without_spark(request.param):
         yield STEPS[request.param]
 

@@ -28,7 +28,7 @@ def plain(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """The data with one flipped bit; in one of five cases, truncated or partly zeroed instead."""
+    """The data with one flipped bit; one case in five is truncated or partly zeroed instead."""
     place = chance.randrange(len(data))
     match chance.randrange(10):
         case 0:

@@ -1,4 +1,4 @@
-"""The disk becomes full at each file that a statement writes."""
+"""The disk becomes full at each file that a statement writes, one after the other."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 
 @pytest.mark.long
 def test_a_front_end_that_never_comes_up_is_started_anew(it: Driver, python: Python) -> None:
-    """A new front end starts only when no caller waits for the old front end any more.
+    """A new front end starts only when no caller can still be waiting for the old one.
 
     Until a new front end starts, statements fail before their time-out.
     """

@@ -20,8 +20,8 @@ class Disk:
     """Observes `os.fsync`, and records the names and contents that are synced.
 
     Attributes:
-        images: the disk contents after a power cut at each call; a call is omitted if its contents
-            equal those of the previous call.
+        images: the disk contents after a power cut at each call; equal contents of successive calls
+            occur once.
     """
 
     def __init__(self, warehouse: Warehouse, flushed: bool) -> None:

@@ -52,7 +52,7 @@ STEPS = {"files": 1, "ranges": 3}
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Replaces Spark; the parameter is the step from one tested order to the next."""
+    """Replaces Spark; the parameter is the distance between two tested orders."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
@@ -108,7 +108,7 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
         try:
             files, left = stable(warehouse, statement)
         except SieveError as error:
-            # A second attempt finds that the other statement has dropped the index.
+            # The second attempt finds that the other statement has dropped the index.
             if (error.condition, other) != ("SIEVE_UNKNOWN_INDEX", "drop"):
                 raise
             age(warehouse)
@@ -174,7 +174,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
         age(warehouse)
         Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
         assert not list(warehouse.root.iterdir()), within.struck
-    # There is no index as long as the statement looks for its index.
+    # While the statement looks for its index, no index exists yet.
     found = sum(1 for _ in itertools.takewhile(lambda e: e != "SIEVE_INDEX_DROPPED", ends))
     assert set(ends[:found]) <= {"SIEVE_INDEX_NOT_USABLE", "done"}, ends
     assert set(ends[found:-1]) == {"SIEVE_INDEX_DROPPED"}, ends
@@ -294,7 +294,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
     """Another refresh began and ends before this refresh, and does not name any of its runs.
 
-    VACUUM then deletes the runs of this refresh.
+    VACUUM then deletes the runs that this refresh has written.
     """
     warehouse, refresh = prepared(tmp_path, "refresh")
     planned, go = threading.Event(), threading.Event()
@@ -325,7 +325,8 @@ def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
 def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
     """Another refresh began earlier, and merges a part of the list that this refresh also uses.
 
-    Both refreshes keep all runs of the base. VACUUM deletes the part before this refresh publishes.
+    Both refreshes keep the runs of the base. VACUUM deletes this part of the list before this
+    refresh publishes.
     """
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])

@@ -53,7 +53,7 @@ def open_up(folder: Path) -> None:
 def test_a_table_that_may_only_be_read(user: Driver, tmp_path: Path) -> None:
     """The error of CREATE reports that it cannot write, and names the setting that helps.
 
-    A read-only index is still used; if a statement cannot change it, the error has its name.
+    A read-only index is still used, and errors of statements that change it contain its name.
     """
     theirs, mine = tmp_path / "theirs", tmp_path / "mine"
     with pytest.raises(DriverError, match=CANNOT_CREATE):

@@ -10,10 +10,10 @@ a statement:
 
 Every file runs with the index in strict mode, and `make test-long` also audits the files that its
 scans skip. Every file also runs without the index, unless a stored digest proves that this run
-passes (``proven``). The files of ``EVERY_MODE`` also run with default settings and through the
-Thrift server, and the files of ``OVER_THRIFT`` also through the Thrift server. Spark compiles the
-queries of these files, and interprets the queries of other files. With ``--every 6``, only one
-query in six runs.
+passes (``proven``). The files of ``EVERY_MODE`` also run with default settings and over the Thrift
+server, and the files of ``OVER_THRIFT`` also run over the Thrift server. Spark compiles the queries
+of these files, and interprets the queries of other files. With ``--every 6``, only one query in six
+runs.
 
 In a statement, ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``, because long lists are hard to read.
 """

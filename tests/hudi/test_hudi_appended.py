@@ -1,4 +1,4 @@
-"""A refresh reads only the new log files of a slice if the log files contain enough."""
+"""A refresh reads only the new log files of a slice if these files suffice."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def changed(lab: Lab, kind: str, **properties: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_change_data(lab: Lab, kind: str) -> None:
-    """With CDC, each change has its values before and after, for any content of the index."""
+    """With CDC, each change has its values before and after, whatever the index contains."""
     with changed(lab, kind, hoodie__table__cdc__enabled="true") as database:
         first = tables.instants(lab)[0]
         query = (
@@ -119,7 +119,8 @@ def test_partial_updates(lab: Lab) -> None:
                 query = f"SELECT id, amount, word FROM t WHERE {condition}"
                 assert lab.check(query, exactly=1).rows == row
             lab.check(f"SELECT * FROM t WHERE amount = {WAS}", exactly=int(stale))
-            # The row that is found is not in the slice that the index lacks.
+            # The row that queries find is in an indexed slice, and not in the slice that the index
+            # lacks.
             assert lab.check("SELECT * FROM t WHERE word = 'w251'", exactly=1 + stale).rows
             lab.sql("REFRESH SIEVE INDEX ON t")
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}

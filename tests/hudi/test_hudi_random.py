@@ -182,7 +182,7 @@ class History(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.stack:
-            # If the table could not be created, the test fails before this point.
+            # If the table could not be created, the test has failed before this point.
             states = (
                 {row[2] for row in self.lab.sql("CHECK SIEVE INDEX ON t")} if self.made else set()
             )

@@ -52,7 +52,7 @@ def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
 def test_a_setting_that_readers_may_go_by(lab: Lab) -> None:
     """If an unknown reader setting is set, queries read all slices.
 
-    An unknown writer setting does not affect skipping.
+    An unknown setting of writers does not affect skipping.
     """
     with lab.database("hudi_settings"):
         tables.create(lab, "mor", parts=True)

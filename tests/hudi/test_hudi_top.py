@@ -24,7 +24,7 @@ def indexed(lab: Lab, kind: str) -> None:
 def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
     """A query reads one slice at each end, or the slice of the next page.
 
-    There is no bound for a comparison with another column.
+    A comparison with another column gives no bound.
     """
     with lab.database("hudi_top"):
         indexed(lab, kind)
@@ -63,7 +63,7 @@ def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
 
 
 def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
-    """In a merge-on-read table, a REFRESH runs between deletes of most of the first slice."""
+    """In a merge-on-read table, log files hide most rows of the first slice."""
     with lab.database("hudi_top_deletes"):
         indexed(lab, "mor")
         lab.sql("DELETE FROM t WHERE id < 99")
@@ -104,7 +104,7 @@ def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
 
 
 def test_an_earlier_instant_has_no_bound(lab: Lab) -> None:
-    """Present counts do not show which rows of a slice are visible at an earlier instant."""
+    """Present counts do not show which rows of a slice were visible at an earlier instant."""
     with lab.database("hudi_top_past"):
         indexed(lab, "cow")
         before = lab.sql("SELECT max(_hoodie_commit_time) FROM t")[0][0]

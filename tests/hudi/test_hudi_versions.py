@@ -114,7 +114,7 @@ def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
 
 
 def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
-    """The list of the broken version exists or is missing when the version is opened."""
+    """The list of the broken version can exist or be missing when the version is opened."""
     with lab.database("hudi_broken"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000)

@@ -89,7 +89,7 @@ def _mutated(source: str, operator: str, occurrence: int) -> str | None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes code that does not run, and checks that only detect programming mistakes."""
+    """Removes code that does not run, and checks that serve only to find programming mistakes."""
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg in _GUARDS else self.generic_visit(node)

@@ -86,7 +86,7 @@ class Bench:
             return self.mypy() == 1
 
     def killed_on_spark(self, mutant: Mutant) -> bool:
-        """Returns whether a test on Spark fails with the mutant, if it reaches the line or not."""
+        """Returns whether a test on Spark fails with the mutant, even if it misses the line."""
         with self._planted(mutant):
             return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
 
@@ -248,7 +248,7 @@ class Reach:
         round has all unit tests in the files of these tests.
 
         Each test that reaches a module also depends on code that runs when the module is loaded.
-        The result of such code can be a constant of the file, such as an encoder with its tables.
+        The result of such code can be a constant in the file, such as an encoder with its tables.
         Tests can use this constant without reaching the mutant's line. A module that contains only
         records is loaded before any test, and runs no code later. For such a module, the tests are
         all unit tests of its folder.

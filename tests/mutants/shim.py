@@ -16,8 +16,8 @@ from sql_ext.launcher.spark_home import find_java
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
     """Writes `made`: a copy of the jar with newly compiled classes of one source.
 
-    The jar's other classes stay the same, so they do not use a changed signature. One source is
-    compiled in a third of the time that the whole shim needs.
+    The jar's other classes are not compiled again, so they do not see a changed signature. One
+    source is compiled in a third of the time that the whole shim needs.
 
     Raises:
         subprocess.CalledProcessError: the source does not compile.

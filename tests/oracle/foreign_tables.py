@@ -109,8 +109,7 @@ def write_file(
     """Writes one file of a table, and sets the file's time to an hour ago.
 
     Returns:
-        The file, and the indexed values in its damaged rows; if no row is damaged, those in some
-        rows.
+        The file, and the indexed values in its damaged rows, or in some rows if no row is damaged.
     """
     values = {c.sql: file_values(rng, c, len(rids), number) for c in table.drawn.columns}
     values["rid"] = list(rids)

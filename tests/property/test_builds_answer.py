@@ -50,7 +50,7 @@ def hashed(kind, values):
 
 @st.composite
 def columns(draw):
-    """A type, and the values of some files: in runs, dealt out in turn, all equal, or random."""
+    """A type, and the values of some files: in runs, distributed in turn, all equal, or random."""
     kind = draw(st.sampled_from(KINDS))
     value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
     n_files = draw(st.sampled_from([1, 2, 3, 9]))
@@ -208,7 +208,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
 
 
 def odd_columns(kind):
-    """Files that are difficult for statistics, by kind."""
+    """Files that make statistics fail, by the kind of difficulty."""
     nans = [v for v in kind.values if is_nan(v)]
     low, high = (at(kind.values, key=ordered) for at in (min, max))
     cases = {
@@ -294,7 +294,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_bytes_that_pay_back_lose_no_key(name):
-    """The budget `auto` loses no key at any cost per byte, with one stretch or with several."""
+    """The budget `auto` loses no key at any cost per byte, in one stretch or in several."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]

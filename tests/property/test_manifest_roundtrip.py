@@ -146,6 +146,6 @@ def test_edits_under_a_valid_checksum(manifest: Manifest, data: st.DataObject) -
 
 @given(st.binary(max_size=300))
 def test_random_bytes(data: bytes) -> None:
-    """For random bytes, the parser only reports that the bytes are corrupt."""
+    """For random bytes, the parser reports only that the bytes are corrupt."""
     with contextlib.suppress(CorruptError):
         parse_manifest(data)

@@ -96,7 +96,7 @@ def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> No
     """From version to version, files appear, change and disappear, and slots move.
 
     The stored list reads back unchanged. Each part has several times as many rows as the next part.
-    If a version shares parts with the previous version, it does not write these parts again.
+    If a version shares parts with the previous version, it writes only the other parts.
     """
     store, before = MemoryStore(), NOTHING_STORED
     files: dict[int, Row] = {}

@@ -117,7 +117,7 @@ def _probe(rng: random.Random, depth: int) -> str:
 
 
 def _joined(rng: random.Random, depth: int, columns: str) -> str:
-    """A query that joins a probe with dimensions, or filters the probe by dimensions."""
+    """A query that joins a table with dimensions, or filters the table by dimensions."""
     source, conditions = f"({_probe(rng, depth)}) q", []
     for n in range(rng.choice((1, 1, 2, 3))):
         side = rng.choice((*DIMENSIONS, "fact")) if rng.random() < 0.9 else "fact"
@@ -166,8 +166,8 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
     """Runs queries of a star, and checks that the rows with and without the index are equal.
 
     Returns:
-        Three numbers of queries: queries that got values at run time, queries of these that read
-        fewer files, and queries that fail in Spark itself.
+        Three numbers of queries: those that got values at run time, those of the first that read
+        fewer files, and those that fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
     with lab.database("stars"):

@@ -159,7 +159,7 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 def test_random_predicates_find_the_same_rows_with_and_without_the_index(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """The rows of a predicate, its negation and its NULLs are the whole table, without a loss."""
+    """The rows of a predicate, of its negation and of its NULLs are together the whole table."""
     tally = run(lab, tmp_path, PAIRS, PAIRS_PER_TABLE)
     assert tally.pairs == PAIRS
     assert tally.files_read < 0.9 * tally.files, "the indexes skipped next to nothing"

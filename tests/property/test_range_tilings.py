@@ -102,7 +102,7 @@ def tiled(lab: Lab, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -> DataFrame:
-    """The rows of all files, each with the position of its range."""
+    """The rows of all files; each row has the position of its range."""
     numbers = [*range(len(tiled.paths))]
     frame = tiled.access.frame(
         lab.spark._jsparkSession, numbers, [], LOCATION, json.dumps([[*own] for own in cuts])
@@ -111,7 +111,7 @@ def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -
 
 
 def ranges(tiled: Tiled, cuts: Sequence[Sequence[int]]) -> list[tuple[str, int, int]]:
-    """Path, start and length of each range, in order of path and start."""
+    """Path, start and length of each range, ordered by path and start."""
     return [
         (path, start, end - start)
         for path, length, own in zip(tiled.paths, tiled.lengths, cuts, strict=True)

@@ -23,7 +23,7 @@ CODES = st.integers(LEAST, GREATEST)
 
 
 def clipped(codes):
-    """The codes, limited to the domain."""
+    """Limits codes to the domain."""
     return [max(LEAST, min(GREATEST, code)) for code in codes]
 
 
@@ -72,7 +72,7 @@ def pairs(draw):
 
 
 def chunks_of(rows, size):
-    """The pairs in chunks of `size`, as in a build."""
+    """The pairs, divided into chunks of `size` as in a build."""
     for at in range(0, len(rows), size):
         codes, locations, counts = zip(*rows[at : at + size], strict=True)
         yield np.array(codes), np.array(locations, np.int32), np.array(counts)

@@ -37,5 +37,5 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[s3.Gate]:
 
 @pytest.fixture
 def store(lab: Lab, hdfs: str) -> Store:
-    """The store through which Sieve accesses the cluster's files."""
+    """The store with which Sieve accesses the files of the cluster."""
     return store_for(hdfs + "/", lab.spark._jvm, lab.spark._jsc.hadoopConfiguration())

@@ -73,7 +73,7 @@ class Gate:
         }
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
-        """The keys of a bucket with this prefix, without folder markers."""
+        """The keys in a bucket that begin with this prefix, without folder markers."""
         query = urllib.parse.urlencode({"list-type": 2, "prefix": prefix})
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/{bucket}?{query}") as reply:
             found = re.findall(r"<Key>(.*?)</Key>", reply.read().decode())

@@ -60,7 +60,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
      ("a", "is stored as avro; Sieve indexes Parquet.* copy it into one .CREATE TABLE")],
 )  # fmt: skip
 def test_create_is_refused(mixed: Driver, table: str, words: str) -> None:
-    """CREATE names the kind of table and a remedy, and queries of the table still work."""
+    """CREATE names the kind of table and a remedy in its error, and queries of it still work."""
     for statement in (f"CREATE SIEVE INDEX ON {table} (id)", f"SHOW SIEVE INDEXES ON {table}"):
         with pytest.raises(DriverError, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{table} {words}"):
             mixed.sql(statement)
@@ -95,7 +95,7 @@ def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
 
 
 def test_indexes_work_beside_them(mixed: Driver) -> None:
-    """A Parquet table is indexed and pruned beside other catalogs, even in joins with them."""
+    """A Parquet table is indexed and pruned despite other catalogs, even in joins with them."""
     mixed.sql("CREATE SIEVE INDEX ON p (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM p WHERE id = 7") == 1
     query = "SELECT id FROM p JOIN d USING (id) JOIN a USING (id) JOIN ice.db.t USING (id)"
@@ -104,7 +104,7 @@ def test_indexes_work_beside_them(mixed: Driver) -> None:
 
 
 def test_delta_tables_are_indexed(mixed: Driver) -> None:
-    """Delta tables are indexed for both orders of the extensions, even with further extensions."""
+    """Delta tables are indexed with the extensions in either order, and with further extensions."""
     mixed.sql("CREATE SIEVE INDEX ON d (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM d WHERE id IN (7, 93)") == 2
     mixed.sql("DROP SIEVE INDEX ON d (id)")

@@ -40,7 +40,7 @@ def jvm() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def as_new(gate: Gate) -> Iterator[None]:
-    """Forgets the probed buckets, and checks that every fault was used."""
+    """Forgets the probed buckets; asserts that every fault was used."""
     s3._lacks.clear()
     gate.puts.clear()
     yield

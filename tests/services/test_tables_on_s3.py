@@ -43,7 +43,7 @@ class Drivers:
 
 @pytest.fixture(scope="module")
 def drivers(gate: Gate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
-    """Two drivers; one database is in a bucket with conditional puts, and one is not."""
+    """Two drivers; one database is in a bucket with conditional puts, the other is not."""
     folder = tmp_path_factory.mktemp("drivers")
     conf = {
         "spark.driver.extraClassPath": f"{shim_jar(find_spark(os.environ))}{os.pathsep}{jars()}",

@@ -77,7 +77,7 @@ def test_values_that_only_a_running_query_has_pick_files(
 def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
     """Spark merges both subqueries into one that returns a struct.
 
-    EXPLAIN SIEVE and the web UI show them.
+    EXPLAIN SIEVE and the web UI show both subqueries.
     """
     ends = f"(SELECT min(id) + 120 FROM {table}) AND id <= (SELECT max(id) - 870 FROM {table})"
     query = f"SELECT * FROM {table} WHERE id >= {ends}"
@@ -88,7 +88,7 @@ def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
 
 
 def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
-    """Two scalar subqueries that differ only in filters return the right rows, merged or not."""
+    """Two scalar subqueries with different filters return the right rows, merged or not."""
     lab.check(
         f"SELECT (SELECT sum(r) FROM {table} WHERE id < 50), "
         f"(SELECT sum(r) FROM {table} WHERE id > 950)",

@@ -58,7 +58,7 @@ def advice(lab: Lab, scope: str = "") -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("tables")
 def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
-    """The record has tables with and without an index, by filter column, without the constants."""
+    """The record has tables with and without an index; it has filters, but not their constants."""
     for query in QUERIES:
         lab.sql(query)
     text = json.dumps(recorded(lab))
@@ -90,7 +90,7 @@ def test_advice_names_columns_by_the_bytes_they_save(lab: Lab) -> None:
     orders = {row["column"]: row for row in rows if row["table"] == "orders"}
     assert {row["action"] for row in rows} == {"create"}
     assert next(iter(orders)) == "id"
-    # Each value of customer is in every file.
+    # In each file, every value of the column customer occurs.
     assert {"id", "note", "ordered", "s.b b"} == set(orders)
     assert re.search(r"= \d", orders["id"]["asked"])
     for word in ("= ", "other ", "order by limit ", "or "):

@@ -40,8 +40,7 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
         )
 
     tasks = [map_batches(lab.spark.range(0, 1, 1, 1), look, SCHEMA).collect()[0] for _ in range(8)]
-    # The archives that remain contain Python's library and the code of builds; they are small or
-    # absent.
+    # The remaining archives contain Python's library and the code of builds, or are absent.
     assert tasks[-1].rereading <= 3
     assert tasks[-1].frozen > 0
     assert tasks[-1].module.endswith("pyspark.zip")

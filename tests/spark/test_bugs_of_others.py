@@ -116,7 +116,7 @@ def test_the_rows_of_a_deleted_file_bound_nothing(lab: Lab) -> None:
 
 
 def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
-    """apache/hudi#18792 stored missing statistics as "all NULL", and skipped these files.
+    """apache/hudi#18792 stored missing statistics as "all NULL", and skipped the files.
 
     The table has files without statistics, and files that lack a column added later.
     """
@@ -141,7 +141,7 @@ def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
     """apache/hudi#7032 computed a wrong maximum; another zone map ignored its last partial stripe.
 
     The table has small row groups, long strings, and a number of keys that is not a multiple of any
-    block size. Parquet truncates the bounds of long strings; some of the strings end in the
+    block size. Parquet truncates the bounds of long strings, and some of these strings end in the
     greatest character.
     """
     with lab.database("maximum"):

@@ -20,7 +20,7 @@ OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
 
 @pytest.fixture(scope="module")
 def keys() -> list[np.ndarray]:
-    """The keys of each file, which are in stretches that no other file has."""
+    """The keys of each file; no other file has keys in the same stretches."""
     rng = np.random.default_rng(22)
     starts = [rng.choice(4000, STRETCHES, replace=False) * 1_000_000 for _ in range(FILES)]
     return [np.repeat(some, ROWS) + rng.integers(0, 1_000_000, STRETCHES * ROWS) for some in starts]
@@ -30,7 +30,7 @@ def keys() -> list[np.ndarray]:
 def tables(
     lab: Lab, tmp_path_factory: pytest.TempPathFactory, keys: list[np.ndarray]
 ) -> Iterator[Lab]:
-    """A table in which every tenth file is large, and a table of the same keys in equal files."""
+    """A table in which every tenth file is large, and a table with the same keys in equal files."""
     rng = np.random.default_rng(1)
     with lab.database("bytes"):
         for name in ("t", "equal"):
@@ -60,7 +60,7 @@ def kept(lab: Lab, table: str, keys: Sequence[int]) -> list[set[str]]:
 
 @pytest.mark.long
 def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
-    """The index of equal files chooses without weights; the other reads far fewer bytes."""
+    """The index of equal files has no weights, and the other index reads far fewer bytes."""
     sizes = {path.name: path.stat().st_size for path in tables.files()}
     drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
     weighted, alike = (kept(tables, table, drawn) for table in ("t", "equal"))

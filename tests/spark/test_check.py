@@ -102,7 +102,7 @@ def test_every_key_of_every_shape_is_found(t: Lab) -> None:
 
 
 def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
-    """The share is rounded up, so CHECK draws at least one file, even for a disabled index."""
+    """The share is rounded up, so CHECK draws at least one file, also for a disabled index."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound("id", files=2)
@@ -216,7 +216,7 @@ def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 
 def test_files_in_each_other_s_place_are_found(t: Lab) -> None:
-    """A query loses the named key, and CHECK does not report the other index."""
+    """A query loses the named key, and CHECK reports no loss for the other index."""
     t.sql("CREATE SIEVE INDEX ON t (id, word) OPTIONS (shape = 'map')")
     forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))
     words = lost(t)
@@ -249,7 +249,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """Queries read these files anyway: they were too young to be indexed, or had no rows."""
+    """Queries always read such files: they were too young to be indexed, or had no rows."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),
@@ -263,7 +263,7 @@ def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
 
 
 def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
-    """A forgery of a run in the given shape, with keys only at the spared locations."""
+    """A forgery of a run in a given shape, which has keys only at some locations."""
 
     def change(locations: Locations, run: RunRef, place: Path) -> tuple[Locations, RunRef]:
         pairs = sorted(

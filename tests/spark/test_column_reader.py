@@ -43,7 +43,7 @@ def reasons(lab: Lab, query: str) -> Any:
     ],
 )
 def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
-    """A new column, a comment or an option does not change the values of the indexed column."""
+    """A new column, a comment or an option does not change values of the indexed column."""
     with lab.database("added"):
         lab.sql(f"CREATE TABLE t (id BIGINT, s STRUCT<a: BIGINT, b: INT>, x INT) {kind}")
         lab.sql(f"INSERT INTO t SELECT id, struct(id, 1), 1 FROM range(0, 40, 1, {FILES})")
@@ -79,7 +79,7 @@ def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
 
 
 def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> None:
-    """In JSON it can change another column's values; in CSV, records without it are damaged."""
+    """In JSON, a new column can change other values; in CSV, records without it are damaged."""
     record = {"json": '{"b":{"k":"x","a":7},"a":1}', "csv": "1"}
     for kind, new in (("json", "b MAP<STRING, INT>"), ("csv", "b INT")):
         (tmp_path / kind).mkdir()
@@ -136,7 +136,7 @@ def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized: str) -> None:
-    """The reader requests the table's types, for texts without a mark and for INT96."""
+    """For texts without a mark and for INT96, the reader requests the types of the table."""
     for k in range(FILES):
         ids = range(10 * k, 10 * k + 10)
         texts = pa.array([f"text {i}".encode() for i in ids], pa.binary())
@@ -213,7 +213,7 @@ def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab) -> None:
 
 
 def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None:
-    """Another setting affects one of two columns, and SHOW and DESCRIBE report this."""
+    """Another setting affects only one of two columns, and SHOW and DESCRIBE report this."""
     with lab.database("told"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, timestamp_seconds(id) ts "

@@ -229,7 +229,7 @@ def test_malformed_text_gives_the_same_rows_in_every_projection(
 
 
 def test_csv_with_stray_quotes_beside_other_columns_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """In this file, the value of a depends on whether the query also reads b.
+    """In this CSV file, the value of column a depends on whether a query also reads column b.
 
     An index could therefore lose rows.
     """

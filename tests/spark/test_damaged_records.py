@@ -155,7 +155,7 @@ def test_every_projection_gives_the_same_rows(
 def test_check_and_audit_see_what_a_narrow_read_does_not(
     lab: Lab, tmp_path: Path, kind: str
 ) -> None:
-    """After the build, the test damages a record without a change of the file's length and time."""
+    """After the build, the test damages a record, but the file keeps its length and time."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
         path.unlink()
@@ -198,7 +198,7 @@ def test_a_file_that_fails_every_wide_read_is_left_to_queries(lab: Lab, tmp_path
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 @pytest.mark.usefixtures("database")
 def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
-    """A build refuses a column whose name the build needs for file names."""
+    """A build refuses a column with a name that the build needs for file names."""
     lab.sql(f"CREATE TABLE t (a INT, __SIEVE_location__ INT) USING {kind}")
     for statement in ("CREATE SIEVE INDEX ON t (a)", "ESTIMATE SIEVE INDEX ON t (a)"):
         with pytest.raises(PySparkException, match=r"UNSUPPORTED_TABLE.*__SIEVE_location__"):
@@ -208,7 +208,7 @@ def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["VOID", "STRUCT<x: INT, y: VOID>", "ARRAY<VOID>"])
 @pytest.mark.usefixtures("database")
 def test_json_with_a_void_is_refused(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """In JSON, Spark does not skip the value of a void column, which would change other values."""
+    """If Spark skipped the value of a void column in JSON, other values would change."""
     (tmp_path / "0.json").write_bytes(b'{"a":1,"v":{"y":{"a":7},"a":5}}\n{"v":[{"a":8}],"a":2}\n')
     os.utime(tmp_path / "0.json", (OLD, OLD))
     lab.sql(f"CREATE TABLE t (a INT) USING json LOCATION '{tmp_path}'")

@@ -25,7 +25,7 @@ def play(lab: Lab, rounds: int) -> None:
         other = Lab(lab.spark.newSession())
         other.sql("USE beside")
         failures: list[Exception] = []
-        # The user is as fast as the refreshes, so that each refresh has a concurrent statement.
+        # The user is as fast as the refreshes, so a statement runs during each refresh.
         ahead = threading.Semaphore(3)
 
         def users() -> None:

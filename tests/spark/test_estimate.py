@@ -42,7 +42,7 @@ LONG = pytest.mark.long
 
 
 def told(lab: Lab, statement: str) -> Row:
-    """The result's row for the last budget: the budget of the statement, or `auto`."""
+    """The row for the last budget, which is the budget of the statement or `auto`."""
     rows: list[Row] = lab.spark.sql(statement).collect()
     return rows[-1]
 
@@ -66,7 +66,7 @@ def number(text: str) -> float:
 def test_it_tells_what_create_then_makes(
     tables: Lab, table: str, column: str, options: str
 ) -> None:
-    """Bytes agree within a quarter or 4 KB; files read agree within a quarter or half a file."""
+    """Estimated bytes are right within a quarter or 4 KB, files within a quarter or half a file."""
     on = f"ON {table} ({column}) OPTIONS ({options})"
     with tables.settings(COMPILED if table == "large" else {}):
         before = told(tables, f"ESTIMATE SIEVE INDEX EXTENDED {on}")
@@ -117,7 +117,7 @@ def test_the_frontier_of_several_columns(tables: Lab) -> None:
         for fewer, more in pairwise(found[:-1]):
             assert more.files_present <= fewer.files_present + 0.1
     assert found[-1].files_present < 1.1
-    # The budget of such a small column is at least 64 KB for any share.
+    # For any share, the budget of such a small column is at least 64 KB.
     assert max(row.bytes for row in rows) < (96 << 10) + 36 * 8000
 
 
@@ -134,7 +134,7 @@ PREDICATES = (
 
 @pytest.fixture(scope="module")
 def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
-    """For each predicate, the estimate without the index, and EXPLAIN's answer with the index."""
+    """For each predicate, the estimate without an index, and EXPLAIN's answer with an index."""
     estimate = "ESTIMATE SIEVE INDEX EXTENDED ON small (late) WHERE"
     before = {predicate: told(tables, f"{estimate} {predicate}") for predicate in PREDICATES}
     tables.sql("CREATE SIEVE INDEX ON small (late)")
@@ -151,7 +151,7 @@ def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
 def test_a_predicate_reads_what_is_told(
     predicates: dict[str, tuple[Row, list[dict[str, Any]]]], predicate: str
 ) -> None:
-    """The estimated files of a predicate equal those that EXPLAIN counts with the index."""
+    """The estimated number of files for a predicate equals the number in EXPLAIN with the index."""
     before, (scan,) = predicates[predicate]
     assert abs(before.files_predicate - scan["files_read"]) <= 1
     assert before.bytes_predicate <= scan["bytes_total"]
@@ -160,7 +160,7 @@ def test_a_predicate_reads_what_is_told(
 
 @pytest.mark.long
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
-    """Wherever a point or range is, ESTIMATE reads windows of the table for it."""
+    """Wherever a point or range is, ESTIMATE reads parts of the table for it."""
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
         on = f"ON large (late) OPTIONS ({WIDE})"
@@ -176,9 +176,9 @@ def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
 
 @pytest.mark.long
 def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
-    """Bytes agree within a half, and files read agree within a quarter.
+    """Estimated bytes are right within a half, and files read within a quarter.
 
-    The advice mentions the sample, and ESTIMATE reads no file outside the sample.
+    The advice states that files were sampled, and ESTIMATE reads no other file.
     """
     tables.sql("""
         CREATE TABLE many USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(120, late) */ *

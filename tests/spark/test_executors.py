@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(folder: Path) -> Python:
-    """The Python of executors; its command has no program yet."""
+    """The Python of executors, whose command does not start any program yet."""
     return Python(folder / "python")
 
 
@@ -86,7 +86,7 @@ def test_a_bare_python_is_named(cluster: Driver, python: Python, tmp_path: Path)
 def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Path) -> None:
     """A build publishes no run if the executors do not see the driver's files.
 
-    For the driver, its own files of the run would look complete.
+    The driver itself sees its own files of the run, and they look complete.
     """
     root = tmp_path / "root"
     root.mkdir()
@@ -110,8 +110,8 @@ def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Pa
 def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
     """Executors build an index; they receive the code once, even if the front end is new.
 
-    The time zone of executors matters only where a build interprets a file's times in this zone.
-    Every job of a statement contains the zone, including the probes on executors.
+    The time zone of executors matters only if a build converts a file's times with this zone. Every
+    job of a statement contains the zone, even the probes on executors.
     """
     python.becomes(sys.executable, cluster)
     cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")

@@ -42,7 +42,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
 def test_values_of_subqueries_are_foretold(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
-    """EXPLAIN names the index that the run-time filter will use, and no reason against it."""
+    """EXPLAIN names the index that the run-time filter will use, and reports no reason."""
     query = f"SELECT k FROM fact WHERE {condition}"
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         fact = star.explain(query)[0]
@@ -63,7 +63,7 @@ def test_values_of_other_columns_are_not_promised(star: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> None:
-    """Spark sorts the sides of such a join, so only a separate job can read the keys."""
+    """For such a join, Spark sorts both sides, so only a separate job can read the keys."""
     if star.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no collations")
     query = (

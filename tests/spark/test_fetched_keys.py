@@ -1,4 +1,4 @@
-"""Join keys that Sieve fetches by a separate job: the sides of the join, and the cost."""
+"""Join keys that Sieve fetches by a separate job: the allowed sides of joins, and the cost."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ COLLATED = {
 
 
 def test_a_side_that_may_give_other_rows_again_gives_no_keys(star: Lab) -> None:
-    """A key that only a second run of the side returns would be a lost row."""
+    """If only a second run of the side returns a key, a row with this key would be lost."""
     with star.settings(FETCHED):
         assert {kind for kind, build in AGAIN.items() if _gives(star, build)} == set(AGAIN)
         otherwise = OTHERWISE | ({} if star.spark.version.startswith("3.") else COLLATED)
@@ -222,7 +222,7 @@ def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
             "SELECT CAST(regexp_replace(s, '^0+', '') AS BIGINT) AS k FROM dim WHERE attr = 7",
         )
         assert not [build for build in others if _gives(star, build)]
-        # If an expression does not affect the keys, only the join itself computes it.
+        # An expression that does not affect the keys is computed only by the join itself.
         assert _gives(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
         with star.setting("spark.sieve.join.pruning", "always"):
             assert all(_gives(star, f"SELECT k FROM dim WHERE {c}") for c in COSTLY.values())
@@ -281,7 +281,7 @@ def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str
 
 @pytest.mark.parametrize("table", ["parts", "plain_parts"])
 def test_a_side_that_gives_keys_may_await_its_partitions(star: Lab, table: str) -> None:
-    """If the key query contained the whole plan, it would wait for its own scans' locks."""
+    """If the key query contained the whole plan, it would wait for locks of its own scans."""
     query = (
         f"SELECT p.k, f.v FROM {table} p FULL JOIN (SELECT * FROM parts WHERE k < 42) f "
         "ON p.k = f.k JOIN dim d ON p.p = d.attr AND d.k < 100"

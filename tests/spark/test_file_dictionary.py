@@ -68,7 +68,7 @@ def test_paths_are_hashed_as_siphash_says(lab: Lab) -> None:
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 200])
 def test_it_finds_what_a_plain_dictionary_finds(lab: Lab, n: int, *, cut: bool) -> None:
-    """The files have few different paths, lengths and times, so many differ in one of them."""
+    """The files have few different paths, lengths and times, so that many files are similar."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     path_of = lab.spark._jvm.org.apache.hadoop.fs.Path
     draw = random.Random(n + cut)
@@ -111,7 +111,7 @@ def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 9, 300])
 def test_parts_of_files(lab: Lab, n: int) -> None:
-    """Ranges to read or to skip belong only to the files of an answer."""
+    """Ranges to read or skip belong only to the files of their answer."""
     sieve, draw = lab.spark._jvm.org.apache.spark.sql.sieve, random.Random(n)
     numbers = sorted(draw.sample(range(3 * n), n))
     cuts = [sorted(draw.sample(range(1, 2**40), draw.randint(1, 5))) for _ in numbers]

@@ -60,7 +60,7 @@ def test_reasons_tell_why_no_index_helps(lab: Lab, table: str) -> None:
 
 
 def test_stale_files_say_so(lab: Lab, table: str) -> None:
-    """A file written after the build and a changed file are kept, and each file has its reason."""
+    """A file written after the build is kept, and so is a changed file, each with its reason."""
     lab.sql(f"CREATE TABLE stale USING parquet AS SELECT * FROM {table} WHERE k < 60")
     before = {Path(path.removeprefix("file:")) for (path,) in lab.sql(
         "SELECT DISTINCT _metadata.file_path FROM stale"
@@ -144,7 +144,7 @@ def test_a_wrong_call_says_what_is_wrong(lab: Lab, arguments: str, problem: str)
 def test_a_function_tells_what_the_statement_tells(
     lab: Lab, table: str, function: str, statement: str
 ) -> None:
-    """Function and statement return the same rows and names without a job, and run no query."""
+    """Function and statement return the same rows and names; they start no job and run no query."""
     said = lab.spark.sql(statement)
     before = _jobs(lab)
     told = lab.spark.sql(f"SELECT * FROM {function}")
@@ -205,7 +205,7 @@ def test_a_wrong_question_says_what_is_wrong(lab: Lab, call: str, problem: str) 
 
 @pytest.mark.usefixtures("table")
 def test_functions_in_queries_that_are_planned_wait_for_no_thread_of_theirs(lab: Lab) -> None:
-    """There are more calls at once than threads, and each call runs another function."""
+    """More calls than threads run at once, and each call runs another function."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

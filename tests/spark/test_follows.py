@@ -93,7 +93,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
 
 
 def test_indexes_follow_tables_that_change_places(lab: Lab) -> None:
-    """Even if two tables swap names quickly, each index stays with its table, also by REFRESH."""
+    """Even if two tables swap names quickly, each index follows its table, also in a REFRESH."""
     with lab.database("swapping"):
         one, two = create(lab, "a"), create(lab, "b")
         for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
@@ -148,7 +148,7 @@ def test_what_is_written_is_refreshed(lab: Lab) -> None:
         for first in (40, 50, 60):
             lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
-        # A few refreshes include all rows that were written during the first refresh.
+        # A few refreshes index all rows that were written during the first refresh.
         assert version(lab) <= 4
         lab.spark.range(70, 80, 1, 1).write.insertInto("t")
         soon(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
@@ -269,7 +269,7 @@ def test_a_table_of_another_catalog_is_not_ours(lab: Lab) -> None:
 
 
 def test_a_refresh_that_fails_says_so(lab: Lab) -> None:
-    """The index's state shows the error, and queries work; the next good refresh clears it."""
+    """The index's state shows the error, and queries work; a good refresh clears the error."""
     with lab.database("failing"), lab.setting("spark.sieve.refresh.auto", "true"):
         at = create(lab)
         (at / "intents").rename(at / "hidden")

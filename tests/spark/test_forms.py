@@ -20,7 +20,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def _not_ours(lab: Lab, text: str) -> None:
-    """Asserts that Spark refuses a text with an error of its own."""
+    """Asserts that Spark refuses a text with one of its own errors."""
     with pytest.raises(Exception) as refusal:  # noqa: PT011 - Spark's, which differ by version
         lab.sql(text)
     assert "SIEVE_" not in str(refusal.value)
@@ -31,9 +31,9 @@ def _point(lab: Lab, files: int) -> None:
 
 
 def test_procedures_do_what_their_statements_do(lab: Lab, table: str) -> None:
-    """The procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP do the same.
+    """The procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP act like the statements.
 
-    Arguments are named or by position.
+    Arguments of procedures have names or are in order.
     """
     (made,) = lab.sql(f"CALL sieve.create(table => '{table}', columns => 'id', budget => '2%')")
     assert made[0] == "id_sieve"

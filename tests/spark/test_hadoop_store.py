@@ -1,4 +1,4 @@
-"""The store contract over a real JVM and a local folder, and faults of its renames."""
+"""The store contract on a real JVM with a local folder, and faults of its renames."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def jvm(lab: Lab) -> Any:
 
 @pytest.fixture
 def conf(jvm: Any) -> Any:
-    """A Hadoop configuration in which file: uses neither checksum files nor a shared instance."""
+    """A Hadoop configuration in which local files have no checksum files and no shared instance."""
     conf = jvm.org.apache.hadoop.conf.Configuration()
     conf.set("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
     conf.set("fs.file.impl.disable.cache", "true")
@@ -35,7 +35,7 @@ def conf(jvm: Any) -> Any:
 
 
 class TestHadoopOverLocalFiles(StoreContract, PermissionsContract):
-    """The store contract without atomic creates, because Hadoop's local rename checks first."""
+    """The store contract without atomic creates, because Hadoop's local rename is not atomic."""
 
     @pytest.fixture
     def store(self, jvm: Any, conf: Any) -> HadoopStore:
@@ -105,7 +105,7 @@ def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopSt
 
 @pytest.mark.parametrize("took_effect", [True, False])
 def test_lost_reply(jvm: Any, conf: Any, tmp_path: Path, took_effect: bool) -> None:
-    """If the bridge to Java fails in a rename, the outcome is unknown, and the draft stays."""
+    """If the bridge to Java fails in a rename, the outcome is unknown; the draft is kept."""
     store = faulty(jvm, conf, Py4JNetworkError("cut"), took_effect)
     with pytest.raises(UnknownOutcomeError, match="cut"):
         store.create(f"file:{tmp_path}/f", b"x")

@@ -32,7 +32,7 @@ def test_binary_hashes_like_spark(lab):
 
 
 def test_text_hashes_like_spark(lab):
-    """A string has the hash of its UTF-8 bytes, and a VARCHAR is a string."""
+    """A string has the hash of its UTF-8 bytes, and a VARCHAR counts as a string."""
     got = spark_hashes(lab, TEXTS, "STRING")
     assert np.array_equal(got, hash_bytes([text.encode() for text in TEXTS]))
     with lab.database("hashes"):
@@ -44,7 +44,7 @@ def test_text_hashes_like_spark(lab):
 
 
 def test_wide_decimals_hash_like_spark(lab):
-    """Decimals of 19 or more digits have the hash of Java's BigInteger, also small ones."""
+    """Decimals of 19 or more digits have the hash of Java's BigInteger, even for small values."""
     exact = Context(prec=60)
     for data_type, scale, digits in (
         ("DECIMAL(38,0)", 0, 38),
@@ -59,7 +59,7 @@ def test_wide_decimals_hash_like_spark(lab):
 
 
 def test_decimals_read_from_files_hash_by_their_columns_scale(lab, tmp_path):
-    """For a decimal from a file of any format, Spark hashes with the scale of its column."""
+    """For a decimal in a file of any format, Spark uses the scale of the column."""
     values = "VALUES (1.5), (-200), (0), (12345678901234567.25) AS t(v)"
     for source in ("parquet", "orc", "csv", "json"):
         path = str(tmp_path / source)

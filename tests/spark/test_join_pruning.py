@@ -88,7 +88,7 @@ MODES = {
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Pairs each kind of query with the modes of one turn; the turns rotate over the kinds.
+    """Pairs each kind of query with the modes of one turn; successive kinds use successive turns.
 
     Sieve decides whether a join supplies keys before Spark chooses the algorithm of the join.
     tests/golden/joinkinds.sql runs each kind of join in all modes.
@@ -182,7 +182,7 @@ UNPRUNED = {
 }  # fmt: skip
 
 
-# In these joins, Spark can broadcast no side that has keys to prune the other side.
+# In these joins, Spark cannot broadcast a side that has keys to prune the other side.
 OUTER = {
     "left, through another": (
         (
@@ -210,7 +210,7 @@ OUTER = {
     ),
 )
 def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: str) -> None:
-    """The keys come from the broadcast of the other side; in a shuffle join, from a job."""
+    """Keys come from the broadcast of the other side; in a shuffle join, they come from a job."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
         # A job that fetches keys from the table itself scans the table a second time.
@@ -225,7 +225,7 @@ def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: 
 def test_the_side_that_gets_nulls_reads_files_with_a_partner(
     star: Lab, kind: str, adaptive: str
 ) -> None:
-    """The keys of the side that returns all its rows prune; Spark never broadcasts this side."""
+    """The keys of a side that returns all its rows prune, and Spark never broadcasts this side."""
     query, files = OUTER[kind]
     conf = {"spark.sql.adaptive.enabled": adaptive}
     _check(star, query, files, FETCHED | conf)
@@ -281,7 +281,7 @@ def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
 def test_a_join_that_gives_out_rows_without_a_partner_reads_all(
     star: Lab, kind: str, mode: str
 ) -> None:
-    """A scan also reads all files if a node between scan and join depends on other rows."""
+    """If a plan node between scan and join depends on other rows, the scan also reads all files."""
     _check(star, UNPRUNED[kind], FILES, MODES[mode])
 
 
@@ -332,7 +332,7 @@ def test_a_scalar_subquery_picks_files(
 
 
 def test_values_given_apart_from_the_text_pick_files(star: Lab) -> None:
-    """Parameters select files, and on Spark 4 also session variables and EXECUTE IMMEDIATE."""
+    """Parameters select files; on Spark 4, session variables and EXECUTE IMMEDIATE do so, too."""
     frame = star.spark.sql("SELECT v FROM fact WHERE k = :k", args={"k": 1540})
     assert [tuple(row) for row in frame.collect()] == [(0,)]
     assert _fact_files(frame) == 1
@@ -362,7 +362,7 @@ def test_many_keys_go_as_ranges(star: Lab) -> None:
 
 
 def test_a_large_side_without_a_predicate_is_not_asked_for_its_keys(star: Lab) -> None:
-    """All keys of a dimension would skip no file, and Spark would plan its side twice."""
+    """All keys of a dimension together would skip no file, and Spark would plan this side twice."""
     query = (
         "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
     )
@@ -382,7 +382,7 @@ def test_a_scan_with_keys_is_not_taken_for_one_without(star: Lab, adaptive: str)
 
 
 def test_a_query_runs_twice(star: Lab) -> None:
-    """The same frame runs twice, and so do a cached frame and a cached dimension."""
+    """The same data frame runs twice, and so do a cached frame and a cached dimension."""
     for adaptive in ("true", "false"):
         with star.setting("spark.sql.adaptive.enabled", adaptive):
             frame = star.spark.sql(f"{JOIN} WHERE attr = 77")
@@ -393,7 +393,7 @@ def test_a_query_runs_twice(star: Lab) -> None:
             assert cached.count() == cached.filter("attr < 3").count() == 6
             cached.unpersist()
             star.sql("CACHE TABLE kept AS SELECT * FROM dim WHERE attr = 77")
-            # For adaptive execution, each scan of a cached table is a different plan.
+            # For adaptive execution, each scan of a cached table belongs to a separate plan.
             files = FILES if adaptive == "true" else 2
             query = "SELECT v FROM fact JOIN kept ON fact.k = kept.k"
             _check(star, query, files)
@@ -516,7 +516,7 @@ def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
 
 
 def test_more_keys_than_are_looked_up_are_told_of(star: Lab) -> None:
-    """The scan reads by ranges that contain the keys, and `spark.sieve.require` accepts this."""
+    """The scan uses ranges that contain the keys, and `spark.sieve.require` accepts this."""
     many = "FROM fact JOIN range(500, 30000) d ON fact.k = d.id WHERE d.id != 5"
     count = "SELECT value FROM sieve_status() WHERE reason = 'keys-too-many'"
     for hint, conf in (("BROADCAST(d)", {"spark.sieve.require": "true"}), ("MERGE(d)", FETCHED)):
@@ -597,7 +597,7 @@ def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adap
 def test_a_side_whose_partitions_a_join_above_picks_is_broadcast_once(
     star: Lab, adaptive: str
 ) -> None:
-    """A side planned without the outer join would read all partitions for a second broadcast."""
+    """Planned without the outer join, a side would be broadcast again with all partitions."""
     query = (
         "SELECT /*+ BROADCAST(p), BROADCAST(d) */ f.v FROM fact f JOIN parted p ON f.k = p.k "
         "JOIN (SELECT k DIV 1000 AS q FROM dim WHERE attr = 77) d ON p.p = d.q"

@@ -73,7 +73,7 @@ def _codes(array: pa.Array, type_name: str) -> list[int | None]:
 
 @pytest.mark.parametrize("type_name", COLUMNS)
 def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name: str) -> None:
-    """In compiled and interpreted code and in WHERE, the function returns the encoder's codes."""
+    """The function returns the encoder's codes, in compiled code, interpreted code and WHERE."""
     array = _column(type_name)
     pq.write_table(pa.table({"n": pa.array(range(len(array))), "x": array}), tmp_path / "x.parquet")
     frame = lab.spark.read.option("datetimeRebaseMode", "CORRECTED").parquet(str(tmp_path))
@@ -149,7 +149,7 @@ def test_null_and_nan_have_no_code(lab: Lab) -> None:
     ],
 )
 def test_what_has_no_key_is_refused(lab: Lab, call: str, condition: str) -> None:
-    """For a type that cannot be indexed or a wrong number of arguments, the error says so."""
+    """If a type cannot be indexed, or the number of arguments is wrong, the error says so."""
     with pytest.raises(Exception, match=condition):
         lab.sql(f"SELECT {call}")
 

@@ -1,6 +1,6 @@
 """Lines that begin at, before and after the offsets where an index cuts their file.
 
-A line belongs to the range in which it begins; a line that begins exactly at a cut belongs to the
+A line belongs to the range in which it begins. If a line begins exactly at a cut, it belongs to the
 range before the cut. The index and the scan must assign each line to the same range.
 """
 
@@ -29,7 +29,7 @@ CONF = INTERPRETED | {
 
 
 def keys_by_line() -> list[int]:
-    """Keys of three digits in scattered order, so that each key belongs to one range."""
+    """Keys of three digits in scattered order, so that each key identifies one range."""
     return random.Random(3).sample(range(100, 1000), LINES)
 
 
@@ -45,7 +45,7 @@ def write(path: Path, keys: list[int], line: str, ending: str) -> None:
 def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """A query looks for the first line after every third cut, so no neighbour is read by chance."""
+    """A query looks for the first line after every third cut, so that no neighbour helps."""
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
     keys = keys_by_line()
@@ -70,7 +70,7 @@ def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
 def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """If a scan reads ranges of one file, it splits another file, unknown to the index, itself."""
+    """A scan that reads ranges of one file can split another file, unknown to the index."""
     format_name, options, line, ending = FORMS[form]
     known, new = random.Random(4).sample(range(100, 500), LINES), range(500, 500 + LINES)
     write(tmp_path / f"known.{format_name}", known, line, ending)

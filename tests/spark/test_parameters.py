@@ -55,7 +55,7 @@ def test_values_of_each_type_stand_in_their_places(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_a_parameter_without_a_value_is_named(lab: Lab) -> None:
-    """In a query, Spark names the missing parameter; in other statements, Spark or Sieve does."""
+    """If a query lacks a parameter, Spark names it; for other statements, Spark or Sieve does."""
     for args in ({}, {"other": 1}):
         with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
             rows(lab, f"EXPLAIN SIEVE {QUERY} :id", args)
@@ -80,7 +80,7 @@ def version(lab: Lab) -> int:
 
 @pytest.mark.usefixtures("table")
 def test_statements_stand_in_blocks(lab: Lab) -> None:
-    """A SIEVE statement can be at each place of a block, and runs when the block reaches it."""
+    """A SIEVE statement can be anywhere in a block, and runs when the block reaches it."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE;"
@@ -118,7 +118,7 @@ def test_statements_stand_in_blocks(lab: Lab) -> None:
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("escaped", ["false", "true"])
 def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -> None:
-    """A raw string has no escapes; with `escapedStringLiterals`, no string has escapes in Spark."""
+    """A raw string has no escapes; with `escapedStringLiterals`, no string has any in Spark."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     with lab.setting("spark.sql.parser.escapedStringLiterals", escaped):
@@ -129,9 +129,9 @@ def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -
                 comments.append(lab.facts("j")["comment"])
                 lab.sql("DROP SIEVE INDEX j ON t")
             assert comments[0] == comments[1], literal
-        # Spark recognises raw strings only without the setting, but they end at the same place.
+        # Spark knows raw strings only without the setting, but with it they end at the same place.
         for literal in (r"r'\'", r'R"\"', r"r'a;\'"):
-            # The quotes of the last statement could end a string that is still open.
+            # The quotes in the last statement could end a string that is still open.
             disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE"
             lab.sql(f"BEGIN VALUES ({literal}); {disable}; SELECT 'x', \"y\"; END")
             assert lab.facts()["state"] == "disabled", literal

@@ -1,6 +1,6 @@
 """Queries that read ranges of large files: rows, bytes, tasks and counters.
 
-Some other scans cannot read ranges.
+Some scans must read whole files.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
 
 
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
-    """Adjacent ranges read one footer, and separate ranges read one each.
+    """Adjacent ranges share one footer, and each separate range reads one.
 
     Text files have no footer.
     """
@@ -231,7 +231,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
     assert with_neighbour == (2, singles[0] + singles[second] - footer)
     assert with_other == (2, singles[0] + singles[third])
     if footer:
-        # Together, single ranges cost the file, and a footer for each range except the last.
+        # If each range is read separately, together they cost the file and a footer for each range
+        # but one.
         borders = [k for k in range(1, GROUPS) if told((k - 1) * ROWS, k * ROWS)[0] == 2]
         size = Path(local).stat().st_size
         assert sum(singles[k] for k in (0, *borders)) == size + len(borders) * footer
@@ -263,7 +264,7 @@ def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
 def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
     """The skipped ranges are in `sieve_files` by file, and in `sieve_status` in total.
 
-    In the plan, the scan's node shows the ranges that a query has skipped.
+    In the plan, the node of the scan shows the ranges that the scan has skipped.
     """
     query = f"SELECT * FROM t WHERE k = {KEYS[40]}"
     (told,) = lab.explain(query)

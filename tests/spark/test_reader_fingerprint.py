@@ -55,7 +55,7 @@ _ORC = [
     ("orc.skip.corrupt.data", "true"),
     # ORC's reader converts the types of a file, for example days to text.
     ("orc.proleptic.gregorian", "true"),
-    # ORC has this alternative name for the key above.
+    # ORC's alternative name for the key above.
     ("hive.exec.orc.skip.corrupt.data", "true"),
 ]
 _TEXT = [
@@ -202,7 +202,7 @@ def hadoop_setting(lab: Lab, key: str, value: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # If a Hadoop key is set under its old name, Hadoop also sets the new name.
+        # If a Hadoop key is set under its old name, Hadoop sets its new name, too.
         for name in (key, "mapreduce.input.linerecordreader.line.maxlength"):
             conf.unset(name)
 
@@ -235,7 +235,7 @@ def test_a_changed_reader_setting_switches_the_index_off(
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_settings_of_other_columns_do_not(tables: Lab, table: str, column: str) -> None:
-    """Changes all settings together that the reader of this column in this format never uses."""
+    """Changes all settings that the reader of this column never uses in this format."""
     own = dict(_READ[table][column])
     others = {k: v for k, v in (_ANYWHERE | _INFERENCE).items() if k not in own}
     if table not in ("csv_t", "json_t"):
@@ -248,7 +248,7 @@ def test_settings_of_other_columns_do_not(tables: Lab, table: str, column: str) 
 
 @pytest.mark.parametrize(("table", "key", "value"), HARMLESS)
 def test_a_harmless_setting_does_not(tables: Lab, table: str, key: str, value: str) -> None:
-    """Settings of writers, sizes and unrelated things, and explicit defaults, have no cost."""
+    """Settings of writers, sizes and unrelated things, and explicit defaults, do no harm."""
     with flipped(tables, key, value):
         tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
 
@@ -267,8 +267,7 @@ def test_a_changed_setting_of_hadoop_counts_too(
 ) -> None:
     """Readers use Hadoop's settings from the context as well as from the session.
 
-    Before each scan, a scan with other settings runs, and its settings were used for the prefetched
-    request.
+    Before each scan, a scan with other settings runs, which sends the request in advance.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -384,7 +383,7 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {}
         assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
         tables.sql("REFRESH SIEVE INDEX ON t")
-        # The key is in a gap of one file that the default budget does not index.
+        # The key is in a gap within one file, and the default budget does not store this gap.
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=1).rows == {}
 
 
@@ -433,7 +432,7 @@ def test_the_parts_of_the_mark(tables: Lab) -> None:
 
 
 def test_text_is_read_as_one_version_of_spark_does(tables: Lab) -> None:
-    """Text parsers change within a Spark line; readers of binary formats do not change."""
+    """Text parsers change within a Spark line, but readers of binary formats do not."""
     full = str(tables.spark.version)
     line = ".".join(full.split(".")[:2])
     versions = {table: parts(tables, f"{table}_t")["spark"] for table in ("csv", "json", "parquet")}
@@ -462,7 +461,7 @@ def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
         for _, key, _ in HARMLESS
         if key.startswith("spark.sql.legacy.") and not key.startswith(harmless)
     }
-    # The last value of this key in the list of harmless settings is the default value.
+    # This key's last value in the list of harmless settings is its default.
     own -= {*fixed, "spark.sql.parquet.enableVectorizedReader"}
     expected = {
         f"conf.{key}" if key.startswith("spark.") else f"hadoop.{key}"

@@ -44,7 +44,7 @@ MODES = {
 
 
 def _listed(lab: Lab) -> Counter[str]:
-    """The numbers of files that scans have listed and skipped; plans do not show rounds' scans."""
+    """The numbers of files that scans listed and skipped; plans do not show a round's scans."""
     status = lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'")
     return Counter(dict(status))
 
@@ -68,7 +68,7 @@ def test_each_round_reads_the_files_of_its_own_keys(graph: Lab, hint: str, mode:
     """A filter from another round would lose rows, and Spark could not analyse its plan again."""
     listed, read = _check(graph, WALK.format(hint) + "SELECT * FROM walk", MODES[mode])
     assert listed >= 4 * FILES
-    # A second run of a shuffled round could return other keys, unless its rows are constants.
+    # If a shuffled round runs again, it can return other keys, unless its rows are constants.
     assert read < listed if "data frames" in mode else read == listed // FILES
 
 
@@ -162,7 +162,7 @@ def test_explain_tells_of_the_scans_in_a_loop(graph: Lab) -> None:
 
 @pytest.mark.parametrize("conf", [{}, FETCHED])
 def test_an_optimized_plan_may_be_analysed_again(lab: Lab, conf: Mapping[str, str]) -> None:
-    """Spark analyses plans of loops again; libraries do this with any plan, even a changed one."""
+    """Spark analyses the plan of a loop again, and libraries do so with any plan."""
     if lab.spark.version.startswith("3."):
         pytest.skip("frames of a plan are made in another way")
     with lab.database("analysed_again"), lab.settings(conf | {"spark.sieve.strict": "true"}):

@@ -1,4 +1,4 @@
-"""REFRESH reads only new files; after many refreshes, an index returns the same as a new index."""
+"""REFRESH reads only new files; after many refreshes, an index skips files like a new index."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
 
 
 def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
-    """An emptied table has no run, no files and no rows; when filled again, it has them again."""
+    """An emptied table has no run, no files and no rows; a table filled again has them."""
     with lab.database("emptied"):
         lab.sql("CREATE TABLE t (id BIGINT, word STRING) USING parquet")
         lab.sql("CREATE SIEVE INDEX ON t (id, word)")

@@ -90,7 +90,10 @@ def test_hive_tables_left_to_the_serde_name_the_setting(
 
 
 def test_a_collated_column_is_refused(refusing: Lab) -> None:
-    """CREATE refuses collations other than UTF8_BINARY, because they make different codes equal."""
+    """CREATE refuses collations other than UTF8_BINARY.
+
+    They make strings with different codes equal.
+    """
     if refusing.spark.version < "4":
         pytest.skip("Spark 3.5 has no collations")
     refusing.sql("CREATE TABLE collated (s STRING COLLATE UTF8_LCASE, x STRING) USING parquet")

@@ -40,9 +40,8 @@ QUERIES = [
 def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
     """If a clock is set back, functions of a time decrease once, and no row is lost.
 
-    Spark 4 turns the comparison of a cast into a comparison of the column, and therefore finds only
-    one of the two passes. Without this rule, the index receives the comparison as the user typed
-    it.
+    Spark 4 turns a comparison of a cast into a comparison of the column, and therefore finds only
+    one of the two hours. Without this rule, the index receives the comparison as the user typed it.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (
@@ -68,7 +67,7 @@ DAY = 86_400_000_000
 INT, LONG = 1 << 31, 1 << 63
 OPS = ("=", "<", "<=", ">", ">=")
 _SETTINGS = {
-    # Spark passes the comparison to the index as typed, and also evaluates it as typed.
+    # Spark passes the comparison to the index as typed, and evaluates it as typed.
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
     ),

@@ -78,7 +78,7 @@ def _each(sequence: Any) -> Iterator[Any]:
 
 
 def _rules(lab: Lab) -> set[str]:
-    """The classes of the rules that Spark applies from a plan's resolution to its strategies."""
+    """The classes of all rules that Spark applies to a plan, from resolution to strategies."""
     state = lab.spark._jsparkSession.sessionState()
     batches = [*_each(state.analyzer().batches()), *_each(state.optimizer().batches())]
     rules = [rule for batch in batches for rule in _each(batch.rules())]
@@ -103,7 +103,7 @@ def _relation_rules(classes: set[str]) -> set[str]:
 
 
 def test_every_rule_that_touches_a_relation_is_known(tables: Lab) -> None:
-    """If a new release of Spark has another rule, the test needs a query for it above."""
+    """If a new Spark release has another rule, the test needs a query for this rule."""
     found = _relation_rules(_rules(tables))
     assert found <= READS.keys() | OTHERS.keys()
     newer = {"PushVariantIntoScan", "ResolveDataSource"} if str(tables.spark.version) < "4" else ()
@@ -126,6 +126,6 @@ def test_an_index_stays_in_use_under_a_rule(tables: Lab, rule: str) -> None:
 
 
 def test_an_index_stays_in_use_in_a_statement_that_writes(tables: Lab) -> None:
-    """The rule DataSourceAnalysis replaces the statement around the query by a command."""
+    """The rule DataSourceAnalysis replaces the statement that contains the query by a command."""
     plan = tables.spark.sql("EXPLAIN FORMATTED INSERT INTO days SELECT id, 1 FROM t WHERE id = 5")
     assert "Location: SieveFileIndex" in plan.collect()[0][0]

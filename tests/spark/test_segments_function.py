@@ -34,14 +34,14 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.mark.parametrize("column", KEYS)
 def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None:
-    """First and last key have the type of the column; for text, they are what the index stores."""
+    """First and last key have the type of the column; for text, they show the stored codes."""
     rows = lab.sql(f"SELECT * FROM sieve_segments('{table}', '{column}_sieve') ORDER BY segment")
     assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
     assert (rows[0][1], rows[-1][2]) == KEYS[column][1]
 
 
 def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
-    """A key in one file is expected to read one file, and a key in all files to read all.
+    """A key in one file has one expected file, and a key in all files has all files.
 
     For hash maps, no expected files are reported.
     """

@@ -59,7 +59,7 @@ def test_a_thread_without_a_session_gets_the_rows_of_an_rdd(lab: Lab) -> None:
 
 
 def test_open_sessions_see_create_disable_enable_and_drop(lab: Lab, table: str) -> None:
-    """If any session runs a statement, the next query of every open session follows it."""
+    """After any session has run a statement, the next query of every open session reflects it."""
     first, second = opened(lab, 2)
     everyone = (lab, first, second)
     for session in everyone:
@@ -196,7 +196,7 @@ def test_a_wrong_default_of_the_driver_is_no_obstacle(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
-    """An index belongs to a table in one database; the same name elsewhere has no index."""
+    """An index belongs to a table of one database; a table of the same name elsewhere has none."""
     with lab.database("sessions_b"):
         lab.spark.range(0, 2000, 1, 4).write.saveAsTable("t")
         (other,) = opened(lab, 1)
@@ -240,7 +240,7 @@ def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
 
 @pytest.mark.usefixtures("index")
 def test_a_cached_table_is_whole(lab: Lab, table: str) -> None:
-    """The cache of a filtered query is used by no other query; a table's cache has all rows."""
+    """No other query uses the cache of a filtered query, and the cache of a table has all rows."""
     (other,) = opened(lab, 1)
     try:
         lab.sql(f"CACHE TABLE part AS SELECT * FROM {table} WHERE id = 123")

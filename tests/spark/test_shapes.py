@@ -113,10 +113,10 @@ def test_a_budget_is_kept(tables: Lab, budget: str) -> None:
 def test_auto_takes_a_map_where_it_reads_fewer_files(
     tables: Lab, column: str, budget: str, chosen: bool
 ) -> None:
-    """Long strings that differ late share key codes; a map within a budget distinguishes them.
+    """Long strings that differ late share key codes; a map within a budget can distinguish them.
 
-    Unique numbers have their own codes, which few bytes distinguish. The result of ESTIMATE is the
-    same.
+    Unique numbers have their own codes, and few bytes suffice to distinguish them. The result of
+    ESTIMATE is the same.
     """
     on = f"ON t ({column}) OPTIONS (budget = '{budget}')"
     (key,) = tables.sql(f"SELECT {column} FROM t WHERE row = 4001")[0]

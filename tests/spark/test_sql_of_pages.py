@@ -65,7 +65,7 @@ def printed(lab: Lab, statement: str) -> list[list[str]]:
     lowered = [
         [cell.lower() if cell in {"True", "False"} else cell for cell in row] for row in rows
     ]
-    # Tables of the pages are in the database default.
+    # The tables of the pages are in the database named default.
     here = f"spark_catalog.{lab.spark.catalog.currentDatabase()}."
     texts = [[cell.replace(here, "spark_catalog.default.") for cell in row] for row in lowered]
     return comparable([frame.columns, *texts])

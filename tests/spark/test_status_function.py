@@ -36,7 +36,7 @@ def _grown(before: Status, after: Status) -> dict[str, int]:
 
 
 def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
-    """The scan counts as one scan with one call, and as nine skipped files of ten listed files."""
+    """The scan counts as one scan with one call; of its ten files, nine count as skipped."""
     (told,) = lab.explain(f"SELECT * FROM {table} WHERE k = 26")
     before = _status(lab)
     assert lab.run(f"SELECT * FROM {table} WHERE k = 26").files == 1
@@ -82,7 +82,7 @@ def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
 
 
 def test_audits_statements_and_what_is_held_are_counted(lab: Lab, table: str) -> None:
-    """An audit reads nine skipped files; EXPLAIN counts as a statement only; caches use bytes."""
+    """An audit reads nine skipped files; EXPLAIN counts only as a statement; caches use bytes."""
     lab.run(f"SELECT * FROM {table} WHERE k = 25")
     before = _status(lab)
     with lab.setting("spark.sieve.audit.sample", "1.0"):

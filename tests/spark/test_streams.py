@@ -33,7 +33,7 @@ def write(frame: Any, table: str, folder: Path) -> None:
 
 
 def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
-    """The sink's log lists the table's files; rows written before the sink are not in the table."""
+    """The sink's log lists the table's files, so rows from before the sink are not in the table."""
     feed = lab.spark.readStream.table("feed")
     write(feed, "t", tmp_path)
     lab.sql("REFRESH TABLE t")

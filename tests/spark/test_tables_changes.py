@@ -37,7 +37,7 @@ def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
 
 
 def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
-    """After INSERT OVERWRITE, queries read all files, which are new; REFRESH forgets the others."""
+    """After INSERT OVERWRITE, queries read all files, which are new; REFRESH forgets old files."""
     with lab.database("overwrite"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -199,7 +199,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
 
 
 def test_a_file_of_a_time_to_come_is_always_read(lab: Lab) -> None:
-    """A time in the future can hide a later change, so the file is not indexed, with a reason."""
+    """A time in the future can hide a later change, so the index omits the file and reports it."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400

@@ -58,7 +58,7 @@ def test_create_and_drop_leave_no_trace(lab: Lab) -> None:
 
 
 def test_create_table_like_does_not_take_the_index_along(lab: Lab) -> None:
-    """Queries read all files of a table created LIKE an indexed table, which has no own index."""
+    """A table created LIKE an indexed table has no index, so queries read all its files."""
     with lab.database("likes") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -180,7 +180,7 @@ def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
 
 
 def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
-    """DROP DATABASE CASCADE names no table, but a table that is created again uses no old index."""
+    """DROP DATABASE CASCADE does not name a table, but a table created again uses no old index."""
     with lab.database("cascade"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

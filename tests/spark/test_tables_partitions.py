@@ -10,7 +10,7 @@ from spark_session import Lab
 
 @pytest.mark.parametrize("form", ["USING parquet", "USING json", "STORED AS ORC"])
 def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
-    """Within the partitions that Spark selects, the index keeps the files with the key."""
+    """In the partitions that Spark selects, the index keeps the files with the key."""
     with lab.database("levels"):
         lab.sql(
             f"CREATE TABLE t (id BIGINT, v INT) {form} PARTITIONED BY (y INT, m STRING)"
@@ -92,7 +92,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
 
 
 def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
-    """The index knows files of a partition at a foreign location by their root, and skips them."""
+    """The index identifies files of a foreign location by their root, and skips them."""
     foreign = tmp_path / "p=away %20 =ü"
     lab.spark.range(100, 120, 1, 2).write.parquet(str(foreign))
     with lab.database("foreign_root"):
@@ -108,7 +108,7 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_file_that_several_partitions_list(lab: Lab, tmp_path: Path) -> None:
-    """If such a file bounded a group, its low keys would exclude another group that also lists it.
+    """If such a file bounded a group, its low keys would bound another group that lists the file.
 
     A scan always reads such a file. Partitions share the location with the same spelling, with
     another spelling, or because it is the folder of another partition.

@@ -162,7 +162,7 @@ _WITHOUT: dict[str, Answer] = {}
 
 
 def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | None = None) -> None:
-    """Asserts rows equal to those without Sieve, audited, and the number of files read."""
+    """Asserts the number of files read, and the rows of an audited run without Sieve."""
     with lab.settings({"spark.sieve.audit.sample": "1.0"} | dict(conf or {})):
         lab.check(query, exactly=files, known=_WITHOUT)
 
@@ -208,7 +208,7 @@ def test_calls_of_a_sorted_frame_read_what_a_limit_does(
     assert frame.tail(1)[0].k == 0
     assert len(frame.collect()) == FILES * 100
     assert _read(frame.limit(3).union(frame.limit(3))) == 1 + 1
-    # The union also needs the sorted rows themselves, and they come from the same plan nodes.
+    # The union also needs the sorted rows themselves, which come from the same plan nodes.
     both = frame.limit(3).union(frame)
     assert len(both.collect()) == FILES * 100 + 3
     assert [tuple(row) for row in frame.offset(3995).limit(10).sort("k").collect()] == [
@@ -290,7 +290,7 @@ def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path,
 
 
 def test_files_behind_the_index_are_read(top: Lab) -> None:
-    """A scan reads new, changed and replaced files, and removed files give no bound."""
+    """A scan reads new, changed and replaced files, and files that were removed give no bound."""
     with top.database("behind"):
         top.sql("CREATE TABLE t USING parquet AS SELECT id AS k FROM range(0, 400, 1, 4)")
         top.sql("CREATE SIEVE INDEX ON t (k)")
@@ -310,7 +310,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The file with the least keys in the index, which bounds the other files."""
+            """The file whose keys are the least in the index; it bounds the other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path

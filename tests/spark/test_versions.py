@@ -76,7 +76,7 @@ def test_a_life_in_versions(lab: Lab) -> None:
 
 
 def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
-    """VACUUM deletes a run with a pending write and no version, but not files without either."""
+    """VACUUM deletes a run with a pending write but no version; it keeps files without either."""
     with lab.database("dead_writer"):
         create(lab)
         at = folder(lab)
@@ -100,7 +100,7 @@ def test_what_a_dead_writer_left_goes_after_a_day(lab: Lab) -> None:
 
 
 def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
-    """VACUUM deletes old indexes of dropped tables and dead statements, but not used indexes."""
+    """VACUUM deletes old indexes of dropped tables and of dead statements, but not used indexes."""
     with lab.database("orphaned"):
         create(lab)
         kept = folder(lab)

@@ -37,7 +37,7 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
 
 
 def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_path: Path) -> None:
-    """Spark 4.1 fails on two splits of such a file, and makes smaller splits of fewer files."""
+    """Spark 4.1 fails on two splits of such a file, and makes smaller splits if files are few."""
     if lab.spark.version < "4.1":
         pytest.skip("this Spark does not read such files")
     draw, files, rows = random.Random(5), 20, 120
@@ -62,7 +62,7 @@ def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_pa
 
 
 def test_a_separator_that_overlaps_with_itself_is_refused(lab: Lab, tmp_path: Path) -> None:
-    """If a separator overlaps with itself, lines end as the split decides: an index lost rows."""
+    """A separator that overlaps with itself can end a line in two places, so an index lost rows."""
     (tmp_path / "a.csv").write_text("s1,1,tyyyys2,2,tyys3,3,tyyy", encoding="utf-8")
     with lab.database("overlapping"):
         lab.sql(

@@ -1,4 +1,4 @@
-"""For a comparison, -0.0 and 0.0 are one value, and also in a short or long IN list."""
+"""For a comparison and for a short or long IN list, -0.0 and 0.0 are the same value."""
 
 from __future__ import annotations
 

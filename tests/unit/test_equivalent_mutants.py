@@ -9,7 +9,7 @@ from tests.mutants.planted import ROOT
 
 
 def test_each_entry_has_its_code_and_its_reason() -> None:
-    """If a line changes, its entry would have no meaning, or later another meaning."""
+    """If a line has changed, its entry would mean nothing, or would later mean something else."""
     lines = [line for line in LIST.read_text().splitlines() if line and not line.startswith("#")]
     for entry, reason in zip(lines, [*lines[1:], ""], strict=True):
         if entry.startswith(" "):

@@ -60,7 +60,7 @@ def test_pure_packages_import_without_pyspark(without_spark: tuple[Path, Path]) 
 
 
 def test_the_pure_packages_are_all_but_those_of_spark() -> None:
-    """A new package is a pure package, or it is in this list."""
+    """A new package must be a pure package or be in this list."""
     paths = (path for path in (HOME / "sieve").iterdir() if path.suffix in ("", ".py"))
     names = {path.stem for path in paths if not path.name.startswith("__")}
     assert names - set(PURE) == {"tables", "indexing", "operations"}

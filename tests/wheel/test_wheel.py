@@ -114,7 +114,7 @@ def test_beside_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
 
 
 def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
-    """A Python program and the PySpark shell work after only the steps in the documentation."""
+    """A Python program and the PySpark shell work with only the steps in the documentation."""
     programs = environment(tmp_path, str(wheel), "pyspark==4.1.4")
     work = tmp_path / "work"
     (tmp_path / "first.py").write_text(FIRST_SESSION)

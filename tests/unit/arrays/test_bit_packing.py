@@ -22,7 +22,7 @@ def test_numbers_of_up_to_56_bits_are_packed(width: int, bits: int, each: float)
 
 
 def test_a_long_number_among_short_ones_is_an_exception() -> None:
-    """The packed numbers come first, then the exception with its position.
+    """First come the packed numbers, then the exception with its position.
 
     `pack` chooses the shorter of the two encodings.
     """

@@ -60,7 +60,7 @@ def test_columns_are_the_same_in_all_frames() -> None:
 
 
 def test_the_same_bytes_may_be_other_numbers() -> None:
-    """Two columns with equal bytes have frames of one byte and two bytes, in different orders."""
+    """Two columns of equal bytes have frames of one and two bytes, in different orders."""
     data = np.ones(3 * FRAME, np.uint8)
     data[[0, 1, 2 * FRAME, 2 * FRAME + 1]] = 0
     one, two = (

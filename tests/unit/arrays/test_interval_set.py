@@ -61,7 +61,7 @@ def test_no_end_wraps_around(intervals: list[Pair]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
 def test_each_owner_is_merged_by_itself(rows: list[tuple[int, int, int]]) -> None:
-    """A reduction at the positions `starts` returns the intervals of `merge` for each owner."""
+    """A reduction from the positions `starts` on returns each owner's intervals of `merge`."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
     begin = starts(first, last, owner.astype(np.int32))
@@ -83,7 +83,7 @@ def test_what_is_in_both(one: list[Pair], other: list[Pair]) -> None:
 
 @given(anywhere, anywhere)
 def test_intervals_that_meet_a_set(one: list[Pair], other: list[Pair]) -> None:
-    """Exactly the intervals between start and stop share an integer with the set."""
+    """The intervals from start to stop are exactly those that share an integer with the set."""
     asked, ranges = merge(array(one)), merge(array(other))
     begin, end = meeting(asked, ranges[:, 0], ranges[:, 1])
     for k, (first, last) in enumerate(ranges.tolist()):

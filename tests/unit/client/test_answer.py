@@ -114,7 +114,7 @@ def test_bars_show_shares() -> None:
 
 @pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
 def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
-    """For an index to create, the bar shows its share of the bytes that scans read.
+    """For an index to create, the bar is the share of the scans' bytes that it would save.
 
     For an existing index, the whole bar is the bytes that scans read plus the bytes that the index
     saves.
@@ -189,7 +189,7 @@ def test_an_empty_answer_shows_its_columns() -> None:
 
 @pytest.mark.parametrize(("rows", "told"), [(200, None), (201, "and 1 more rows")])
 def test_two_hundred_rows_are_shown(rows: int, told: str | None) -> None:
-    """CHECK has one row a file, so a notebook shows only 200 rows.
+    """CHECK has one row per file, so a notebook shows only 200 rows.
 
     The answer object has all rows.
     """

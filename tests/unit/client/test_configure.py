@@ -27,7 +27,7 @@ class FakeBuilder:
 
 @pytest.fixture(autouse=True)
 def _spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Spark 4.1 with a configuration folder; no Spark runs in this process."""
+    """A Spark 4.1 with a configuration folder; no Spark is started in this process."""
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     (tmp_path / "conf").mkdir()

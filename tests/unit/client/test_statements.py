@@ -11,7 +11,7 @@ from sql_ext.statements.parser import parse_statement as parse
 
 
 class FakeSession:
-    """Records statements, and answers each statement with a row of its columns."""
+    """Records statements; the answer to each statement is a row of its columns."""
 
     def __init__(self) -> None:
         self.parsed: list[Any] = []
@@ -119,7 +119,7 @@ def test_functions_send_statements(record: Any, function: Any, args: Any, named:
 
 
 def test_an_option_is_a_name() -> None:
-    """The statement refuses an unknown keyword argument, which is not interpreted as SQL."""
+    """An unknown keyword argument is refused, and is not interpreted as SQL."""
     with pytest.raises(Exception, match="SIEVE_SYNTAX_ERROR"):
         sent(sieve.create, "t", "id", **{"a` => 1, `b": 2})
 

@@ -30,7 +30,7 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
 
 
 def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package or class is looked up only once, because it never changes.
+    """A package or class never changes, so its name is looked up only once.
 
     Any other name can change, so each use looks up the name. Repeated calls of `remember_names`
     change nothing.

@@ -83,7 +83,7 @@ def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
     ("path", "root"), [(None, "file:/w/d.db/.sieve"), ("/mine//x/", "hdfs://nn/mine/x")]
 )
 def test_the_root_of_the_driver_is_that_of_its_start(path: str | None, root: str) -> None:
-    """A session cannot redirect work that the driver does without a session."""
+    """A session cannot redirect the driver's work outside of sessions."""
     roots = Roots(DRIVER, path=path, file_system="hdfs://nn/")
     assert roots.of_driver("d", session) == root
 

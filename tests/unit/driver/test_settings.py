@@ -29,7 +29,7 @@ def test_valid_values_are_accepted() -> None:
 def test_invalid_values_are_refused_by_name() -> None:
     """The error names the key, the value and the allowed values.
 
-    For work that must not fail, the default is used.
+    Work that must not fail uses the default value.
     """
     for key, values in INVALID.items():
         for value in values:
@@ -42,7 +42,7 @@ def test_invalid_values_are_refused_by_name() -> None:
 
 
 def test_values_are_read_in_their_units() -> None:
-    """Like Spark's durations, a duration without a unit is in milliseconds; sizes are binary."""
+    """Like Spark's own, a duration without a unit is in milliseconds; sizes are binary."""
     read = parse_settings(
         {
             "spark.sieve.prune.timeout": "250",

@@ -47,7 +47,7 @@ def test_integers_are_their_own_codes(spark_type, arrow_type):
     [("float", pa.float32(), 32), ("double", pa.float64(), 64)],
 )
 def test_floats_are_in_total_order(spark_type, arrow_type, bits):
-    """Codes rise from -inf over subnormals to inf, and a literal has the code of its value."""
+    """Codes rise from -inf over subnormals to inf, and a literal has the same code as its value."""
     numpy_type = np.float32 if bits == 32 else np.float64
     tiny = np.nextafter(numpy_type(0), numpy_type(1))
     values = np.array([-np.inf, -1e30, -1.5, -tiny, 0, tiny, 1.5, 1e30, np.inf], numpy_type)
@@ -76,7 +76,7 @@ def test_minus_zero_is_zero(spark_type, arrow_type):
     ],
 )
 def test_every_nan_is_kept_apart(spark_type, images, arrow_type):
-    """Quiet, negative and signalling NaN are valid and marked, in columns and as literals."""
+    """Quiet, negative and signalling NaN are valid and marked, in columns and literals."""
     bits = np.array(images, arrow_type)
     encoder = Encoder(spark_type)
     encoded = encoder.encode(pa.array(bits.view(f"f{bits.itemsize}")))
@@ -207,7 +207,7 @@ def test_columns_of_nothing_and_of_nulls_are_coded(spark_type, arrow_type):
     ],
 )
 def test_a_prefix_of_strings_spans_every_string_that_begins_with_it(value, low, high):
-    """If strings begin with a literal, their codes are between the two codes of its span."""
+    """If strings begin with a literal, their codes are between the two ends of its span."""
     for prefix in (b"", b"user-", b"ab", b"abcd", b"zz"):
         encoder = Encoder("string", prefix)
         least, greatest = encoder.starting_with(wire(value))
@@ -229,7 +229,7 @@ def test_a_span_is_no_wider_than_the_prefix_asks():
 
 
 def test_the_prefix_of_a_run_is_what_its_ends_share():
-    """for_type uses the common bytes of the bounds of strings, and truncates a long prefix."""
+    """`for_type` uses the common bytes of the bounds of strings, and truncates a long prefix."""
     assert Encoder.for_type("string", b"abc1", b"abd") == Encoder("string", b"ab")
     assert Encoder.for_type("varchar(9)", b"same", b"same").prefix == b"same"
     assert Encoder.for_type("bigint", b"1", b"1").prefix == b""
@@ -419,7 +419,7 @@ def test_encoders_that_give_other_codes_are_not_equal():
 @pytest.mark.parametrize("shift", [0, 1, 8, 63, 64])
 @pytest.mark.parametrize("low", [0, 1, -1, -(1 << 70), (1 << 64) - 1, 10**38 - 1, 1 - 10**38])
 def test_decimals_at_the_ends_of_a_window_have_the_codes_of_their_literals(low, shift):
-    """A step can span both words, and values beyond the last step have the greatest code."""
+    """A step can span both words; values beyond the last step have the greatest code."""
     encoder = Encoder("decimal(38,0)", window=Window(low, shift))
     step, end = 1 << shift, 10**38 - 1
     corners = [0, 1, 5, (1 << 64) - 1, 1 << 64, (1 << 64) + 5, 1 << 65]

@@ -27,9 +27,9 @@ def wire(value: bytes) -> str:
 
 
 def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_bytes():
-    """Three points divide the 2^64 codes.
+    """Three points divide the 2^64 codes into four parts.
 
-    The rest of a code, after the point, is a number in the digits of the alphabet.
+    The rest of a code, after the point's number, is a number in the alphabet's digits.
     """
     assert (HOSTS.radix, HOSTS.digits) == (6, 24)
     size = 6**24
@@ -55,7 +55,7 @@ def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
 
 
 def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behind():
-    """Two values that differ only after such a byte share a code, and codes stay in order."""
+    """Two values that differ only after such a byte share a code, and codes keep the order."""
     found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
     assert found == sorted(found)
     assert found[2] == found[3]
@@ -122,7 +122,7 @@ def test_codes_are_shown_as_their_least_value():
 def test_points_are_kept_without_what_they_have_in_common():
     """On disk a point omits the bytes that it shares with the previous point.
 
-    When read back, the encoder is equal.
+    When read back, the encoder is equal to the original.
     """
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"

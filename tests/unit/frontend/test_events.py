@@ -31,7 +31,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def table(warehouse: Warehouse) -> None:
-    """A table t of four files, which is created now."""
+    """A table t of four files; its creation time is now."""
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
 
 
@@ -103,7 +103,7 @@ def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> N
 
 
 def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None:
-    """If only the second index fails, only the second index is remembered.
+    """If only the second index fails, only this index is remembered.
 
     The table's properties already list the first index.
     """
@@ -148,7 +148,7 @@ def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Wa
 
 
 def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
-    """The table is created again while its indexes are being created, and one of them fails."""
+    """While indexes are created, the table is created again, and one index fails."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -206,7 +206,7 @@ def follow(warehouse: Warehouse, index: str) -> None:
 
 
 def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
-    """The index's option requests the refresh, but the session does not; other indexes wait."""
+    """The index's option requests the refresh; the session does not, and other indexes wait."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()

@@ -1,4 +1,4 @@
-"""The writer of the scan history: where and when it writes, also without permission."""
+"""The writer of the scan history: where and when it writes, and its lack of permission."""
 
 from __future__ import annotations
 

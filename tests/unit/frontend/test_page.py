@@ -117,7 +117,7 @@ SCAN: dict[str, Any] = {
 
 
 def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
-    """The row shows the index's version, and how many of its files queries are able to skip."""
+    """The row shows the version of the index, and how many of its files queries can skip."""
     page = Text(Pages(warehouse).html())
     head, row = page.rows[:2]
     shown = dict(zip(head, row, strict=True))
@@ -190,7 +190,7 @@ def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
 
 
 def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
-    """The page suggests at most five indexes, each tested to be worth creating."""
+    """The page suggests at most five indexes; a test has found each of them useful."""
 
     def scan(table: str, column: str, read: int) -> dict[str, Any]:
         leaf = {"op": "=", "col": [column], "values": 1}

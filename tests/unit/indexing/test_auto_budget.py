@@ -17,7 +17,7 @@ from sieve.metadata.options import IndexOptions
 
 
 def test_only_probes_for_absent_keys_must_miss() -> None:
-    """A key that is drawn anywhere in the domain can be a key that occurs.
+    """A key that is drawn anywhere in the domain can be an existing key.
 
     A probe for a present key proves nothing about absent keys.
     """
@@ -73,8 +73,7 @@ def test_a_map_that_nobody_asked_for_has_limits(
         (IndexOptions(budget="1%"), 1.0, 1_000_000, 50_000_000, False),
         # An index has at most a tenth of the table's bytes.
         (IndexOptions(), 1.0, 1_000_000, 5_000_000, False),
-        # The bytes of the index are few compared with the bytes of a query that reads the whole
-        # table.
+        # The index has few bytes compared with a query that reads the whole table.
         (IndexOptions(payback=1), 1.0, 1_000_000, 50_000_000, True),
         # A map of these keys would have more than a gibibyte.
         (IndexOptions(), 1.0, 1_500_000_000, 150_000_000_000, False),

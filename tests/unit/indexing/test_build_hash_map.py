@@ -32,8 +32,9 @@ HALF = -(1 << 62)
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
         # Each of the four hashes occurs in one pair, so each pair is a key.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs twice, so the number of keys is estimated. Four hashes within a quarter of
-        # the domain mean sixteen hashes in all. The estimate does not count the last hash.
+        # One hash occurs twice, so the number of keys is estimated. If four hashes are within a
+        # quarter of the domain, the estimate is sixteen hashes in all. The estimate does not count
+        # the last hash.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )

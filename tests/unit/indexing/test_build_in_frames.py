@@ -204,7 +204,7 @@ def test_a_small_column_is_weighed_by_one_task(
     """No shape loses a key, and each run has the expected bytes and reads."""
     build = Build(tmp_path, column, options)
     check(build, options, jobs, *figures)
-    # One task merges the sketches of all tasks, which are made of their pairs.
+    # One task merges the sketches that the tasks have made of their pairs.
     assert ranges_of(build.cluster) == ("1" if "mapping" in jobs else "")
 
 

@@ -38,13 +38,13 @@ FEW, MANY = 10_000, 400_000
 
 @dataclass
 class Attempts:
-    """Replaces Spark: each attempt writes a run with given bytes and a given number of reads.
+    """Replaces Spark: each attempt writes a run with a given size and number of reads.
 
     Attributes:
         script: for each attempt, its bytes and the number of files read for a key; or the attempt's
             error.
-        made: for each attempt, its shape; and true if a stop criterion was given, if fingerprints
-            have a price, and if more cuts were read.
+        made: for each attempt, its shape, and whether a stop criterion was given, fingerprints have
+            a price, and more cuts were read.
         cuts: number of cuts that the reading step returns.
         tiling: the tiling of the files.
         locations: number of locations of each attempt.
@@ -78,7 +78,7 @@ class Attempts:
         """Replaces `write_within`."""
         run = RunId(f"{len(self.made):032x}")
         LocalStore().mkdirs(run_dir(self.home, run))
-        # The attempt's number of files read is stored as its number of rows.
+        # The run's number of rows stores the number of files that the attempt reads.
         return replace(SAMPLE.runs[0], id=run, bytes=what[0], keys=ROWS, rows=round(what[1] * 100))
 
     def build(
@@ -192,7 +192,7 @@ def test_the_better_attempt_is_kept_alone(
 ) -> None:
     """Within a budget, the attempt that reads fewer files is better.
 
-    Without a budget, an attempt must save enough for its bytes.
+    Without a budget, the bytes of an attempt must save enough reads.
     """
     attempts = Attempts(script)
     built = attempts.build(monkeypatch, tmp_path, options)
@@ -234,7 +234,7 @@ def test_a_map_that_surely_pays_is_made_alone(
 def test_a_map_beyond_the_limits_is_not_made(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """However much it would save, the map is not made, because the user has not chosen a map."""
+    """The map is not made even if it would save much, because the user has not chosen a map."""
     beyond = MapPlan(IndexOptions("map"), "bytes")
     monkeypatch.setattr(choose_run, "plan_map", lambda *_: beyond)
     attempts = Attempts([(FEW, 150.0)], trial=(FEW, 150.0))
@@ -272,7 +272,7 @@ def test_the_pairs_of_a_likely_map_are_collected_at_once(
 def test_a_map_that_the_user_chose_leaves_as_many_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The pairs of the map are collected, too.
+    """The pairs of the map are also collected.
 
     The intervals of a run with a map use the usual number of cuts.
     """
@@ -284,7 +284,7 @@ def test_a_map_that_the_user_chose_leaves_as_many_cuts(
 def test_a_likely_map_that_is_not_made_costs_no_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If intervals from the fewest cuts cost less, a second reading collects more cuts.
+    """If intervals with the fewest cuts are cheaper, a second reading collects more cuts.
 
     The second reading collects eight times the usual number of cuts.
     """

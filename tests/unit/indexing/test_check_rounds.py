@@ -45,7 +45,7 @@ FILES = run_ref(
 
 
 def test_a_run_of_just_the_limit_is_one_round() -> None:
-    """With a limit one byte lower, there are several rounds."""
+    """With a limit that is one byte lower, there are several rounds."""
     assert len(rounds_of(FILES, FILES.bytes)) == 1
     assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
 
@@ -159,7 +159,7 @@ def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
 
 
 def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path) -> None:
-    """A corrupt record has no key, so no key of it is missed."""
+    """A corrupt record has no key, so it cannot miss a key."""
     batch = pa.RecordBatch.from_arrays(
         [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],
         ["v", "location"],
@@ -198,7 +198,7 @@ def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)
     assert counts[0] == 9
-    # A key that is missed both by code and by hash counts in one round of each kind.
+    # If a key is missed both by code and by hash, it counts in one round of each kind.
     assert counts[3] == (5 if len(rounds) == 1 else 10)
 
 

@@ -72,7 +72,7 @@ def test_a_column_without_values_has_the_plain_encoder():
 
 
 def test_more_rows_than_were_sampled_ask_for_finer_codes():
-    """If a column has more rows in addition to its sample, its codes must be finer."""
+    """If a column has many more rows than its sample, its codes must be finer."""
     sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
     few, many = chosen("string", sample), chosen("string", sample, 10**9)
     assert few.splits is None
@@ -82,9 +82,9 @@ def test_more_rows_than_were_sampled_ask_for_finer_codes():
 
 
 def test_points_stay_small_beside_the_column():
-    """For a small column, split points have few bytes.
+    """In a small column, split points have few bytes.
 
-    For any column, they stay within the limit.
+    In any column, split points stay within the limit.
     """
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(w) for w in RNG.choice(letters, (300, 12))]
@@ -221,7 +221,7 @@ def test_more_and_more_split_points_are_tried(
 def test_split_points_take_a_thousandth_of_the_column(
     monkeypatch: pytest.MonkeyPatch, size: int, most: int
 ) -> None:
-    """For a small column, the split points can have a kilobyte.
+    """In a small column, the split points can have a kilobyte.
 
     No column gets more split points than a manifest can store.
     """

@@ -78,7 +78,7 @@ def test_values_of_several_hosts_are_told_apart_behind_what_each_shares(count: i
 
 
 def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
-    """Two hosts do not each get a point; they share a prefix of two bytes."""
+    """Two hosts do not each have a point; they share a prefix of two bytes."""
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
     assert made(HOSTS, 2, 20) == Splits((Point(first, 36), Point(b"h01", 2)), b"/0123456789q")
@@ -113,7 +113,7 @@ def test_a_point_is_128_bytes_long_at_most() -> None:
     ],
 )
 def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: bytes) -> None:
-    """Rare bytes are no digits as long as their total number is small.
+    """Rare bytes are not digits, as long as their total number is small.
 
     A zero byte is always digit 0.
     """
@@ -141,7 +141,7 @@ def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
 
 @pytest.mark.parametrize(("second", "points"), [(b"a\1", [b"", b"a\1"]), (b"a\0", [b""])])
 def test_a_point_that_would_end_in_a_zero_byte_is_none(second: bytes, points: list[bytes]) -> None:
-    """In a comparison of a value with a point, zeros follow both.
+    """When a value is compared with a point, zeros are appended to both.
 
     If the point of a group would end in zero, the group joins the previous group.
     """

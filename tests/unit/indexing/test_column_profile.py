@@ -102,7 +102,7 @@ def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
     """A second reading has a larger budget if it may pay."""
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
-    # The limit is 1.5 cuts per byte plus 64 cuts per location, but at most the number of rows.
+    # The limit is 1.5 cuts per byte plus 64 cuts per location, and at most one cut per row.
     assert found.most_cuts(AUTO) == min(found.sample.shown, 64 * 100 + 3 * allowed // 2)
     many = profile(rows=rows, share=share, wide=wide, shown=1 << 30)
     assert many.most_cuts(AUTO) == 64 * 100 + 3 * allowed // 2
@@ -164,7 +164,7 @@ def test_more_cuts_are_read_once_and_within_the_budget(
 
 
 def test_a_map_finds_the_location_of_a_row() -> None:
-    """A map is more likely to find the row in a large location.
+    """A map is more likely to find a row in a large location.
 
     With exact codes, the map finds at least all locations of the key.
     """

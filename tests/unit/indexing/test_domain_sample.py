@@ -21,7 +21,7 @@ keys = st.lists(codes, min_size=2, max_size=200, unique=True).map(np.array)
 def zoom_of(
     sample: np.ndarray, share: float, asked: np.ndarray = NOTHING
 ) -> tuple[DomainSample, QueryModel]:
-    """The windows of a domain from which a sample was drawn, and the sample's share of it."""
+    """The windows of a domain from which a sample was drawn, and their share of the domain."""
     query_model = QueryModel.of_sample(sample.astype(np.int64))
     return windows(query_model, share, asked), query_model
 
@@ -41,7 +41,7 @@ def test_order_and_membership_survive(sample: np.ndarray, share: float, others: 
 def test_an_interval_holds_the_same_keys(
     sample: np.ndarray, share: float, one: int, other: int
 ) -> None:
-    """A seen key is in a mapped interval exactly if the key is in the original interval."""
+    """A sampled key is in a mapped interval exactly if the key is in the original interval."""
     domain_sample, _ = zoom_of(sample, share)
     low, high = min(one, other), max(one, other)
     ((first, last),) = domain_sample.intervals(np.array([[low, high]], np.int64))
@@ -55,7 +55,7 @@ def test_an_interval_holds_the_same_keys(
 def test_a_query_keeps_its_keys(
     sample: np.ndarray, share: float, ends: list[tuple[int, int]]
 ) -> None:
-    """Every query still has a key, because a seen key is in the mapped interval of the query."""
+    """Every query still has a key, because a sampled key is in the mapped interval of the query."""
     asked = np.unique(np.sort(np.array(ends, np.int64), axis=1), axis=0)
     apart = np.append(True, asked[1:, 0] > np.maximum.accumulate(asked[:, 1])[:-1])
     asked = asked[apart]
@@ -123,7 +123,7 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 
 @pytest.mark.parametrize(("others", "seen"), [(63, True), (64, False)])
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
-    """There are 32 strata, so a key is heavy if one row in 64 has it.
+    """There are 32 strata, so a key is heavy if at least one row in 64 has it.
 
     Lighter keys also represent keys between windows.
     """
@@ -143,7 +143,7 @@ def test_windows_without_a_key_have_no_model() -> None:
 
 
 def test_the_ends_of_a_query_lie_within_windows() -> None:
-    """At each end of a window where the domain continues, keys are on both sides."""
+    """Where the domain continues at the end of a window, there are keys on both sides."""
     sample = np.arange(0, 1_000_000, 10)
     asked = np.array([[300_000, 700_000]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.2, asked)
@@ -173,7 +173,7 @@ def test_the_model_of_windows_knows_its_shares() -> None:
 
 
 def test_a_window_begins_at_the_least_code_of_its_share() -> None:
-    """In any domain, a window has its share from its first code on, and not one code earlier."""
+    """In any domain, a window reaches its share at its first code, and not one code earlier."""
     for sample in (np.arange(0, 10**6, 7), np.array([LEAST, -5, 0, 1 << 40, GREATEST])):
         query_model = QueryModel.of_sample(sample)
         share = np.array([0.01, 0.3, 0.5, 0.77, 0.99])

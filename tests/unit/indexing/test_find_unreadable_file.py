@@ -57,7 +57,7 @@ def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int)
 
 
 def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error with the file's name, an unrelated error and a cancellation are not changed."""
+    """Errors with the file's name, unrelated errors and cancellations are raised unchanged."""
     Reads(monkeypatch, bad=[])
     with pytest.raises(PySparkException, match="transient"):
         read("transient")

@@ -1,4 +1,4 @@
-"""Beside a map, intervals are used only for ranges, because the map answers queries for one key."""
+"""With a map, intervals serve only ranges, because the map serves queries for one key."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_intervals_are_tried_where_several_tasks_share_them(
     [(1, 1.0, 1), (500_000, 1.0, 1), (500_001, 1.0, 2), (500_001, 0.25, 5)],
 )
 def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
-    """From the share of the windows, the number of cuts is estimated for the whole column."""
+    """The number of cuts of the whole column is estimated from the share of the windows."""
     profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
     assert fit_budget.run_files(cuts, profile) == files
 
@@ -72,7 +72,7 @@ def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: 
 def test_beside_a_map_intervals_are_written_at_the_price_that_pays(
     monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
-    """Beside a map, intervals are written once, for any number of bytes.
+    """With a map, intervals are written once, and can have any number of bytes.
 
     Without a map, one task searches for the price.
     """

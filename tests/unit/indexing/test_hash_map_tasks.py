@@ -63,8 +63,8 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 def test_distinct_hashes_are_counted() -> None:
     """The sketch counts exactly as long as it can store all hashes; then it is slightly wrong.
 
-    More than two copies of a hash count as two. If there are four or more copies, the first hashes
-    do not fill the sketch.
+    More than two copies of a hash count as two. If there are four or more copies of a hash, the
+    first hashes do not fill the sketch.
     """
     for n in (10, SKETCH - 1, SKETCH, 300_000):
         for times in range(1, 6):
@@ -156,7 +156,7 @@ def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None
 
 @pytest.mark.parametrize(("n", "keys"), [(1000, 1000), (100_000, 90_000), (30_000_000, 20_000_000)])
 def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> None:
-    """The budget includes the fingerprint bits that pay, plus a tenth, in kilobytes."""
+    """The budget includes the useful fingerprint bits, plus a tenth, in kilobytes."""
     with pytest.raises(InvalidInputError) as caught:
         fit_maps(n, keys, 50, 10)
     message = caught.value.message
@@ -195,11 +195,12 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
 @pytest.mark.parametrize(
     ("pairs", "worth", "bits"),
     [
-        (1000, 1e6, 0),  # A query for an absent key reads one location, and has the weight one.
+        (1000, 1e6, 0),  # A query for an absent key reads one location and has the weight 1.
         (4000, 1e6, 2),
         (30_000, 1e6, 5),
         (30_000, 2000, 5),
-        # One more bit for each of 1,000 keys needs 147 bytes. The last bit saves half a location.
+        # One more bit for each of 1,000 keys needs 147 bytes. The last bit saves reads of half a
+        # location.
         (30_000, 100, 4),
         (30_000, 0.0, 0),
         (0, 1e6, 0),

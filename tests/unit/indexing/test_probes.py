@@ -43,7 +43,7 @@ def profile(encoder: Encoder | None = None) -> Profile:
 
 
 class Halves:
-    """A run that reads the large file for the lower half of the domain, else the second file."""
+    """A run that reads the large file for the lower half of the domain, else another file."""
 
     has_maps = False
 
@@ -82,7 +82,7 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_a_stop_knows_the_least_bytes() -> None:
-    """For each kind of query, the fewest reads assume that all locations have the mean size."""
+    """For each kind of query, the fewest possible reads assume locations of mean size."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -127,7 +127,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_a_map_saves_what_intervals_read_in_vain() -> None:
-    """A map must fit its budget, and a map of no bytes would not exclude any file."""
+    """A map must fit its budget, and a map without bytes would exclude no file."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)

@@ -1,4 +1,4 @@
-"""The build step that reads a column counts the same for any order of the rows."""
+"""The build step that reads a column returns the same counts for any order of the rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_distinct_keys_are_counted_in_any_order(order):
 
 
 def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
-    """The record's row has -1 minus its location's number, and is not counted as anything else."""
+    """A damaged record's row has -1 minus the location's number, and has no other effect."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
     )

@@ -120,7 +120,7 @@ def test_grown_files_are_read_again_with_many_deltas() -> None:
 def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     """Up to the limit, deltas are kept.
 
-    Above the limit, everything except the base is read again together with the new files.
+    Above the limit, a refresh reads all files except those of the base, as one run.
     """
     base, known = version(100, *([1] * deltas))
     found = plan_reuse(base, known, table(range(100 + deltas)))
@@ -139,7 +139,7 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     ],
 )
 def test_a_base_that_is_the_lesser_half_goes(files: range, whole: bool) -> None:
-    """The base's remaining files and their share of the table's bytes are decisive."""
+    """The base's remaining files and their share of the table's bytes decide."""
     base, known = version(100)
     assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 
@@ -188,7 +188,7 @@ def test_one_run_without_removed_locations_needs_no_compaction() -> None:
 
 
 def test_a_slot_lies_in_a_run() -> None:
-    """Runs share the slots in order, and a file without keys is in no run."""
+    """The runs share the slots in order, and a file without keys is in no run."""
     base, _ = version(3, 2)
     slots = np.array([[0, -1], [2, 3], [4, -1], [-1, -1]])
     assert runs_of(slots, base.runs).tolist() == [[0, -1], [0, 1], [1, -1], [-1, -1]]

@@ -110,7 +110,7 @@ def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
-    """A file without rows has the count 0, and a file can consist of several locations."""
+    """A file without rows has the count 0, and a file can have several locations."""
     tiling = Tiling(np.array([100, 50, 70]), ((40,), (), ()), np.zeros(3, np.int64))
     of_ranges = Frame(
         {"id": pa.int32(), LOCATION: pa.int32()},

@@ -20,7 +20,7 @@ from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
     """Each pair counts once.
 
-    Pairs in several batches produce the same segments as pairs in one batch.
+    If pairs are in several batches, the segments are the same as for one batch.
     """
     codes = np.array([*range(50), *range(1000, 1050), 2000])
     locations = np.resize(np.array([0, 1, 1, 2], np.int32), len(codes))
@@ -89,9 +89,9 @@ def listed(some: Intervals) -> list[tuple[int, ...]]:
 
 
 def test_packed_cuts_are_what_was_packed() -> None:
-    """A packed cut has 36 bytes for any numbers.
+    """A packed cut has 36 bytes, whatever its numbers.
 
-    Several values unpack to one list.
+    Several values are unpacked to one list.
     """
     far = (-(1 << 63), (1 << 63) - 1, (1 << 31) - 1, 1 << 40, 1 << 50)
     some, more = intervals((1, 2, 3, 4, 5), far), intervals((6, 7, 8, 9, 10))

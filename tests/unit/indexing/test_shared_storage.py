@@ -57,7 +57,7 @@ def test_rows_pass_where_the_file_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_task_that_does_not_see_the_file_is_reported_as_one_line() -> None:
-    """If a job fails for another reason than a missing file, the error is reported unchanged."""
+    """If a job fails for another reason, its error is reported unchanged."""
     unseen = "sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] not seen"
     expected = pytest.raises(UnavailableError, match="write to file:/r cannot be seen")
     with expected as told, named_if_unseen("file:/r"):

@@ -67,13 +67,13 @@ def test_large_files_are_cut_where_their_footers_say() -> None:
 
 
 def test_no_setting_makes_empty_ranges() -> None:
-    """A size of 0 is allowed, and ranges of text still have some bytes."""
+    """A size of 0 is allowed, and ranges of text have some bytes even then."""
     (some,) = tile(table("csv"), [0], [DataFile("file:/t/0", 301, 7)], IndexOptions(), 0).cuts
     assert some == (100, 200, 300)
 
 
 def test_text_is_cut_at_equal_steps() -> None:
-    """The last range has at least `LEAST_RANGE` bytes, and an uncuttable file has no cuts."""
+    """The last range has at least `LEAST_RANGE` bytes, and a whole file has no cuts."""
     found = tiled(table("csv"), range_bytes=20 * MB)
     assert found.cuts == ((20 * MB, 40 * MB), (20 * MB, 40 * MB), (), ())
     end = files(60 + 1)[0].length
@@ -97,7 +97,7 @@ def test_text_is_cut_at_equal_steps() -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
-    """Lines depend on splits if separators have several bytes, or the encoding is special.
+    """Lines depend on splits if the separator has several bytes, or if the encoding is special.
 
     In some encodings, the byte of a line feed also occurs within other characters.
     """

@@ -200,7 +200,7 @@ def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_text_whose_first_range_has_no_row_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A header can end in a later range, and a scan of that range would read it as a row."""
+    """A header can end in a later range; a scan of this range alone would read it as a row."""
     table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
     table.info.format_name = "csv"
     _, locations = build(monkeypatch, tmp_path, table, [0, 5, 5, 1, 0, 6])
@@ -298,5 +298,5 @@ def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
 def test_places_stand_first_and_as_narrow_as_they_may(
     places: list[list[int]], packed: list[list[int]]
 ) -> None:
-    """No column contains only -1, except if it is the only column of files without keys."""
+    """No column contains only -1, except the only column of files without keys."""
     assert version_contents._packed(np.array(places, np.int64)).tolist() == packed

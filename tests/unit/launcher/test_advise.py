@@ -122,7 +122,7 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """A query that still runs, or that lost its driver, counts with its reads so far."""
+    """A query that still runs, or whose driver died, counts with its reads so far."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
@@ -261,7 +261,7 @@ def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
 
 
 def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
-    """Escape sequences and line breaks in names are escaped."""
+    """Escape sequences and line breaks in names are shown in escaped form."""
     scan = plan()
     name = "a\x1b]0;owned\x07\nDROP"
     scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"

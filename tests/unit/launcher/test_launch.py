@@ -23,7 +23,7 @@ JAR = Path("/opt/sieve/sieve.jar")
 
 @pytest.fixture
 def spark_home(tmp_path: Path) -> Path:
-    """A folder that looks like Spark 4.1.4 if no program in it is started."""
+    """A folder that looks like Spark 4.1.4, as long as nothing in it is started."""
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     (tmp_path / "spark" / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     return tmp_path / "spark"
@@ -158,9 +158,9 @@ def _passing_on(group: click.Group) -> Iterator[click.Command]:
 
 
 def test_who_passes_options_on_knows_hudi_and_delta() -> None:
-    """Otherwise spark-submit would receive these options, which are unknown to it.
+    """Without this check, spark-submit would receive these options, and it does not know them.
 
-    Beeline is a client, so it does not need them.
+    Beeline is a client, so it does not need the options for Hudi and Delta.
     """
     commands = {command.name: command for command in _passing_on(cli.main)}
     assert {"sql", "submit", "inspect", "gc", "start"} <= set(commands)
@@ -210,7 +210,7 @@ def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]
 
 
 def test_a_bundle_of_hudi_is_on_the_class_path(spark_home: Path) -> None:
-    """The class path has the user's own entries and the bundle, but no other jars."""
+    """The class path has the user's own entries and the bundle, and no other jars."""
     given = ["--jars", "/a.jar,/opt/hudi-spark4.1-bundle_2.13-1.9.jar", "--driver-class-path", "/x"]
     home = inspect(spark_home)
     command = launch.submit_command(home, {}, given, launch.SPARK_SQL_CLASS, hudi=True)
@@ -356,7 +356,7 @@ def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
 
 
 def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
-    """If the server ends before its process is recorded, no other process is stopped."""
+    """If the server ends before its process is recorded, `stop` ends no other process."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     gone = servers.Server("metastore", port, process.pid, "")
@@ -378,7 +378,7 @@ def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
 
 
 def test_a_reused_pid_is_left_alone(port: int) -> None:
-    """If the recorded process has ended, no other process is ever stopped."""
+    """If the recorded process has ended, `stop` never ends another process."""
     servers.RUN_DIR.mkdir()
     record = f'{{"kind": "metastore", "port": {port}, "pid": {os.getpid()}, "born": "long ago"}}'
     (servers.RUN_DIR / f"metastore-{port}.json").write_text(record)
@@ -453,7 +453,7 @@ def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) ->
 def test_an_archive_is_made_by_a_session_of_its_own(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new archive replaces the old archive, which the session that makes it does not load.
+    """A new archive replaces the old archive; the session that makes it does not use the old one.
 
     The session that makes the archive has a separate folder.
     """

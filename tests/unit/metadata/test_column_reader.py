@@ -70,7 +70,7 @@ def test_what_decides(now: dict[str, str]) -> None:
 
 
 def test_lines_of_spark_that_read_alike() -> None:
-    """For plain columns of some types, another Spark line makes no difference."""
+    """For plain columns of some types, the Spark line makes no difference."""
     date = field("t", "timestamp")
     then, now = parts("parquet", A, date, spark="3.5"), parts("parquet", A, date, spark="4.1")
     assert changed_parts(("a",), then, now) == changed_parts(("a",), now, then) == ()
@@ -222,7 +222,7 @@ def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
     ids=lambda merger: next(iter(merger)),
 )
 def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
-    """A custom merger of records can use any column."""
+    """A custom merger can use any column of a record."""
     then, now = (
         merge_on_read(*KEYS, A, B),
         merge_on_read(*KEYS, A, field("b", "long")),
@@ -232,7 +232,7 @@ def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_every_column_decides_in_text(format_name: str) -> None:
-    """All columns affect whether a record can be parsed, but not the settings of other formats."""
+    """All columns affect whether a record can be parsed; settings of other formats do not."""
     then = parts(format_name, A, records="whole")
     assert changed_parts(("a",), then, then | parts(format_name, A, B)) == ("schema",)
     other = {"csv": "json", "json": "csv"}[format_name]

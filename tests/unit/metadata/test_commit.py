@@ -115,7 +115,7 @@ def test_versions_follow_each_other(index: str) -> None:
 
 @pytest.mark.parametrize("known", [0, 1, 5])
 def test_probing_is_exact_and_short(known: int) -> None:
-    """For every number of versions, the newest is found in a logarithmic number of probes."""
+    """For any number of versions, the newest is found in a logarithmic number of probes."""
     for last in range(known, 200):
         probes: list[int] = []
 
@@ -181,7 +181,7 @@ def test_loser_plans_on_the_winner(index: str) -> None:
 
 
 def test_nothing_follows_a_tombstone(index: str) -> None:
-    """A writer that lost against DROP reports that the index does not exist any more."""
+    """A writer that lost against DROP reports that the index is gone."""
     base = publish(LocalStore(), index, None, plan)
     publish(LocalStore(), index, base, lambda _: next_version(base, Drop(), new_id(), BY))
     with pytest.raises(ConflictError, match="dropped in version 2"):
@@ -219,7 +219,7 @@ def test_repeat_meets_its_own_success(index: str) -> None:
 
 
 def test_unknown_and_another_commits_on_top(index: str) -> None:
-    """The first writer finds its version among all versions, although a newer version exists."""
+    """The first writer finds its version among all versions, although there is a newer version."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, newest(LocalStore(), index), plan)
@@ -231,7 +231,7 @@ def test_unknown_and_another_commits_on_top(index: str) -> None:
 
 
 def test_unknown_and_another_won(index: str) -> None:
-    """After an unknown outcome, a file of another writer with this number proves a failure."""
+    """After an unknown outcome, a file with this number from another writer proves a failure."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, None, plan)
@@ -244,7 +244,7 @@ def test_unknown_and_another_won(index: str) -> None:
 
 @pytest.mark.parametrize("effect", [True, False])
 def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
-    """If reading back also fails, the outcome stays unknown and the file is kept."""
+    """If reading back also fails, the outcome is unknown, and the file is kept."""
     step = (None, unknown) if effect else (unknown, None)
     store = FaultyStore(script=[step], reads=[refused])
     with pytest.raises(UnknownOutcomeError, match="customer_sieve"):
@@ -261,7 +261,7 @@ def test_never_known(index: str) -> None:
 
 
 def test_refusal_after_doubt_stays_unknown(index: str) -> None:
-    """A later refusal proves nothing about an earlier request, which can still take effect."""
+    """A later refusal proves nothing about an earlier request, which can still be executed."""
     with pytest.raises(UnknownOutcomeError):
         publish(FaultyStore(script=[(unknown, None), (refused, None)]), index, None, plan)
 

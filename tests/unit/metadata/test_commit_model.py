@@ -1,6 +1,6 @@
 """Tests all orders of three writers and a foreign tool, with lost requests, replies and writers.
 
-The steps are the code of production (`sieve.metadata.commit_protocol`, `transitions`). The model
+The steps are the production code (`sieve.metadata.commit_protocol`, `transitions`). The model
 contains the store, the metastore's property and the final steps of a statement. A writer that is
 never scheduled again is a killed writer, so the orders include every death.
 """
@@ -124,7 +124,7 @@ class Model:
         return seen
 
     def _plan(self, number: int, kind: str, base: Manifest) -> str:
-        """The identity of the version that a writer would publish on a base, or ConflictError."""
+        """The identity of the version that a writer would publish on a base; or ConflictError."""
         name = f"{number}{kind}{base.id}"
         if name not in self._versions:
             made = next_version(base, _change(kind, number), VersionId(name), BY)
@@ -135,7 +135,7 @@ class Model:
         return name
 
     def _told_apart(self, state: State) -> State:
-        """The state without details that cannot have an effect any more."""
+        """The state without details that can no longer have an effect."""
         flying = state.flying
         if flying and self._if_absent:
             free = {n for n in flying if self._versions[n].version > len(state.chain)}
@@ -288,7 +288,7 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
     """Refreshes, a switch and a drop, with six calls each, run in every order and with every fault.
 
     The versions have no gap. A reported version is kept, and an abandoned version never appears. If
-    a version or an unknown outcome can name a part, the part exists. A dropped index is not used
+    a version or an unknown outcome refers to a part, the part exists. A dropped index is not used
     again, regardless of what another tool writes back.
     """
     states = Model().explore(kinds)
@@ -320,9 +320,9 @@ def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Ru
     ],
 )
 def test_each_rule_is_needed(model: Model, what: str) -> None:
-    """Without any one of the rules, some order of events loses a version.
+    """Without any one of the rules, some order of calls loses a version.
 
-    In some orders, a reported version disappears.
+    In some orders of calls, a reported version disappears.
     """
     with pytest.raises(BrokenError, match=what):
         _ = [model.explore(kinds) for kinds in ("rd", "rr")]

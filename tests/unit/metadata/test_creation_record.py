@@ -43,7 +43,7 @@ def end(directory: str, error: Exception | None) -> None:
 
 @pytest.mark.parametrize("marks", [MARKS, MARKS[:1], MARKS[1:]], ids=["both", "first", "second"])
 def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ...]) -> None:
-    """If an index lacks only one of the two marks, it is damaged, and not dropped.
+    """An index that lacks only one of the two marks is damaged, and was not dropped.
 
     The statement raises its own error.
     """
@@ -69,7 +69,7 @@ def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | No
 def test_a_store_that_does_not_answer_tells_of_no_drop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
-    """If the store does not answer, the statement ends with its own result."""
+    """If the store does not answer, the result of the statement does not change."""
     directory = written(tmp_path / "i", "runs/1/part")
 
     def silent(*_: object) -> None:

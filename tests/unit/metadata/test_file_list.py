@@ -99,7 +99,7 @@ def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
 def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None:
     """Removed locations do not accumulate.
 
-    If one location fewer is removed, the version writes only one part.
+    If one location fewer is removed, the version writes a part and not the whole list.
     """
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
@@ -151,7 +151,7 @@ def flipped(data: bytes) -> bytes:
 
 
 def opened(store: LocalStore, directory: str, version: Manifest) -> Locations:
-    """The list, opened as scans open it."""
+    """The list, opened in the same way as by scans."""
     return open_version(store, directory, version, Cache(1 << 24)).locations()
 
 
@@ -178,7 +178,7 @@ def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["root", "path", "mtime", "slot"])
 def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
-    """Even with a right checksum, the part is corrupt: a missing value must not become a number."""
+    """Even with a right checksum, the part is corrupt: a missing value must not be a number."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(3), (ROOT,))))
     place = table.schema.get_field_index(column)
     values = [*table[column].to_pylist()[:2], None]
@@ -190,7 +190,7 @@ def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
 
 
 def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
-    """The other parts are in the cache, because the previous version has them."""
+    """The cache has the other parts, because the previous version uses them."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     store, cache = CountingStore(), Cache(1 << 24)
     open_version(store, directory, version, cache)
@@ -292,7 +292,7 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
 def test_roots_that_are_gone_make_no_version_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The number of roots in a list is limited, even if partitions with own roots come and go."""
+    """A list has a limited number of roots, even if partitions with own roots come and go."""
     n, most = 60, 64
     monkeypatch.setattr("sieve.indexing.write_file_list.MAX_ROOTS", most)
 
@@ -353,7 +353,7 @@ def test_a_state_is_stored_in_place_of_the_length() -> None:
 
 
 def test_a_list_that_cannot_be_stored_is_not_written() -> None:
-    """The path is below no root, has more places than readers accept, or has two forms at once."""
+    """A path cannot be stored if it is below no root, has too many places, or has two forms."""
     some = plain_locations(2)
     with pytest.raises(ValueError, match="lies below none of"):
         render_locations(some, ("file:/other", f"{ROOT}/0"))
@@ -377,7 +377,7 @@ def test_a_list_that_cannot_be_stored_is_not_written() -> None:
 
 @pytest.mark.parametrize("root", [-1, 1])
 def test_a_root_that_is_not_there_is_damage(root: int) -> None:
-    """A path belongs only to the root with the path's root number."""
+    """A path belongs only to the root that has the path's root number."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(2), (ROOT,))))
     sink = io.BytesIO()
     numbers = pa.array([0, root], pa.int32())

@@ -115,7 +115,7 @@ def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
 def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
     """The history is sorted newest first.
 
-    Each version has its time, and whether VACUUM has kept its files.
+    Each version has its time, and true if VACUUM has kept its files.
     """
     by = CreatedBy("0.1.0", "4.1.4")
     moved = replace(SAMPLE.table, table="renamed", location="file:/w/renamed")

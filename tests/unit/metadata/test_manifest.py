@@ -222,7 +222,7 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
 ) -> None:
-    """Releases write manifests up to the limits, so the limits must not become lower.
+    """Releases write manifests up to the limits, so the limits must not be lowered.
 
     A manifest that exceeds a limit by one is damaged.
     """
@@ -257,7 +257,7 @@ def test_hostile_bodies(body: bytes) -> None:
 
 
 def test_a_manifest_beyond_the_limits_is_not_written() -> None:
-    """The writer refuses a manifest that no reader would accept, as long as it can still react."""
+    """The writer refuses a manifest that no reader would accept."""
     bad = LocationsRef((PartRef("no such name", 1, "0" * 64, 17),), 17)
     with pytest.raises(InvalidInputError, match="customer_sieve"):
         render_manifest(replace(SAMPLE, locations=bad))
@@ -288,7 +288,7 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
 
 
 def test_an_older_format_has_an_identity_and_options_alone() -> None:
-    """Unknown members and options of an older format are accepted; the next REFRESH rebuilds."""
+    """Unknown members and options of an older format are accepted; REFRESH builds anew."""
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1

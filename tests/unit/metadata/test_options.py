@@ -9,7 +9,7 @@ from sieve.metadata.options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:
-    """Without OPTIONS, an index uses the better shape for each segment, while bytes pay."""
+    """Without OPTIONS, an index uses the better shape for each segment, while bytes save reads."""
     assert parse_options({}) == IndexOptions(shape="auto", budget="auto", payback=10)
 
 
@@ -55,7 +55,7 @@ def test_error_names_its_shape() -> None:
     ],
 )
 def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int) -> None:
-    """A share is at least 64 KB, and a size is used unchanged."""
+    """A share of a table is at least 64 KB, and a size is used unchanged."""
     options = parse_options({"budget": text})
     assert options.budget == kept
     assert options.budget_bytes(10**9) == of_a_gigabyte
@@ -104,9 +104,9 @@ def test_unknown_shape_names_what_exists() -> None:
 
 
 def test_the_price_goes_with_its_budget() -> None:
-    """A price implies the budget that it belongs to.
+    """If a price is given, its budget is implied.
 
-    Another budget or shape removes the price, or contradicts it.
+    If another budget or shape is given, the price is removed or contradicts it.
     """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
     priced = IndexOptions(payback=3)

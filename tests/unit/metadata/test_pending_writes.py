@@ -30,7 +30,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize("kind", ["run", "list"])
 @pytest.mark.parametrize("death", [0, 1, 2, 3])
 def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, death: int) -> None:
-    """A writer that cleans up dies before or after each of its two deletions."""
+    """A writer dies while it cleans up, before or after either of its two deletions."""
     home, store = f"file:{tmp_path}", LocalStore()
     target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
     for folder in (pending_writes_dir(home), run_dir(home, RUN), f"{home}/locations"):

@@ -38,7 +38,7 @@ def test_unknown_members_do_not_count() -> None:
 
 
 def test_an_index_that_follows_writes_says_so() -> None:
-    """The member for following writes is optional, and other indexes do not have it."""
+    """The member for following writes is optional, and only indexes that follow writes have it."""
     follows = replace(SAMPLE, follows=True)
     assert json.loads(render_registration(follows)) == json.loads(VALUE) | {"refresh": "auto"}
     assert parse_registration(render_registration(follows)) == follows

@@ -45,7 +45,7 @@ REFRESH = Refresh(MADE)
 
 @pytest.mark.parametrize("change", [Disable(), Drop(), SetOptions(IndexOptions()), REFRESH])
 def test_each_change_makes_a_valid_successor(change: Change) -> None:
-    """The next version has the next number, names its parent and maker, and has the same index."""
+    """The next version has the next number, its parent, its maker, and the same index."""
     after = next_version(SAMPLE, change, ID, BY)
     check_successor(SAMPLE, after)
     assert (after.version, after.parent, after.id) == (2, SAMPLE.id, ID)
@@ -64,7 +64,7 @@ def test_states() -> None:
 
 @pytest.mark.parametrize("change", [Enable(), SetOptions(WAITING)])
 def test_what_is_already_so_needs_no_version(change: Change) -> None:
-    """If an index is already enabled, or the options are pending, the result is the base."""
+    """If an index is already enabled, or options are already pending, no version is made."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
 
 
@@ -100,7 +100,7 @@ def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Contents)])
 def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
-    """A refresh replaces every field of the contents by the new value."""
+    """A refresh replaces every field of a version's contents by the new value."""
     made = replace(
         MADE,
         locations=replace(SAMPLE.locations, count=1),
@@ -127,7 +127,7 @@ def test_a_tombstone_has_no_successor(change: Change) -> None:
 
 
 def test_a_broken_chain_is_refused() -> None:
-    """If there is a gap, a wrong parent or another index, the caller has made a mistake."""
+    """A gap in the versions, a wrong parent or another index is a mistake of the caller."""
     after = next_version(SAMPLE, Disable(), ID, BY)
     check_successor(None, SAMPLE)
     for base, proposed in (
@@ -143,9 +143,9 @@ def test_a_broken_chain_is_refused() -> None:
 
 @pytest.mark.parametrize("moved", [True, False])
 def test_an_index_follows_its_table(moved: bool) -> None:
-    """If files moved together with the table, their root is the new place.
+    """If files moved together with the table, their root is the table's new place.
 
-    The log of a Delta table does not change.
+    A Delta table's log does not change.
 
     If a table was only renamed, its files are in the old place. A copied table has its own copies
     of the files.

@@ -21,7 +21,7 @@ LATER = replace(FIRST, table="renamed", location="file:/w/renamed")
 def index(root: Path, *versions: TableIdentity | None, uuid: IndexUuid = SAMPLE.index) -> str:
     """An old index of the first table, with one more version for each later table.
 
-    For None, the version is damaged.
+    None stands for a damaged version.
     """
     folder = root / uuid
     (folder / "versions").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A change of an index's metadata publishes a version after the newest, if there is one."""
+"""A change of an index's metadata publishes a version after the newest, which must exist."""
 
 from __future__ import annotations
 
@@ -103,8 +103,7 @@ def test_an_index_follows_its_table(
         # The property was copied to another table, or the table was replaced by another.
         (replace(RENAMED, create_time_ms=WAS.create_time_ms + 1), ()),
         (replace(RENAMED, database="other"), ()),
-        # The index's own table still exists, so the other table is a copy that was made in the same
-        # second.
+        # The index's own table still exists, so the other table is a copy from the same second.
         (RENAMED, (WAS,)),
     ],
 )

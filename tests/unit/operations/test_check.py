@@ -104,7 +104,7 @@ def test_no_key_of_a_sound_index_is_lost(
 def test_a_row_that_queries_lose_is_named(
     tmp_path: Path, place: tuple[int, int], values: list[Any], detail: str
 ) -> None:
-    """CHECK names a lost key or a count that is too small, and the range of a file with cuts."""
+    """CHECK names a lost key or a count that is too small; for a cut file, also the range."""
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     table.values[place[0]][place[1]] = values
@@ -118,7 +118,7 @@ def test_a_row_that_queries_lose_is_named(
 def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
     """Changed, new and deleted files are not checked.
 
-    Unchanged files are looked up, even if their numbers have changed.
+    Unchanged files are checked, even if their numbers have changed.
     """
     table = Table("bigint", [*FILES, [[7]], [[8]]])
     made = index(tmp_path, table, INTERVALS)
@@ -166,7 +166,7 @@ def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("percent", "n"), [(1, 1), (33, 1), (34, 2), (66, 2), (67, 3), (100, 3)])
 def test_a_share_of_the_files_is_drawn(tmp_path: Path, percent: float, n: int) -> None:
-    """The sample has at least one of the files that the index can skip.
+    """The sample has at least one file that the index can skip.
 
     Only sampled files are read.
     """
@@ -227,7 +227,7 @@ def test_counts_that_are_too_small_lose_rows(
 
 
 def test_losses_are_an_error_that_names_ten_of_them() -> None:
-    """The error also states the number of other files, and how to rebuild each index."""
+    """The error also states the number of further files, and how to rebuild each index."""
 
     def lost(*indexes: str) -> list[CheckedFile]:
         return [CheckedFile(one, f"f{k}", LOST, f"key {k}") for k, one in enumerate(indexes)]
@@ -269,7 +269,7 @@ def test_a_file_is_whole_where_the_list_counts_its_rows(
 ) -> None:
     """A file with only NULLs and NaNs has no key that can be lost.
 
-    If the list counts no keys in a file with keys, all its keys are lost.
+    If the list counts no keys for a file that has keys, all its keys are lost.
     """
     ranges = SimpleNamespace(
         **{

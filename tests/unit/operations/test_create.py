@@ -131,7 +131,7 @@ class Undone:
 def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
     """All other indexes of a failed CREATE are deleted.
 
-    Replaced indexes have their names again.
+    Replaced indexes get their names back.
     """
 
     def begun(name: str) -> Any:

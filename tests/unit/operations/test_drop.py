@@ -48,7 +48,7 @@ def test_the_files_of_an_index_that_is_damaged_or_half_dropped_go(
 def test_the_files_of_another_index_stay(
     tmp_path: Path, kind: type[Failed | Gone], table: Any
 ) -> None:
-    """The folder that is kept has a damaged index of another table, or is of another index."""
+    """The kept folder has a damaged index of another table, or belongs to another index."""
     assert not end_index(found(tmp_path, kind), table, HERE)
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
 
@@ -124,7 +124,7 @@ def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
 
 
 def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
-    """If the store of an index does not answer, its registration is also kept."""
+    """If the store of an index does not answer, the registration of the index is also kept."""
     calls: list[str] = []
     dropped(Table(calls), found(tmp_path, Gone), calls)
     assert calls == ["changing", "unregister v"]

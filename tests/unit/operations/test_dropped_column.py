@@ -1,4 +1,4 @@
-"""An index identifies its column by the name in the files, and a later column has another name."""
+"""An index identifies its column by the name in the files, which a later column does not have."""
 
 from __future__ import annotations
 

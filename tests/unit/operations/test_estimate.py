@@ -128,7 +128,7 @@ def test_more_intervals_are_tried_where_they_may_pay(
 ) -> None:
     """If a map is better, the estimate does not try more intervals.
 
-    If only the size or time of a map prevents the map, no further intervals are tried.
+    If only the size or time of a map prevents the map, the estimate tries no further intervals.
     """
     made: list[str] = []
     maker = choose_run.run_maker
@@ -146,7 +146,7 @@ def test_more_intervals_are_tried_where_they_may_pay(
 
 
 def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
-    """If a budget cannot pay and is the only budget, the statement fails."""
+    """If a statement has only one budget, and this budget cannot pay, the statement fails."""
     small, fair = IndexOptions("map", "100B"), IndexOptions("map", "20KB")
     assert [one.options for one in estimated(COLUMN, small, fair, small)] == [fair]
     with pytest.raises(InvalidInputError, match="SIEVE_BUDGET_TOO_SMALL"):
@@ -161,7 +161,7 @@ def test_a_query_reads_what_its_keys_and_its_files_leave(
 ) -> None:
     """The query's partition filter excludes some files.
 
-    The estimate counts the other files with a match, and their bytes.
+    The estimate counts the remaining files with a match, and their bytes.
     """
     (found,) = estimated(
         COLUMN, IndexOptions("intervals", "20KB"), asked=asking(COLUMN, op, value, files)
@@ -178,7 +178,7 @@ def test_a_query_reads_what_its_keys_and_its_files_leave(
 def test_windows_stand_for_a_large_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions
 ) -> None:
-    """For the windows, bytes and time are estimated as a share of the whole column.
+    """The bytes and time of the windows are a share of those of the whole column.
 
     An estimated query has separate windows.
     """
@@ -198,7 +198,7 @@ def test_windows_stand_for_a_large_column(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # A reading needs one second, and an empty job needs three seconds. Two more seconds are the
+    # A reading needs one second, and an empty job needs three seconds. Two seconds more are the
     # time to make a quarter of the column on two cores.
     assert found.seconds == pytest.approx(1 + 3 + 2 * 4 / 2, rel=0.2)
 
@@ -220,7 +220,7 @@ def test_a_table_without_files_takes_nothing() -> None:
 def test_a_column_without_keys_takes_its_file_list() -> None:
     """The index has no segment.
 
-    A column without rows has no bytes for a comparison.
+    A column without rows has no bytes to compare with.
     """
     (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
     assert (found.shapes, found.expected) == ((), ())

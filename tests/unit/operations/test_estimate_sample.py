@@ -24,7 +24,7 @@ def test_small_tables_are_read_whole() -> None:
 
 
 def test_the_share_is_of_bytes() -> None:
-    """The sample gets its share of the table's budget, even if the budget is a size."""
+    """The sample gets its share of the table's budget, even if the budget is an absolute size."""
     some = sample_files([10] * 100, every=False)
     assert some.of_all(FILES) == 100
     assert some.scaled_budget(IndexOptions(budget="50%"), 1_000_000).budget == "500000B"

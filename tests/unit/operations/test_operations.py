@@ -1,4 +1,4 @@
-"""If commits name the folders that they wrote to, a refresh lists only those.
+"""If commits name the folders that they wrote to, a refresh lists only these folders.
 
 The refresh loses no file.
 """
@@ -249,9 +249,9 @@ def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) ->
 
 @pytest.mark.parametrize("runs", [[8, *([1] * MOST_DELTAS)], [1 + MOST_DELTAS, 7]])
 def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: list[int]) -> None:
-    """Many runs must become one, or a new base is due.
+    """The refresh merges many runs into one, or makes a new base.
 
-    Slices that were not listed could not be read.
+    A refresh cannot read slices that were not listed.
     """
     known = slices(*(f"p{k}/1" for k in range(8 + MOST_DELTAS)))
     found, _ = version(tmp_path, known, runs)
@@ -281,7 +281,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
     assert known.places[of[now[1].path]].tolist() == [1, 6]
     assert known.places[of[now[2].path]].tolist() == [7, -1]
     assert known.rows[of[now[1].path]] == 10 + 1
-    # All rows of the slice are known, as long as log files are only appended to it.
+    # All rows of the slice stay known, as long as log files are only appended to the slice.
     again = Commits([now[0], *slices("a/2", mtime=7), *now[2:]], {"a"}, added=frozenset({1}))
     refreshed(again, replace(found, manifest=after))
     assert (again.asked, again.appended_only) == ({1: (10, 5, True)}, {1})
@@ -291,7 +291,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
 
 
 def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> None:
-    """No check could find out that a map lost a key, because another run can contain the key."""
+    """No check could find out that a map has lost a key, because another run can have the key."""
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -308,7 +308,7 @@ def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -
 
 
 def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With many slices that have grown, the driver would need long to open their files."""
+    """If many slices have grown, the driver would need long to open their files."""
     monkeypatch.setattr("sieve.operations.refresh.MOST_ASKED", 1)
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", "a/2", mtime=5), *BEFORE[2:]]
@@ -327,7 +327,7 @@ def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> No
 
 
 def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
-    """A slice that proves nothing has no length, and counts as a slice that was not listed."""
+    """A slice that proves nothing has no length, and is treated as a slice that was not listed."""
     ones = np.ones(2, np.int64)
     paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
     states = np.array([FileState.UNPROVEN, FileState.READ], np.int8)

@@ -89,7 +89,7 @@ class Clocked(LocalStore):
 @pytest.mark.parametrize(
     ("registered", "floor_ms", "age_ms", "why"),
     [
-        # A running CREATE has one day, or more if the lower limit is higher.
+        # A running CREATE has at least one day before its files can be deleted.
         (False, 0, DAY_MS, ["its CREATE did not come to an end"]),
         (False, 0, DAY_MS - 1000, []),
         (False, DAY_MS + 5000, DAY_MS + 4000, []),
@@ -131,7 +131,7 @@ def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Pat
 def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -> None:
     """A dropped index is an orphan even if its table still registers it.
 
-    A version of a newer release can be in use.
+    A version of a newer release can be in use, so its index is no orphan.
     """
     index(tmp_path, FIRST)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"
@@ -142,7 +142,7 @@ def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -
 
 
 def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
-    """If one of two indexes of a name is dropped, the table will register the other index."""
+    """If one of two indexes with a name is dropped, the table will register the other."""
     index(tmp_path, FIRST)
     index(tmp_path, FIRST, uuid=OTHER)
     version = replace(SAMPLE, index=OTHER, state="dropped")

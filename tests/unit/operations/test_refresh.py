@@ -99,7 +99,7 @@ def rebuilt(number: int, made: Manifest) -> Manifest:
 def test_a_refresh_that_was_overtaken_begins_again_on_the_newest(
     tmp_path: Path, times: int
 ) -> None:
-    """VACUUM can delete files that the newest version does not name at any time."""
+    """At any time, VACUUM can delete files that the newest version does not name."""
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, times)
     assert refreshed(Commits(AFTER, {"b"}), found, monkey) == {file.path for file in AFTER}

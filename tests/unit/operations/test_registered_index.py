@@ -104,7 +104,7 @@ def opened(
     found: Manifest | SieveError | None,
     check_root: Callable[[str, str], None] = lambda *_: None,
 ) -> RegisteredIndex:
-    """The index of a folder; reading its newest version returns this or raises this error."""
+    """The index of a folder, whose newest version is given, or is an error that reading raises."""
 
     def newest(*_: object) -> Manifest | None:
         if isinstance(found, SieveError):
@@ -148,7 +148,7 @@ def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case)
 
 
 def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DROP and CREATE would not help, so no error suggests them."""
+    """DROP and CREATE would not help, so no error suggests these statements."""
 
     def refuse(*_: str) -> None:
         raise RootRefusedError("SIEVE_ROOT_REFUSED", "not below spark.sieve.roots")

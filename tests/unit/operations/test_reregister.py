@@ -1,4 +1,4 @@
-"""Tests the lost indexes that a table registers again."""
+"""Tests which lost indexes a table registers again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> N
 
 
 def test_every_lost_index_is_registered_whatever_lies_beside_it(tmp_path: Path) -> None:
-    """Folders that are unfinished, damaged, dropped, registered or another table's are skipped."""
+    """Folders that are unfinished, damaged, dropped, registered or of another table are skipped."""
     named(tmp_path, 0, "unfinished")
     (tmp_path / UUIDS[0] / REGISTERED).unlink()
     index(tmp_path, None, uuid=UUIDS[1])

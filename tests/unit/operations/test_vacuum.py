@@ -78,7 +78,7 @@ class Index:
 
 
 def of_version(number: int) -> set[str]:
-    """The files that only this version names, except its manifest."""
+    """The files that only this version names, without its manifest."""
     return {f"locations/{number:032x}.parquet", f"runs/{number:032x}/part-00000.parquet"}
 
 
@@ -106,7 +106,7 @@ def test_versions_are_kept_for_hours_after_the_next_one(tmp_path: Path) -> None:
 
 
 def test_what_a_vacuum_before_left_is_deleted_by_the_next(tmp_path: Path) -> None:
-    """A vacuum that died leaves no mark, and the files that it deleted do not count again."""
+    """A vacuum that died leaves no mark, and files that it deleted are not counted again."""
     index = Index(tmp_path, 3)
     (index.folder / f"locations/{1:032x}.parquet").unlink()
     assert vacuum_index(index.usable, ALL) == Vacuumed(2, 3, 5 + 7 + 7)

@@ -73,14 +73,14 @@ def either(*args):
 
 
 def kept(tree, n=None, **indexes):
-    """The ordinals of the locations that are kept; the indexes are given by column name."""
+    """The ordinals of the locations that are kept; indexes are given by column name."""
     over = {(name,): index for name, index in indexes.items()}
     n = n or len(next(iter(indexes.values()))._values)
     return np.flatnonzero(evaluate(parse(tree), over, n).keep).tolist()
 
 
 def asks(tree, encoder):
-    """The intervals, and the NULL and NaN flags, in the key ranges of a leaf."""
+    """The intervals and the flags for NULL and NaN in the key ranges of a leaf."""
     wanted = key_ranges(parse(tree), encoder)
     return wanted.intervals.tolist(), wanted.null, wanted.nan
 
@@ -231,7 +231,7 @@ def test_nan_in_lists():
 
 
 def test_zeros_of_both_signs_are_asked_for_alike():
-    """A test for -0.0 includes 0.0, and a test for less than -0.0 excludes 0.0."""
+    """A test for -0.0 also matches 0.0, and a test for less than -0.0 does not match 0.0."""
     minus_zero = struct.unpack("<q", struct.pack("<d", -0.0))[0]
     assert asks(compare("=", minus_zero), Encoder("double"))[0] == [[0, 0]]
     assert asks(compare("<", minus_zero), Encoder("double"))[0] == [[LEAST, -1]]
@@ -242,7 +242,7 @@ def test_zeros_of_both_signs_are_asked_for_alike():
     [("=", 0, 0), ("<", None, 0), ("<=", None, 0), (">", 0, None), (">=", 0, None)],
 )
 def test_inexact_leaves_include_what_shares_their_code(op, low, high):
-    """Strings with the same first eight bytes have one code, so < and > include this code."""
+    """Strings with the same first eight bytes have one code, so < and > include that code."""
     encoder = Encoder("string")
     value = base64.b64encode(b"12345678abc").decode()
     code = encoder.literal(value).code
@@ -276,7 +276,7 @@ def test_both_sides_of_a_range_are_one_question():
 
 
 def test_a_range_reaches_into_the_ors_below_it():
-    """The range of a column under AND also narrows this column inside an OR of several columns."""
+    """If AND gives a column a range, the range also narrows the column inside an OR."""
     tree = both(compare(">", 1), either(compare("<", 5), compare("=", 2, "y")))
     assert kept(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
     inner = either(
@@ -302,7 +302,7 @@ def test_columns_are_combined():
 
 
 def test_an_and_within_an_and_loses_none_of_its_parts():
-    """Nested ANDs are flattened: the ranges of both levels intersect, and an inner OR counts."""
+    """Nested ANDs are flattened: ranges of both levels intersect, and an inner OR is also used."""
     x, y = Listed([1, 9], [5], [5], [5]), Listed([1], [1], [2], [3])
     inner = both(compare(">", 2), either(compare("=", 1, "y"), both(compare("=", 2, "y"))))
     assert kept(both(inner, compare("<", 8)), x=x, y=y) == [1, 2]
@@ -338,7 +338,7 @@ def test_constants():
 
 
 def test_contradictions_keep_nothing():
-    """No row has two values of x, or NULL and a value."""
+    """No row has two values of x, or both NULL and a value."""
     x = Listed([1, 2, None])
     assert kept(both(compare("=", 1), compare("=", 2)), x=x) == []
     assert kept(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []
@@ -392,7 +392,7 @@ def test_a_constant_of_another_type_is_an_error():
 
 
 def nested(depth):
-    """A comparison that is nested in this many levels, including its own level."""
+    """A comparison below this many nodes, counting the comparison itself."""
     tree = compare("=", 1)
     for _ in range(depth - 1):
         tree = both(tree)

@@ -35,7 +35,7 @@ def test_a_union_with_a_range_asks_for_any_hash(parts: tuple[KeyRanges, ...]) ->
 
 
 def test_a_union_of_points_asks_for_the_hashes_of_all() -> None:
-    """A part without keys, such as IS NULL, does not change the hashes."""
+    """A part without keys, such as IS NULL, leaves the hashes as they are."""
     both = unite([asked((7, 7), hashes=[70]), NULL, POINTS])
     assert both.intervals.tolist() == [[1, 1], [5, 5], [7, 7]]
     assert (hashes_of(both), both.null) == ([10, 50, 70], True)
@@ -43,7 +43,7 @@ def test_a_union_of_points_asks_for_the_hashes_of_all() -> None:
 
 
 def test_an_intersection_asks_for_hashes_that_either_side_knows() -> None:
-    """If both sides have hashes, an intersection has the common hashes."""
+    """If both sides have hashes, the intersection has the hashes that they share."""
     assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
     assert hashes_of(intersect(POINTS, asked((5, 7), hashes=[50, 70]))) == [50]

@@ -58,7 +58,7 @@ def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
 
 
 def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[float]) -> None:
-    """Even if the index is replaced often, few threads wait in a store that hangs."""
+    """Even if the index is replaced often, only few threads wait in a store that hangs."""
     scans = Bulkhead()
     with ExitStack() as waiting:
         for _ in range(4):
@@ -71,7 +71,7 @@ def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[fl
 
 
 def test_an_index_that_was_made_anew_is_asked_again(clock: list[float]) -> None:
-    """Scans that still wait for old files of the index do not count."""
+    """Scans that still wait for the old files of the index do not count."""
     scans = Bulkhead()
     with (
         scans.waiting([index(1)]),

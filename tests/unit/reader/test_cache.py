@@ -24,7 +24,7 @@ class Weight:
 
 
 def absent() -> Weight:
-    """A loader that fails, for keys that have to be in the cache."""
+    """A loader that fails, so that keys must be in the cache."""
     raise LookupError
 
 
@@ -200,7 +200,7 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
 ) -> None:
     """One reload starts; until it ends, callers get the old value.
 
-    The age of the new value begins with its load.
+    The new value's age begins with its load.
     """
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     seen: list[int | None] = []
@@ -226,7 +226,7 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
 def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An unreachable store does not get more requests than a store that answers."""
+    """An unreachable store gets no more requests than a store that answers."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31
@@ -244,7 +244,7 @@ def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
 
 
 def test_what_was_invalidated_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a load began before the invalidation, only its own callers get its value."""
+    """If a load began before the invalidation, only the callers of this load get its value."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
 
     def load(_: int | None) -> int:

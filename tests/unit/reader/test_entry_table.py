@@ -76,7 +76,7 @@ def test_points_far_apart_do_not_read_what_lies_between(run):
 
 
 def test_long_slices_and_short_ones_agree():
-    """For blocks of hundreds of locations, another algorithm is used than for short blocks.
+    """For blocks of hundreds of locations, look-ups use another algorithm than for short blocks.
 
     The results of both algorithms are the same.
     """
@@ -136,7 +136,7 @@ def test_overlapping_segments_are_corrupt():
 
 
 def test_memory_is_told():
-    """The size of a chunk includes each array, so that the cache can count its bytes."""
+    """The size of a chunk includes each array, so that the cache counts all its bytes."""
     run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
     assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes
 

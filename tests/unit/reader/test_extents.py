@@ -1,4 +1,4 @@
-"""Extents: a location's least code, and the number of rows it certainly has up to a code."""
+"""Extents: a location's least code, and the number of its rows that are certainly up to a code."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
 
 
 def test_a_wide_cell_has_its_key_somewhere() -> None:
-    """The key is at the end of the cell, or before it.
+    """The key is in the cell, at its end at the latest.
 
-    A single cell certainly has one key, but not two keys.
+    A single cell certainly contains one key, but not certainly two.
     """
     found = made(
         [(0, 7, 24, 31, 0, "bf"), (40, 47, 40, 47, 0, "bf"), (50, 57, 50, 57, 0, "bf")], [9]
@@ -69,7 +69,7 @@ def test_a_wide_cell_has_its_key_somewhere() -> None:
 
 
 def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
-    """If no entry certainly has a row, the row is in the location's last entry at the latest."""
+    """A row that no entry certainly contains is counted at the location's last entry."""
     found = made(
         [
             (0, 3, 6, 9, 1, ""),
@@ -93,7 +93,7 @@ def test_the_last_entry_is_the_one_that_ends_last() -> None:
 
 
 def test_entries_of_no_location_are_left_out() -> None:
-    """A run can have ordinals that the version does not have any more."""
+    """A run can have ordinals that are not in the version any more."""
     found = made([(1, 1, 3, 3, -1, "bf"), (4, 4, 5, 5, 0, "bf")], [2])
     assert (steps_of(found), found.least.tolist()) == ([(4, 0, 1), (5, 0, 1)], [4])
 
@@ -119,10 +119,11 @@ FLAGS = ("", "b", "f", "bf")
 
 
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
-    """The sorted codes of a location's rows, where each row is as late as the entries allow.
+    """The sorted codes of a location's rows, if each row is as late as the entries allow.
 
-    If a wide cell has a key, the row is at the end of the cell. If no cell certainly has a row, the
-    row is at the very last code. For a falling order, the codes are negated, as in extents.
+    If a wide cell has a key, the row is at the end of the cell. If no cell certainly contains a
+    row, the row is at the very last code. For a falling order, codes are negated, as in the class
+    of extents.
     """
     rows = []
     for low, first_by, last_from, high, _, known in entries:
@@ -138,7 +139,7 @@ def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]
 @pytest.mark.parametrize("falls", [False, True])
 @pytest.mark.parametrize("others", [0, 3])
 def test_a_row_is_counted_where_it_lies_at_the_latest(others: int, *, falls: bool) -> None:
-    """The count is right in both orders, for one or several cells, whichever ends were cut."""
+    """The count is right in both orders, for one or several cells, even if ends were cut."""
     for known, more, wide, wider in itertools.product(FLAGS, FLAGS, (0, 10), (0, 10)):
         entries = [
             (2, 5, 2 + wide, 5 + wide, 0, known),

@@ -38,7 +38,7 @@ LENGTH = 1000
 
 
 def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
-    """Files by number, with 1,000 bytes each, cut at these offsets; every row is NULL.
+    """Files by number, with 1,000 bytes each, cut at these offsets; all rows are NULL.
 
     The number of bytes in the footer of a cut file is the number of the file.
     """
@@ -103,7 +103,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["mtimes", "lengths"])
 def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, fact: str) -> None:
-    """The versions were made before a file was replaced, after it, and after it was restored."""
+    """The versions are from before a file's replacement, from after it, and from before again."""
     before = cut([0], {})
     after = replace(before, **{fact: getattr(before, fact) + 7})
     lists = zip("abc", (before, after, before), strict=True)
@@ -114,7 +114,7 @@ def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, f
 
 
 def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
-    """If a file is in only one version, the proof of that version skips it."""
+    """If a file is in only one version, this version alone can skip the file."""
     one = opened(tmp_path, "a", cut([0], {0: [10]}))
     two = opened(tmp_path, "b", cut([1], {1: [10, 20]}))
     files = numbered(one, two)
@@ -124,7 +124,7 @@ def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
 
 
 def test_random_cuts(tmp_path: Path) -> None:
-    """In each version and for each file, one range contains the numbered range."""
+    """In each version, one range of the file contains the numbered range."""
     draw = random.Random(5)
     for turn in range(20):
         lists = []
@@ -199,7 +199,7 @@ def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() ->
 
 
 def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_path: Path) -> None:
-    """As long as the numbering stays, the driver keeps its list of files.
+    """As long as the numbering is the same, the driver keeps its list of files.
 
     The most recent numbering is used.
     """
@@ -262,7 +262,7 @@ def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) ->
 
 
 def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
-    """For a version without files, the ranges of other versions are unknown."""
+    """For a version without files, the ranges of other versions are unknown ranges."""
     none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
     two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
     files = numbered(none, two)
@@ -284,7 +284,7 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
     """The shared numbering uses no additional memory.
 
-    If two lists differ in one cut, they get a common numbering.
+    If two lists differ in one cut, they are numbered together.
     """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))
@@ -310,7 +310,7 @@ def test_a_file_that_is_listed_twice_has_one_number(tmp_path: Path) -> None:
     files = numbered(index)
     assert told(files) == [(listed.paths[0], 0), (listed.paths[1], 0)]
     assert ordinals(files, index) == [2, 1]
-    # A file with the same path and another time is another file.
+    # A file that has the same path and another time is another file.
     times = replace(twice, mtimes=np.array([1, 1, 2]))
     other = opened(tmp_path, "b", times)
     assert ordinals(numbered(other), other) == [0, 1, 2]

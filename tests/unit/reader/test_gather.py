@@ -59,7 +59,7 @@ def test_stretches_are_for_long_ones() -> None:
 
 
 def test_positions_past_32_bits_stay_whole() -> None:
-    """The tested positions are the greatest position that fits in 32 bits, and the next one."""
+    """The test uses the greatest position that fits in 32 bits, and the next position."""
     for last, each in ((2**31 - 1, 4), (2**31, 8)):
         made = gather(np.array([0, last], np.int64))
         assert made.nbytes == 2 * each

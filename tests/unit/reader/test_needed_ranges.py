@@ -29,7 +29,8 @@ ORDER = Order(("x",), descending=False, nulls="never", rows=1, ties=False, again
 def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
     """Returns for each of six ranges whether MIN needs it.
 
-    Location 0 has the ranges 0 and 1, location 1 range 2, location 2 range 3, and location 3 range
+    Location 0 has the ranges 0 and 1, location 1 has range 2, location 2 has range 3, and location
+    3 has range
     5. Range 4 belongs to no location. The least keys are 5, 5, 4 and 9, and the greatest keys are
     6, 5, 9 and 9.
     """
@@ -62,7 +63,7 @@ def test_a_location_counts_if_all_its_ranges_do() -> None:
     assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
     assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
     for first in (True, False):
-        # For either of the two ranges, the result is the same.
+        # The result is the same for either of the two ranges.
         sure = [first, not first, False, False, True, True]
         assert needed("bigint", [0] * 6, sure) == [0, 1, 2, 3, 4, 5]
     sure = [True, True, False, False, True, True]

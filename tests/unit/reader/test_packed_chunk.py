@@ -1,4 +1,4 @@
-"""Packed chunks return the same as the unpacked chunk of the same entries."""
+"""Packed chunks return the same locations as the unpacked chunk of the same entries."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
 
 
 def test_blocks_end_where_their_entries_reach() -> None:
-    """If an entry of the first block extends beyond the second block, a look-up finds it there."""
+    """If an entry of the first block extends beyond the second, a look-up still finds the entry."""
     n = 3 * packed_chunk.BLOCK
     begin = list(range(n))
     end = [2 * n if k == 1 else k for k in begin]
@@ -136,7 +136,7 @@ def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.Monk
 
 
 def test_a_wide_range_is_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a limited number of blocks is unpacked at once, and each block once.
+    """Only a limited number of blocks is unpacked at a time, and each block once.
 
     Unpacked entries need many times the memory of packed entries.
     """

@@ -85,7 +85,7 @@ def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
 
 @pytest.mark.parametrize("kept", [20, 4000])
 def test_few_ranges_and_many(kept: int) -> None:
-    """There are many files, on both sides of the share from which all files are counted."""
+    """The share of files that are read is below or above the limit for counting all files."""
     n = 3 * packed_cuts.PAGE + 5
     packed = PackedCuts.of(np.full(n, 1), np.arange(n), np.arange(n) + 1)
     skip = np.ones(2 * n, np.bool_)

@@ -63,7 +63,7 @@ def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
 
 
 def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) -> None:
-    """Until a scan has its file numbers, an order skips nothing and causes no reason."""
+    """Until a scan has its file numbers, an order skips no file, and no reason is reported."""
     answer = table.prune(ALL, {"top_k": [order()]})
     assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
@@ -112,7 +112,8 @@ def test_a_filter_beside_an_order(table: Table) -> None:
 def test_what_bounds_nothing_reads_all(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scan without a bound reads all files.
 
-    The causes are too many rows, other numbers, an earlier instant, a missing index or a large run.
+    A scan reads all files because of too many rows, other numbers, an earlier instant, a missing
+    index or a large run.
     """
 
     def is_unbounded(answer: Mapping[str, Any]) -> None:
@@ -148,7 +149,7 @@ def of_format(table: Table, format_name: str) -> Table:
 def test_formats_whose_counts_are_no_promise(
     table: Table, format_name: str, files: list[int]
 ) -> None:
-    """Deletion vectors hide rows of files, so counts are upper bounds."""
+    """Deletion vectors hide rows of files, so row counts are only upper bounds."""
     assert kept(table, asked(of_format(table, format_name), order())) == files
 
 

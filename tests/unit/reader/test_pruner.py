@@ -82,7 +82,7 @@ def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None
 
 
 def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None:
-    """A list includes the dropped index; the list is not in the cache and cannot be made again."""
+    """One list includes the dropped index; it is not in the cache and cannot be made again."""
     table.prune(equals("y", 31), cache_bytes="0")
     first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
     shutil.rmtree(table.root / RIGHT)
@@ -94,7 +94,7 @@ def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None
 
 
 def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
-    """For each version of the dropped index, there is a list."""
+    """There is a list for each version of the dropped index."""
     predicate = both(equals("x", 31), equals("y", 31))
     table.prune(predicate, cache_bytes="0")
     table.renew(RIGHT)
@@ -157,7 +157,7 @@ def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
 
 
 def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> None:
-    """If a file failed, it is tried again when its version is read again, but not by each scan.
+    """A file that failed is tried again when its version is read again, and not by each scan.
 
     A scan never waits for this.
     """
@@ -297,7 +297,7 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
 def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
     """The version must belong to this table, and must be ready.
 
-    The version must match the fingerprints of both reading sessions.
+    The version must match the fingerprints of both sessions that read.
     """
     (version, _), mark = table.versions, table.versions[0].fingerprint_parts
     other_mark = mark | {"spark": "9.9"}
@@ -421,7 +421,7 @@ def test_each_group_of_versions_is_a_proof(
 ) -> None:
     """One column has three encoders and another column has one.
 
-    Each group of versions excludes files.
+    Each group of versions can exclude files.
     """
     keeps = {"a": 0b1110, "b": 0b1101, "c": 0b1011, "d": 0b0111}
     groups = {"x": [("a",), ("b",), ("c",)], "y": [("d",)]}
@@ -443,7 +443,7 @@ def test_each_group_of_versions_is_a_proof(
 def test_a_blocked_index_leaves_the_others_to_serve(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For the blocked index, the store does not answer any scan.
+    """The store does not answer any scan that needs the blocked index.
 
     The blocked index is the first index that the scan needs.
     """
@@ -454,7 +454,7 @@ def test_a_blocked_index_leaves_the_others_to_serve(
 
 
 def test_an_index_in_trouble_is_asked_each_time(table: Table) -> None:
-    """A damaged index causes a reason in every scan."""
+    """A damaged index makes every scan report a reason."""
     table.run_file(LEFT, 0).write_bytes(b"damaged")
     for _ in range(2):
         assert table.prune(equals("x", 3))["reasons"] == {"index-corrupt": 1}

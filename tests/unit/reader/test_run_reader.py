@@ -72,7 +72,7 @@ def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
     assert store.read_names == [name(14 % FILES)]
-    # One key is in another segment of the file that was read, and one key is in no file.
+    # One key is in another segment of the same file, and one key is in no file.
     assert found(index, (805, 805)) == [8]
     assert found(index, (50, 50)) == []
     assert store.read_names == [name(14 % FILES)]
@@ -160,7 +160,7 @@ def test_a_run_that_would_not_fit_decoded_is_packed(
 ) -> None:
     """If a look-up needs most chunks of a file, the whole file is decoded and packed.
 
-    After that, only the packed form is used.
+    Later look-ups use only the packed form.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     decoded: list[tuple[str, int | None]] = []
@@ -390,7 +390,7 @@ def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
 
 
 def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFileRef]:
-    """A file with another payload, for which the description is the same."""
+    """A file with another payload, while the description stays the same."""
     _, file = told(rows)
     rows = [(*r[:-1], payload if k == number else r[-1]) for k, r in enumerate(rows)]
     return run_file_bytes(rows), file
@@ -451,7 +451,7 @@ def test_payloads_that_cannot_be_are_corrupt(payload: bytes) -> None:
 
 @pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
-    """A later layout is not reported as damage, for any bytes after its number."""
+    """A later layout is not reported as damage, whatever the bytes after its number are."""
     with pytest.raises(UnsupportedError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
 

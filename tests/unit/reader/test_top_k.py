@@ -26,7 +26,7 @@ ALL = len(LOCATIONS)
 
 
 def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
-    """Entries for which only the number of rows in their location is known."""
+    """Entries about which only the number of rows in their location is known."""
     no = np.zeros(len(low), np.bool_)
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 
@@ -87,12 +87,12 @@ def kept(
 def test_rows_are_counted_class_by_class(
     rows: int, options: dict[str, object], locations: list[int] | None
 ) -> None:
-    """The classes are NULL, NaN, and keys up to a bound that enough rows do not exceed."""
+    """The classes are NULL, NaN, and the keys up to a bound that enough rows do not exceed."""
     assert kept(rows, **options) == locations  # type: ignore[arg-type]
 
 
 def test_rows_that_may_be_missing_bound_nothing() -> None:
-    """A location that can lack rows is needed as soon as it can contain one of the first rows."""
+    """A location that can lack rows is needed as soon as one of the first rows can be in it."""
     assert kept(10, unsure=[0]) == [0, 1, 2]
     assert kept(10, unsure=[0, 1]) == [0, 1, 2, 4]
     assert kept(4, descending=True, unsure=[3]) == [2, 3, 4]

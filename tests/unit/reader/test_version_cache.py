@@ -91,7 +91,7 @@ class Index:
         ("2025-05-02T12:00:00.000Z", [2], [*range(2, 9), 9]),
         ("2025-05-08T00:00:00.000Z", [8], [8, 9]),
         ("2025-05-08T23:59:59.999Z", [8], [8, 9]),
-        # The newest version is not later than the instants of the scan.
+        # The newest version is not later than the instants that the scan uses.
         ("2025-05-09T00:00:00.000Z", [9], [9]),
         ("2025-06-01T00:00:00.000Z", [9], [9]),
     ],
@@ -124,7 +124,7 @@ def test_versions_of_the_past_are_read_once(tmp_path: Path) -> None:
     for _ in range(3):
         assert index.used("2025-05-02T12:00:00.000Z", partial=True) == [2, 3, 4, 5]
     names = index.store.read_names
-    # Each file was read at most twice: once for its instant, and once to open the version.
+    # Each file was read at most twice: once to find its instant, and once to open the version.
     assert {name for name in names if name.endswith(".json")} == {f"{k}.json" for k in range(2, 6)}
     assert all(names.count(f"{k}.json") <= 2 for k in range(2, 5))
     assert names.count("5.json") == 1

@@ -60,7 +60,7 @@ def answer(version: Manifest, folder: Path) -> list[bool]:
 def reader_of(number: int, version: Manifest, folder: Path) -> Callable[[], object]:
     """A function that reads one of the two files again at each call.
 
-    To open the version, it reads the list; for a look-up, it reads the run.
+    To open the version, the function reads the list; for a look-up, it reads the run.
     """
     if number == 0:
         return lambda: opened(version, folder)
@@ -80,7 +80,7 @@ def test_an_undamaged_version_answers(version: Manifest, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) -> None:
-    """If a file is truncated to any length, it is corrupt, and never counts as a smaller index."""
+    """A file that is truncated to any length is corrupt, and is never read as a smaller index."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     for length in range(len(data)):
@@ -104,7 +104,7 @@ def test_every_flipped_bit_is_found_out(version: Manifest, tmp_path: Path, numbe
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_missing_file_is_gone(version: Manifest, tmp_path: Path, number: int) -> None:
-    """A missing file is distinguished from damage, and has another reason."""
+    """A missing file is distinguished from damage, and causes another reason."""
     files(tmp_path)[number].unlink()
     with pytest.raises(GoneError):
         answer(version, tmp_path)
@@ -132,7 +132,7 @@ def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
 
 
 def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) -> None:
-    """The counts of rows show which locations have a key: all rows minus NULLs and NaNs."""
+    """The counts of rows show which locations have a key: all rows, minus NULLs and NaNs."""
     ten, none = np.full(N, 10), np.zeros(N, np.int64)
     nulls, nans = np.array([0, 10, 3, 0, 9]), np.array([0, 0, 7, 10, 0])
     folder = tmp_path / "other"
@@ -151,7 +151,7 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
 def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -> None:
     """The range of all keys begins at the least key of all runs and ends at the greatest.
 
-    For a range with one key less, all runs are needed.
+    If a range has one key less, the look-up needs all runs.
     """
     index = open_version(LocalStore(), f"file:{tmp_path}", version, Cache(1 << 20))
     spans = [run.span for run in index.runs]

@@ -1,4 +1,4 @@
-"""The bytes of a segment of blocks: they are read back, equal a fixed sample, or are damaged."""
+"""The bytes of a segment of blocks, which are read back, compared with a sample, and damaged."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_flipped_bits_are_refused_or_harmless():
 
 @pytest.mark.parametrize(("shape", "version"), [(1, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, version):
-    """For a payload of a later release, the error differs from the error for damage."""
+    """The error for a payload of a later release is another one than for damage."""
     payload = bytes([shape, version]) + encode_segment(segment())[2:]
     with pytest.raises(UnsupportedError) as refusal:
         decode(payload)
@@ -130,7 +130,7 @@ def test_nonsense_is_corrupt(head, counts, deltas, rows, problem):
 
 
 def test_outliers_do_not_widen_an_array():
-    """One huge number among thousands of small numbers adds twelve bytes."""
+    """Among thousands of small numbers, one huge number adds twelve bytes."""
     values = np.full(8000, 3, np.uint64)
     plain = len(pack(values))
     values[17] = (1 << 64) - 1
@@ -139,7 +139,7 @@ def test_outliers_do_not_widen_an_array():
 
 
 def test_bit_lengths_are_exact():
-    """The bit length is exact next to every power of two."""
+    """The bit length is exact for the neighbours of every power of two."""
     numbers = [max(0, min((1 << k) + d, (1 << 64) - 1)) for k in range(65) for d in range(-2, 3)]
     lengths = bit_lengths(np.array(numbers, np.uint64))
     assert lengths.tolist() == [number.bit_length() for number in numbers]
@@ -147,7 +147,7 @@ def test_bit_lengths_are_exact():
 
 @pytest.mark.parametrize("bits", [1, 7, 33, 64])
 def test_packed_size_is_what_packing_takes(bits):
-    """The size that is computed before packing equals the number of packed bytes, with outliers."""
+    """The size that is computed before packing equals the packed bytes, including outliers."""
     values = np.random.default_rng(bits).integers(
         0, (1 << bits) - 1, 1000, np.uint64, endpoint=True
     )

@@ -13,7 +13,7 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 def test_prices_fall_from_the_highest_that_can_be_right() -> None:
     """The tried prices fall from four times the value of all locations to a thousandth of a file.
 
-    With few files, the lowest price is lower.
+    If there are few files, the lowest price is lower.
     """
     prices = prices_for(1000, 5000.0)
     assert len(prices) == 24
@@ -54,7 +54,7 @@ def test_a_price_is_interpolated_between_those_around_the_budget(
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
     """Returns the bytes at a multiple of the price.
 
-    The bytes are the bytes of the first step with at least this multiple.
+    The bytes are those of the first step with at least this multiple of the price.
     """
     return lambda times: next(size for most, size in steps if times <= most)
 
@@ -66,7 +66,7 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
         # The first attempt is too large. The price therefore rises by the square of the ratio of
-        # bytes to budget, but at least in growing steps.
+        # bytes to budget, but at least by steps that grow.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
@@ -106,7 +106,7 @@ def test_attempts_go_from_the_expected_price_to_the_right_one(
 def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """The bytes determine the next price, from a fifth to four fifths between both prices."""
+    """The bytes determine the next price, a fifth to four fifths of the way between both."""
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:

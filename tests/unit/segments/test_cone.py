@@ -31,7 +31,7 @@ def contents(segment: Segment) -> list[dict[int, int]]:
 
 
 def test_one_location_makes_one_block():
-    """If the set of locations never changes, R is constant and one block contains all keys."""
+    """If the set of locations never changes, R is constant, and one block contains all keys."""
     (segment,) = cut_segments([chunk(range(0, 3000, 3), [7] * 1000)])
     assert (segment.first, segment.last, segment.width) == (0, 2997, 2998)
     assert contents(segment) == [{7: 1000}]
@@ -76,7 +76,7 @@ def test_full_segments_close():
 
 
 def test_keys_of_many_locations_close_segments_too():
-    """The number of pairs is also limited, to 16 pairs for each of max_keys."""
+    """The number of pairs is also limited: for each of max_keys keys, 16 pairs."""
     codes = np.repeat(np.arange(6), 40)
     segments = list(cut_segments([chunk(codes, np.tile(np.arange(40), 6))], max_keys=5))
     assert [(s.first, s.last) for s in segments] == [(0, 1), (2, 3), (4, 5)]
@@ -103,7 +103,7 @@ def test_holes_between_batches_close_segments():
 
 
 def test_the_cone_closes_where_the_pace_of_change_changes():
-    """After keys begin to alternate between two files, the segment ends after about e changes."""
+    """Once keys alternate between two files, the segment ends after about `error` changes."""
     locations = np.concatenate([np.zeros(10_000), np.arange(10_000) % 2])
     segments = list(cut_segments([chunk(range(20_000), locations)], error=10))
     assert segments[0].first == 0
@@ -139,7 +139,7 @@ def test_the_default_error_is_that_of_an_index() -> None:
 
 
 def test_an_empty_chunk_among_others_ends_nothing():
-    """The batch of a task can be without rows."""
+    """A task's batch can be without rows."""
     chunks = [chunk([], []), chunk([1, 2], [0, 0]), chunk([], []), chunk([3], [0])]
     (segment,) = cut_segments(chunks)
     assert (segment.first, segment.last, contents(segment)) == (1, 3, [{0: 3}])

@@ -14,7 +14,7 @@ from sieve.segments.shapes.grid import Grid
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
-    """A key is in each of the two cells, unless the entry extends to that end of its segment."""
+    """A key is in the first and last cell, unless the entry extends to that end of its segment."""
     grid = Grid.of(0, 31, np.zeros(1, np.uint64), np.array([2], np.uint8))
     begin, end = np.array([0, 0, 1, 2], np.uint64), np.array([3, 7, 1, 7], np.uint64)
     payload = encode(Cells(grid, begin, end, np.array([0, 3, 1, 2], np.int32)), shape)
@@ -30,7 +30,7 @@ def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
 
 
 def test_a_block_has_a_key_of_each_of_its_locations():
-    """The key of a block's entry can be anywhere in the block, which is the entry's only cell."""
+    """The key of a block's entry can be anywhere in the block, the only cell of the entry."""
     blocks = CSR(np.array([0, 2, 3]), np.array([1, 4, 1], np.int32), np.ones(3, np.int64))
     ends = decode_ends(encode_segment(Segment(10, 25, 8, blocks)))
     assert (ends.low.tolist(), ends.first_by.tolist()) == ([10, 10, 18], [17, 17, 25])

@@ -266,7 +266,7 @@ def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
 
 @pytest.mark.parametrize("by", [1, -1, 1 << 31, -(1 << 31)])
 def test_another_checksum_is_damage(by):
-    """The checksum of a damaged payload is greater or less than the right checksum."""
+    """A damaged payload has a checksum that is greater or less than the right checksum."""
     payload = build_map(*sample(), 10, 6)
     stored = int.from_bytes(payload[-CHECK_BYTES:], "little")
     other = (stored + by) % (1 << 32)
@@ -299,7 +299,7 @@ def test_sets_of_one_digest_stay_apart(monkeypatch):
     sets = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 3), (1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 3)]
     hashes = np.repeat(np.arange(len(sets), dtype=np.uint64), [len(one) for one in sets])
     segment = decode_map(build_map(hashes, np.concatenate(sets).astype(np.int32), 4, 8))
-    # Equal sets that follow each other share one list. If a different set is between two equal
+    # Equal sets that follow each other share one list. If a different set comes between two equal
     # sets, there are two lists.
     assert len(segment.lists) == 7
     for number, one in enumerate(sets):

@@ -20,7 +20,7 @@ from sieve.segments.query_model import QueryModel
 
 
 def made(*rows):
-    """Intervals from (first, last, location, keys, rows)."""
+    """Intervals that are made from (first, last, location, keys, rows)."""
     first, last, location, keys, counts = zip(*rows, strict=True)
     return Intervals(
         np.array(first, np.int64),

@@ -44,7 +44,7 @@ from tests.unit.segments.test_shapes import column, random_files
 def test_the_width_of_cells_is_the_median_of_what_borders_ask_for(
     asked: list[float], bounds: list[int], shifts: list[int]
 ) -> None:
-    """For an even number, the median is the mean of the middle two, rounded down, in 0 to 63."""
+    """For an even number of widths, the median is the mean of the middle two, rounded down."""
     found = quantize._medians(np.array(asked), np.array(bounds))
     assert found.tolist() == shifts
 
@@ -104,7 +104,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Plan, "_cheapest", counted)
     size, _ = planned.trial(price, [])
-    # Of five segments, only the second and the fourth are encoded.
+    # If there are five segments, only the second and the fourth are encoded.
     assert tried == [segments[1].first, segments[3].first]
     written = sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments)
     assert size == pytest.approx(written, rel=0.1)

@@ -18,7 +18,7 @@ def codes(*numbers):
 
 
 def test_a_gap_counts_keys_rows_and_length():
-    """Between 30 and 70, there are three of eleven keys, 30 of 110 rows, and 39 of 101 codes."""
+    """Between 30 and 70 are three of eleven keys, 30 of 110 rows, and 39 of 101 codes."""
     query_model = QueryModel.of_sample(np.repeat(np.arange(0, 101, 10), 10))
     (shares,) = query_model.shares(codes(31), codes(69)).T
     assert shares[:3] == pytest.approx([3 / 11, 30 / 110, 39 / 101])
@@ -49,7 +49,7 @@ def test_a_hot_key_makes_the_gap_around_it_dear():
 
 
 def test_neighbours_have_no_gap():
-    """No query is between two neighbouring codes, even at the ends of the domain."""
+    """No query asks for codes between two neighbouring codes, even at the ends of the domain."""
     query_model = QueryModel.of_sample(codes(LEAST, 0, GREATEST))
     low = codes(LEAST, -1, 0, GREATEST - 1, 7)
     high = codes(LEAST + 1, 0, 1, GREATEST, 7)
@@ -106,14 +106,14 @@ def test_neighbours_far_from_the_least_key_do_not_spoil_the_shares():
 
 
 def test_the_densities_of_all_codes_add_up_to_one():
-    """Every query is somewhere in the domain; half of them follow the keys, and half the codes."""
+    """Every query is somewhere in the domain; half of them follow keys, and half follow codes."""
     keys = np.cumsum(np.random.default_rng(0).integers(1, 9, 2000))
     model = QueryModel.of_sample(np.repeat(keys, np.arange(2000) % 5 + 1))
     assert model.density(np.arange(keys[0], keys[-1])).sum() == pytest.approx(1, abs=0.01)
 
 
 def test_the_density_of_each_stretch_is_its_share_over_its_length():
-    """The density is the sum of half of each key's weight, a sixth by rows, half by codes.
+    """The density is the sum of half of each key's weight, a sixth by rows, and half by codes.
 
     The density is also defined before and after the keys.
     """

@@ -35,7 +35,7 @@ def column(files):
 
 
 def random_files(n=40, keys=200):
-    """Files of random keys."""
+    """The locations that may contain a code."""
     rng = np.random.default_rng(0)
     return [rng.integers(0, 100_000, keys) for _ in range(n)]
 
@@ -72,7 +72,7 @@ def test_bytes_buy_precision(codings):
 
 
 def test_two_codings_are_no_worse_than_one():
-    """The better encoding of each segment costs no more than a single encoding for all.
+    """The better encoding of each segment costs no more than the same encoding for all segments.
 
     The cost of a plan is its files without a match, plus its bytes times the price.
     """
@@ -177,7 +177,7 @@ def test_the_price_meets_the_budget():
 
 
 def test_prices_at_the_ends():
-    """A version that never fits gets the greatest price; a version that always fits the least."""
+    """A version that never fits gets the greatest price; one that always fits gets the least."""
     prices = np.array([4.0, 2.0, 1.0])
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 5.0) == 4.0
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 100.0) == 1.0
@@ -255,7 +255,7 @@ def test_the_layout_is_what_it_says():
     assert entries.low.tolist() == [12, 12, 16]
     assert entries.high.tolist() == [14, 13, 19]
     assert entries.location.tolist() == [9, 15, 7]
-    # The blocks have 3 codes, 1 code and 6 codes.
+    # The three blocks have 3, 1 and 6 codes.
     runs = decode(built((3, *GOOD[1:]), blocks=(2, 0, 5)))
     assert runs.low.tolist() == [10, 13]
     assert runs.high.tolist() == [13, 13]
@@ -423,7 +423,7 @@ def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
 
 
 def stairs(times: float) -> float:
-    """The bytes at a multiple of the price, which have three levels."""
+    """The bytes at a multiple of the price; they have only three levels."""
     return 400.0 if times < 3 else 120.0 if times < 10 else 8.0
 
 

@@ -47,7 +47,7 @@ def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
 
 
 def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
-    """With twice the queries or twice the bytes per file, a byte need save only half as much."""
+    """With twice the queries, or twice the bytes of a file, a byte need save only half as much."""
     payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
     assert payback.price == pytest.approx(1 / (10 * 500_000))
     # A sixth of the queries are for an absent key.
@@ -95,7 +95,7 @@ def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """If a version has fewer bytes than one block, only the price stops it.
+    """If a version has fewer bytes than one block, the price alone stops it.
 
     Probes miss the keys at the borders of files.
     """
@@ -204,8 +204,8 @@ def test_a_map_is_made_where_it_pays() -> None:
 def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
     """In a run of one file, a point query reads at most this file, with or without a map.
 
-    If the base has a map and this run has none, a query reads this file without a match until a
-    compaction makes a run of several files.
+    If the base has a map and this run has none, queries read this run's file without a match until
+    a compaction makes a run of several files.
     """
     delta = profile(20_000 * files, files)
     told = [
@@ -246,7 +246,7 @@ def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
     assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
     assert wider.wider(options) is None
     assert of.wider(IndexOptions(budget="1%")) is None
-    # If a column has less than a tenth of the table's bytes, one task also weighs it.
+    # If a column has less than a tenth of the table's bytes, one task weighs the whole column.
     assert profile(100_000, 20).intervals_budget(options, "auto") == 320 << 10
     assert profile(1_000, 20).intervals_budget(options, "auto") < 320 << 10
 

@@ -107,7 +107,7 @@ def test_shares_between_entries_count_by_weight() -> None:
 
 
 def test_borders_of_large_locations_are_finer() -> None:
-    """A moved border costs its location's weight: 2^6 times the weight means 6 more bits."""
+    """If a border moves, it costs its location's weight: 2^6 times the weight is 6 more bits."""
     cuts, model = column(scattered(8, 300, 10))
     grids = [
         quantize._pieces(part_of(cuts, weights), model, 1e-3)

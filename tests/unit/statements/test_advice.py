@@ -110,7 +110,7 @@ def test_describe_has_bytes_beside_files() -> None:
 def test_ranges_in_vain_are_told(
     format_name: str, parts: dict[str, str], words: str | None
 ) -> None:
-    """Advice on useless ranges suits an index that exists, will change, or does not exist yet."""
+    """Advice on useless ranges is for an index that exists, will change, or does not exist yet."""
     ranges = IndexOptions(granularity="range")
     table: Any = SimpleNamespace(
         info=SimpleNamespace(format_name=format_name, fingerprint_parts=parts)

@@ -227,7 +227,7 @@ def test_an_index_that_is_not_worth_keeping(
 def test_an_index_that_cannot_help_is_dropped(
     session: Session, monkeypatch: pytest.MonkeyPatch, skipped: int, action: str
 ) -> None:
-    """Like CREATE's advice, the action is `drop` after one scan, unless 1 % was skipped."""
+    """The action is `drop` after one scan, as in CREATE's advice, unless 1 % was skipped."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     monkeypatch.setattr(advise, "benefit_of_version", lambda _: Benefit.CANNOT)
     scanned(session, "t", "id_sieve@1", skipped=skipped)

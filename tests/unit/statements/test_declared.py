@@ -80,7 +80,7 @@ def missing(
     state: type[Failed | Gone | Ready] = Ready,
     **others: str,
 ) -> MissingIndexes:
-    """The indexes that a table of many columns lacks if it already has these indexes."""
+    """The indexes that a table of many columns lacks, if it has the given indexes."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
     declared |= {f"sieve.{key}": value for key, value in others.items()}
@@ -170,7 +170,7 @@ def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
 def test_options_are_those_of_create(warehouse: Warehouse) -> None:
     """Options are pairs without parentheses.
 
-    If options are wrong, their index is not built.
+    If the options for an index are wrong, the index is not built.
     """
     found = missing(warehouse, "id, flag", "shape = 'map', budget = \"7%\"")
     assert (found.options.shape, found.options.budget) == ("map", "7%")
@@ -257,7 +257,7 @@ def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by:
 def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
     """The statement and the background refresh both build the index.
 
-    The second one leaves no files, and returns the index of the first.
+    The second build leaves no files, and returns the index of the first build.
     """
     declare(warehouse, "id", "error = 1")
 

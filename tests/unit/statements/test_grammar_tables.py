@@ -36,7 +36,7 @@ def parsed(parser: Any, text: str) -> Any:
 
 
 def test_stored_tables_parse_as_computed_ones() -> None:
-    """Trees and errors are the same with stored tables, and so are the results of single rules."""
+    """With stored tables, trees and errors are the same, and so are the results of single rules."""
     stored, computed = from_tables(encode_tables()), compute_grammar()
     assert stored is not None
     for text in TEXTS:

@@ -56,7 +56,7 @@ def test_a_malformed_registration_is_repaired_beside_others(warehouse: Warehouse
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
-    """After the drop, REFRESH does not find this index any more.
+    """After the drop, REFRESH does not find the index any more.
 
     If the registration never had an index, the drop only removes the property.
     """

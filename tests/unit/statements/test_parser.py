@@ -160,7 +160,7 @@ def test_lines_are_counted_as_editors_count_them(end: str) -> None:
         parse_statement(f"{end}SHOW SIEVE wrong")
 
 
-# The alphabet has letters that are difficult for simple quoting, and parts of the language itself.
+# The alphabet has letters that break simple quoting, and words of the language itself.
 hostile = st.text(
     st.one_of(st.sampled_from("`'\"\\;-/*().,= \n\t\0#éß表😀"), st.characters(codec="utf-8")),
     min_size=1,

@@ -18,7 +18,7 @@ from sieve.storage.permissions import Permissions
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A temporary folder that other users can enter, outside the folders of pytest.
+    """A temporary folder that other users can enter, outside pytest's folders.
 
     Whenever pytest starts, it closes its top folder to other users.
     """
@@ -34,7 +34,7 @@ class StoreContract:
     """Needs two fixtures: `store`, and `folder`, the URI of an empty folder."""
 
     def test_read_gives_the_bytes_created(self, store: Store, folder: str) -> None:
-        """The created bytes are read back, even if they are empty or longer than one buffer."""
+        """The created bytes are read back, even if there are none, or more than one buffer."""
         for name, data in (("empty", b""), ("all", bytes(range(256))), ("big", b"\x00\xff" * 5**9)):
             uri = join(folder, name)
             assert store.create(uri, data) is True
@@ -61,7 +61,7 @@ class StoreContract:
         assert not store.exists(join(folder, "gone"))
 
     def test_odd_names_are_taken_literally(self, store: Store, folder: str) -> None:
-        """Blanks, percent signs and non-ASCII letters have no special meaning."""
+        """Blanks, percent signs and non-ASCII letters have no special meaning in names."""
         for name in ("a b", "100%25", "ärger", "q?x#y"):
             inner = join(folder, name)
             store.mkdirs(inner)

@@ -108,7 +108,7 @@ def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
 
 
 def test_nothing_is_decided_by_the_text_of_an_error() -> None:
-    """Only one check reads an error's message: the check that it names a file."""
+    """An error's message is read by only one check, which asks if it names a file."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):
@@ -139,7 +139,7 @@ def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None
 def test_a_missing_right_is_told_by_class_or_state(
     name: str, state: str | None, is_denied: bool
 ) -> None:
-    """Any cause counts, and an exception that is not Spark's has no state."""
+    """Any cause counts, and exceptions of other programs than Spark have no state."""
     told = {} if state is None else {"getSqlState": state}
     assert denied(spark_error(Java(cause=Java(name, **told)))) == is_denied
     assert not denied(ValueError("AccessControlException"))

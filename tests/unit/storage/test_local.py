@@ -132,7 +132,7 @@ def test_errors_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
-    """If a symbolic link in an index folder is deleted, its target is not deleted."""
+    """If a symbolic link in an index folder is deleted, the target of the link is not deleted."""
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "x").touch()
     (tmp_path / "index").mkdir()
@@ -169,7 +169,7 @@ def test_restrict_without_the_right_to_change_the_group(
 def test_nobody_else_is_let_in_while_rights_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int
 ) -> None:
-    """Otherwise the old mode would apply to the new group, or the new mode to the old group."""
+    """Otherwise, the old mode would apply to the new group, or the new mode to the old group."""
     path = tmp_path / "f"
     path.mkdir() if is_dir else path.touch()
     path.chmod(0o777)
@@ -184,7 +184,7 @@ def test_nobody_else_is_let_in_while_rights_change(
 
 
 def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the mode does not change, restrict fails, because the index would stay open."""
+    """If the mode does not change, `restrict` fails, because the index would stay open."""
     (tmp_path / "d").mkdir()
     (tmp_path / "d").chmod(0o777)
     monkeypatch.setattr(os, "chmod", lambda *_: None)
@@ -335,7 +335,7 @@ def test_what_another_process_deletes_meanwhile_is_left_out(
 def test_a_folder_that_another_process_makes_meanwhile_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder keeps the permissions that it has from the other process.
+    """The folder keeps the permissions that the other process has set.
 
     If the name belongs to a file, no folder is created.
     """

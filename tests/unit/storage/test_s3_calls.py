@@ -202,7 +202,7 @@ def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> 
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
 def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
-    """The store repeats a put only after a collision."""
+    """Only after a collision does the store repeat a put."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [answer]
     with pytest.raises(UnknownOutcomeError, match=f"{FILE} may or may not have been created"):
@@ -289,7 +289,7 @@ def test_a_folder_must_be_there(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("group", ["s3a://a", "s3a://z", "staff"])
 def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str) -> None:
-    """For S3, a bucket stands for a group: its members are the users in the bucket policy."""
+    """For S3, a bucket stands for a group; the bucket policy admits the members of this group."""
     own = Permissions("me", "s3a://bucket", 0o770)
     assert bucket.store().permissions(FILE) == own
     assert bucket.store().restrict(FILE, Permissions("you", "s3a://bucket", 0o700)) == own

@@ -272,7 +272,7 @@ def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> No
 def test_log_files_that_change_other_rows_are_read_with_all_of_the_slice(access: Slices) -> None:
     """Some log blocks have no rows, or hide rows with keys that the block does not contain.
 
-    If a log file cannot be read, the effect is the same.
+    If a log file cannot be read, the slice is also read whole.
     """
     assert not appended(access)
 

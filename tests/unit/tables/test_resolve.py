@@ -62,7 +62,7 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
     ],
 )
 def test_an_unknown_table_is_told_with_names_like_it(parts: list[str], told: str) -> None:
-    """If the database has similar tables, they are suggested."""
+    """If the database has similar tables, the error suggests them."""
     with pytest.raises(InvalidInputError, match=told):
         open_table(driver(None), None, Session(), parts)  # type: ignore[arg-type]
 

@@ -60,7 +60,7 @@ def test_two_seconds_are_enough_and_need_no_wait() -> None:
 def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
     """If a time has a fraction, the file system counts milliseconds.
 
-    A whole second is possible with either resolution.
+    A whole second is possible for file systems with either resolution.
     """
     disk = Clocked()
     assert disk.snapshot([aged(1001), aged(1999, "b")]).stable == (True, True)
@@ -71,7 +71,7 @@ def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
 
 
 def test_a_young_file_is_waited_for() -> None:
-    """When the rest of the time has passed, the table is listed again."""
+    """When the remaining time has passed, the table is listed again."""
     disk = Clocked(NOW + 500)
     files = [aged(1499), aged(0, "b")]
     snapshot = disk.snapshot(files, files)
@@ -111,7 +111,7 @@ def test_without_a_probe_a_minute_must_have_passed_by_the_drivers_clock() -> Non
 
 
 def test_another_file_system_has_another_clock() -> None:
-    """If files are on another file system than the index, the driver's clock measures their age."""
+    """If files are not on the index's file system, the driver's clock measures their age."""
     disk = Clocked()
     far = "s3a://bucket/t"
     snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])

@@ -85,7 +85,7 @@ def test_a_column_of_few_values_is_mostly_dark() -> None:
 
 
 def test_labels_are_keys_that_occur() -> None:
-    """Codes between keys do not correspond to any text in the data."""
+    """Codes between keys are not text that is in the data."""
     layout = _layout([(10**15 * k, 10**15 * k, file) for k in range(4) for file in range(3)], 3)
     figure = draw(layout, [], str, {})
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
@@ -95,7 +95,7 @@ def test_labels_are_keys_that_occur() -> None:
 
 
 def test_labels_of_texts_end_where_they_differ() -> None:
-    """Later characters are perhaps in no key, so a label ends before them."""
+    """Later characters may belong to no key, so a label ends before them."""
     keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
     assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
     for keys, labels in (

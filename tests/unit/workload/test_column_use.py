@@ -31,7 +31,7 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: float) -> None:
-    """A value reads one file, and the shares of ranges are Selinger's.
+    """The share of files for a value is one file, and the shares for ranges are Selinger's.
 
     If an index does not help, all files are read.
     """
@@ -39,7 +39,7 @@ def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: flo
 
 
 def test_and_keeps_the_narrowest_use() -> None:
-    """If a column has two uses, the use that keeps fewer files counts.
+    """If AND has two uses of a column, the use that keeps fewer files counts.
 
     Other columns do not change.
     """

@@ -80,7 +80,7 @@ def test_lists_have_their_number_of_values() -> None:
     ],
 )
 def test_what_asks_no_column(tree: Any) -> None:
-    """IS NOT NULL is in nearly every filter, and unknown parts have no meaning."""
+    """IS NOT NULL is in nearly every filter, so it does not count as a use of a column."""
     assert tree_uses(tree) == {}
 
 

@@ -164,7 +164,7 @@ def test_a_cast_of_a_string_is_no_range() -> None:
 def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
     """If a filter is nested too deep, it is refused without a stack overflow.
 
-    The filters after it in a list are also refused.
+    The later filters in the list are also refused.
     """
 
     def nested(levels: int) -> str:

@@ -172,7 +172,7 @@ def test_a_side_without_a_filter_picks_no_files() -> None:
 
 
 def test_a_side_that_streams_filtered_keys_of_itself() -> None:
-    """If the left side is broadcast and filtered, it filters the right side."""
+    """If the left side of a join is broadcast and filtered, its keys filter the right side."""
     text = "BroadcastHashJoin [id#20L], [customer#11L], Inner, BuildLeft, false"
     turned = join(text)
     turned["children"].reverse()

@@ -29,7 +29,7 @@ def test_scans_that_ask_alike_are_one_group() -> None:
 
 
 def test_files_are_those_of_one_scan() -> None:
-    """If several scans are added at once, a value counts as one file of each scan."""
+    """If several scans are added at once, a query for one value reads one file in each scan."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 40, scans=4)
     (group,) = work
@@ -130,7 +130,7 @@ def test_a_test_takes_the_place_of_the_bound() -> None:
     [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
 )
 def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
-    """A test measures values (also for keys) and a short range, but neither NULLs nor ends."""
+    """A test measures values (also for keys) and a short range, and not NULLs or ends."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
