@@ -42,7 +42,7 @@ _WAYS = {
     "liquid clustering": ("_liquid", False),
     "Sieve": ("", True),
 }
-"""For each way to skip: the end of its table's name, and whether the index is on."""
+"""For each way to skip: the end of its table's name, and true if the index is on."""
 
 
 @dataclass(slots=True)

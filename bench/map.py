@@ -91,7 +91,7 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
     Args:
         keys: number of unique keys, in random order.
         files: number of files, each with an equal share of the keys.
-        text: whether the keys are strings.
+        text: true if the keys are strings.
     """
     given = np.random.default_rng(1).permutation(keys).astype(np.int64)
     if text:

@@ -25,7 +25,7 @@ def start_session(
     Args:
         folder: the working folder; the JVM writes its output to ``spark.log`` in this folder.
         settings: settings that override the defaults.
-        indexed: whether the Spark loads Sieve.
+        indexed: true if Spark loads Sieve.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shipped = shipped_settings(find_spark(os.environ), os.environ)

@@ -69,7 +69,7 @@ class Written:
         kind: "append" or "update".
         seconds: seconds of the statement, and of the refresh after it.
         bytes: all bytes written for the statement and the refresh.
-        right: whether a query found the new rows before any refresh.
+        right: true if a query found the new rows before any refresh.
     """
 
     system: str

@@ -55,13 +55,13 @@ class History:
         self.lab, self.layout, self.seed = lab, layout, seed
         self.chance = random.Random(seed)
         self.done = Counter[str]()
-        """The number of steps of each kind that Delta has not refused."""
+        """The number of steps of each kind that Delta has accepted."""
         self.names = 0
         self.past: dict[int, State] = {}
         self.has_lost_columns = False
-        """Whether an index may belong to a column that the table no longer has."""
+        """True if an index can belong to a column that is not in the table any more."""
         self.told: list[str] = []
-        """Statements so far."""
+        """The statements that have run so far."""
 
     def run(self, steps: int) -> Counter[str]:
         """Makes the table, runs `steps` commands, and queries every version that still exists.

@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 Stretch = tuple[int, int]
-"""Keys from one key up to, but without, another."""
+"""Keys from one key to another, without the second key itself."""
 
 
 def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:

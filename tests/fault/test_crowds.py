@@ -24,7 +24,7 @@ EXPECTED = {
     "SIEVE_INDEX_NOT_USABLE", "SIEVE_INDEX_GONE", "SIEVE_FILE_GONE",
     "SIEVE_STORE_UNAVAILABLE", "SIEVE_REFRESH_CONFLICT", "SIEVE_PUBLISH_CONFLICT",
 }  # fmt: skip
-"""The allowed outcomes of a statement that runs beside others."""
+"""The allowed outcomes of a statement that runs at the same time as others."""
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.hudi
 KINDS = ["cow", "mor"]
 PARTS = 4
 IN_PART = not bundle.VERSION.startswith("1.0.")
-"""Whether this Hudi can list some partitions and no others."""
+"""True if this Hudi can list only some of the partitions."""
 
 
 def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:

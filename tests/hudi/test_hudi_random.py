@@ -38,7 +38,7 @@ COMPACTED = {
     "hoodie__compact__inline__max__delta__commits": "3",
 }
 CLEANED = "Cleaner cleaned up the timestamp of interest"
-"""Hudi's error for a query of an instant whose files may be gone."""
+"""Hudi's error for a query of an instant for which files can be missing."""
 STATE = 6
 """The position of the column `state` in SHOW SIEVE INDEXES."""
 NOT_CLUSTERED = ("buckets", "bare")
@@ -49,7 +49,7 @@ _STRETCHES = st.builds(
     st.integers(0, KEYS - 1),
     st.sampled_from([60, 7, 1]),
 )
-"""Keys from one key up to, but without, another."""
+"""Keys from one key to another, without the second key itself."""
 _AMOUNTS = st.integers(0, 999)
 
 

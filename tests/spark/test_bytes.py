@@ -15,7 +15,7 @@ from spark_session import Lab
 FILES, STRETCHES, ROWS = 60, 20, 20
 """Files of a table, stretches of keys in a file, rows of a stretch."""
 OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
-"""Hardly two bytes for each stretch, after the overhead of a run file."""
+"""Less than two bytes for each stretch, without the overhead of a run file."""
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ OTHERS = {
     "ResolveDataSource": "reads by path, which have no index",
     "ResolveSessionCatalog": "statements on the catalog",
 }
-"""By rule: why it takes no index from a query."""
+"""By rule: the reason why a query keeps its index."""
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,7 @@ UNPRUNED = {
 
 
 _WITHOUT: dict[str, Answer] = {}
-"""Answers without the index: they are the same however Spark plans the query."""
+"""Answers without the index, which are the same for every plan of the query."""
 
 
 def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | None = None) -> None:

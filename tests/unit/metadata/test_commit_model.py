@@ -23,7 +23,7 @@ from sieve.metadata.transitions import Change, Disable, Drop, Refresh, check_suc
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 STEPS = 6
-"""Calls of the store or the metastore that a writer may make."""
+"""The number of calls of the store or the metastore that a writer is allowed to make."""
 
 BY = CreatedBy("0.1.0", "4.1.4")
 (_SHARED,) = SAMPLE.locations.parts
