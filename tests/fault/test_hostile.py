@@ -191,7 +191,7 @@ def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
 
 
 def fuzzed(inputs: int) -> float:
-    """Reads bytes and texts derived from valid ones, which must be accepted or refused.
+    """Changes valid bytes and texts, and asserts that readers accept or refuse them.
 
     Returns:
         The maximum CPU seconds of one input.

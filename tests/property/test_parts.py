@@ -93,7 +93,7 @@ changes = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(changes)
 def test_a_chain_is_the_whole_list(steps: list[tuple[set[int], set[int]]]) -> None:
-    """From version to version, files appear, change and disappear, and slots move.
+    """From version to version, files appear, change and disappear, and slots change.
 
     The stored list reads back unchanged. Each part has several times as many rows as the next part.
     If a version shares parts with the previous version, it writes only the other parts.

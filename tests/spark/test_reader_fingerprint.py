@@ -267,7 +267,7 @@ def test_a_changed_setting_of_hadoop_counts_too(
 ) -> None:
     """Readers use Hadoop's settings from the context as well as from the session.
 
-    Before each scan, a scan with other settings runs, which sends the request in advance.
+    Before each scan, a scan with other settings has sent its request to the front end.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)

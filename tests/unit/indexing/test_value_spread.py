@@ -20,7 +20,7 @@ def spread(values: np.ndarray, places: np.ndarray, share: float) -> float:
 @pytest.mark.parametrize("share", [1.0, 0.2, 0.01])
 @pytest.mark.parametrize("values", [3, 20])
 def test_values_of_all_locations_are_in_all(values: int, share: float) -> None:
-    """The estimate is all locations, even if most locations have no sampled row of a value."""
+    """The estimate is the number of all locations, even if a value was sampled in few of them."""
     draw = np.random.default_rng(1)
     n = 200_000
     found = spread(draw.integers(0, values, n), draw.integers(0, LOCATIONS, n), share)

@@ -325,7 +325,7 @@ def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None
 
 
 def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
-    """The error for a missing file differs from the error for damage, even if it is repeated."""
+    """A missing file and a damaged file have different errors, even if look-ups are repeated."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     (tmp_path / "runs" / RUN / name(0)).unlink()
     for _ in range(2):

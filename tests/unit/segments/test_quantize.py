@@ -156,7 +156,7 @@ def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
 def test_blocks_are_the_stretches_between_distinct_borders(
     begin: list[int], end: list[int], blocks: int
 ) -> None:
-    """If several entries have a border at one place, the border counts once.
+    """If several entries have the same border, this border counts once.
 
     A gap between entries is also a stretch.
     """

@@ -60,7 +60,7 @@ def test_two_seconds_are_enough_and_need_no_wait() -> None:
 def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
     """If a time has a fraction, the file system counts milliseconds.
 
-    A whole second is possible for file systems with either resolution.
+    If a time is a whole second, the file system can count seconds or milliseconds.
     """
     disk = Clocked()
     assert disk.snapshot([aged(1001), aged(1999, "b")]).stable == (True, True)

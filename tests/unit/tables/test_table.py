@@ -36,7 +36,7 @@ OWN = Registration(SAMPLE.index, ("id",), "file:/r")
 
 
 def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: Any) -> Any:
-    """A table of a format; the shim's access has the given answers to calls."""
+    """A table of some format, in which calls of the shim have the given answers."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     info = warehouse.info("t") | {"format": format_name}

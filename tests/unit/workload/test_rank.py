@@ -145,5 +145,5 @@ def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
     [(50, 50, "helps"), (51, 50, "helps little"), (51, 51, "cannot help"), (2, 2, "helps")],
 )
 def test_half_of_the_table_is_the_bound(reads: float, least: float, found: str) -> None:
-    """The limit applies to the least possible reads and to the index's reads."""
+    """Reads of half of the table are the limit, both for the best index and for this index."""
     assert benefit_of(reads, least, 100) == found
