@@ -91,7 +91,7 @@ class History:
             self.replace, self.clone, self.rename, self.renew, self.widen,
         ]  # fmt: skip
 
-    # -- commands with a result that the model knows --------------------------------------------
+    # -- commands with a result that the model knows -----------------------------------------
 
     def begin(self) -> None:
         """Makes the table with an index on each numeric column."""
@@ -156,7 +156,7 @@ class History:
             self.sql(f"CREATE SIEVE INDEX ON t (id, {self.amount}, s.a)")
         self.does("replace", [row for row in self.rows if row.id % 9])
 
-    # -- commands that Delta may refuse for some tables -----------------------------------------
+    # -- commands that Delta may refuse for some tables --------------------------------------
 
     def optimize(self) -> None:
         self.service("optimize", "OPTIMIZE t")
@@ -214,7 +214,7 @@ class History:
         self.sql("DROP TABLE c")
         self.done["clone"] += 1
 
-    # -- the table and its model ---------------------------------------------------------------
+    # -- the table and its model -------------------------------------------------------------
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -286,7 +286,7 @@ class History:
         self.state = State(name, found)
         self.past[self.newest()] = self.state
 
-    # -- conditions that must hold ---------------------------------------------------------------
+    # -- conditions that must hold -----------------------------------------------------------
 
     def queries_have_their_rows(self) -> None:
         """Queries points and ranges of all columns, in the newest version and in a random version.

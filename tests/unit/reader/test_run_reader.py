@@ -377,8 +377,7 @@ def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool
     assert store.read_names == [name(2)]
 
 
-# -- what a file is allowed to contain
-# ----------------------------------------------------------------
+# -- what a file is allowed to contain -------------------------------------------------------------
 
 
 def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
