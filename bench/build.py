@@ -15,10 +15,10 @@ ids' MD5 sums as text. Each size has its own Spark, which measures:
   end. Executors run inside the driver's JVM, and the peak of this JVM reflects the limit of its
   heap (3 GB) more than its need. Each core has a Python worker, and the front end is one process;
 - the output of DESCRIBE: the bytes of the index, and the files that a query reads;
-- with ``--scattered`` or ``--strings``, microseconds of CPU per key for three things: the whole
-  CREATE; a CREATE of intervals alone within 1 %; and the tasks that make the map, run in this
-  process. The difference between the first two is the cost of the map: the build reads the column
-  again, and Spark shuffles the pairs.
+- with ``--scattered`` or ``--strings``, microseconds of CPU per key for the whole CREATE, for a
+  CREATE of intervals alone within 1 %, and for the tasks that make the map, run in this process.
+  The difference between the first two is the cost of the map: the build reads the column again, and
+  Spark shuffles the pairs.
 """
 
 from __future__ import annotations

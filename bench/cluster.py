@@ -1,16 +1,16 @@
 """Compares a Spark cluster with a single process: ``make bench-cluster``.
 
-A Thrift server runs in four ways: with two threads of its own process as executors (``local[2]``);
-with two executors in separate processes (``local-cluster[2,1,2048]``); with separate executors, and
-table and index on HDFS; and with separate executors, and table and index on S3. The servers for
-HDFS and S3 run on this machine. Each way has the same table of 1,000,000 rows in 100 files. The
-queries use JDBC's protocol, as a BI tool does.
+A Thrift server runs in four ways. The first way has two threads of the server's own process as
+executors (``local[2]``). The second way has two executors in separate processes
+(``local-cluster[2,1,2048]``). The third and fourth way also have separate executors, and table and
+index are on HDFS or on S3. The servers for HDFS and S3 run on this machine. Each way has the same
+table of 1,000,000 rows in 100 files. The queries use JDBC's protocol, as a BI tool does.
 
-The output has these figures: the seconds of CREATE SIEVE INDEX; files read and the median
-milliseconds of a query for one key, without the index and with the index; the seconds from the end
-of an INSERT until a background refresh has indexed its rows (``spark.sieve.refresh.auto``); and the
-seconds of a CREATE during which an executor is killed. Each answer is compared with the generated
-rows.
+The output has the seconds of CREATE SIEVE INDEX, and the seconds of a CREATE during which an
+executor is killed. For a query for one key, the output has the files read and the median
+milliseconds, without the index and with the index. For an INSERT, the output has the seconds from
+its end until a background refresh has indexed its rows (``spark.sieve.refresh.auto``). Each answer
+is compared with the generated rows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Encoders of strings: distinct codes, files read per key, and time, on one core without Spark.
 
 Files have neighbouring values; one row in a hundred is in a random file instead. An index of shape
-`auto` is built within a budget for three kinds of codes: the eight bytes after the shared prefix;
-the codes of the encoder that a build would choose from a sample (its split points count toward the
-budget); and the ranks of the values, which are all distinct.
+`auto` is built within a budget for three kinds of codes. The first kind is the eight bytes after
+the shared prefix. The second kind is the codes of the encoder that a build would choose from a
+sample; its split points count toward the budget. The third kind is the ranks of the values, which
+are all distinct.
 """
 
 from __future__ import annotations

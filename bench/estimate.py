@@ -1,8 +1,9 @@
 """Accuracy of ESTIMATE SIEVE INDEX against the built index: ``python -m bench estimate``.
 
 The columns are the same as in the rivals benchmark, stored as Parquet tables. The benchmark
-compares estimated with measured bytes and files read (for a present key, an absent key and a short
-range), and the seconds of the estimate with the seconds of the build.
+compares the estimate with the index: the bytes, and the files read for a present key, an absent key
+and a short range. The benchmark also compares the seconds of the estimate with the seconds of the
+build.
 """
 
 from __future__ import annotations

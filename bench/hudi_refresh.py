@@ -2,10 +2,10 @@
 
 The table has ``--rows`` rows in ``--parts`` partitions, one slice in each, and an index on one
 column. A REFRESH follows each commit. The commits are an update of rows in one partition, then an
-update in all partitions; the same updates by MERGE, which logs only the assigned columns, so that
-REFRESH reads whole slices; then a compaction. The output shows for each commit: the slices that the
-commit wrote to, the rows that it changed, the rows that REFRESH read, the seconds of REFRESH, and
-their share of the seconds of CREATE.
+update in all partitions, then the same updates by MERGE, then a compaction. MERGE logs only the
+assigned columns, so REFRESH reads whole slices. For each commit, the output shows the slices that
+the commit wrote to, the rows that it changed, and the rows that REFRESH read. The output also shows
+the seconds of REFRESH, and their share of the seconds of CREATE.
 
 After each commit, a query for a changed key must return the same rows with and without the index.
 """

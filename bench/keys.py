@@ -1,9 +1,9 @@
 """Time from a join's keys to the file list of a scan: ``python -m bench keys``.
 
 The table has 10,000 real files of scattered keys, and the joins differ in the keys of their small
-side. The output has two times of a warm driver: the time to make a filter from unsorted values; and
-the time of the front-end call that turns the filter into files (request, transfer, look-up and
-answer).
+side. The output has two times of a warm driver. The first is the time to make a filter from
+unsorted values. The second is the time of the front-end call that turns the filter into files
+(request, transfer, look-up and answer).
 """
 
 from __future__ import annotations

@@ -4,11 +4,12 @@ Executors run in separate processes (``local-cluster[2,1,2048]``), so the driver
 include them. Each size has its own Spark, and ascending keys in Parquet files of ``--rows`` rows.
 With ``--partitions``, the files are in that many partitions of the metastore. The output begins
 with Spark's own costs: milliseconds of the first plan of a scan, which lists the table, and of
-later plans. Two statements follow, ``SELECT input_file_name(), min(id), max(id) ... GROUP BY 1``
-and CREATE: their seconds, CPU seconds of all processes, and CPU milliseconds a file. The rest of
-the output is the live heap of the driver after garbage collection, once the driver has listed the
-table and again after CREATE; the peak resident memory of the front end; and the times of plans that
-use the index. The same figures for files with a hundred times the rows show the cost of more keys.
+later plans. Two statements follow: ``SELECT input_file_name(), min(id), max(id)`` by file, and
+CREATE. For each, the output has seconds, CPU seconds of all processes, and CPU milliseconds per
+file. The output then has the live heap of the driver after garbage collection, once when the driver
+has listed the table and again after CREATE. The last figures are the peak resident memory of the
+front end, and the times of plans that use the index. The same figures for files with a hundred
+times the rows show the cost of more keys.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The table has 1,000 Parquet files of 20,000 rows (``--rows``) with one column of ascending 64-bit
 keys, 1 % of them at random positions. For each count of changed files, the benchmark replaces that
-many files and times REFRESH, then REFRESH ... FULL of the same table. The time of REFRESH includes
-the wait until the newest file is stable; the wait is also shown separately.
+many files; then it times REFRESH, and REFRESH with FULL, of the same table. The time of REFRESH
+includes the wait until the newest file is stable; the wait is also shown separately.
 
 Commits per second are measured with 1, 4 and 8 writers. Each writer is a process that publishes
 versions of one index on a local file system as fast as it can. A commit includes all its steps:
@@ -11,8 +11,8 @@ plan, render and create-if-absent; after a conflict, the commit plans again on t
 writer's version.
 
 With ``--locations`` there is no Spark. The benchmark then measures the file list of a version with
-that many locations, after each count of changed files: the bytes and time to write the whole list,
-and to write a delta that readers merge onto the previous list.
+that many locations, after each count of changed files. The figures are the bytes and time to write
+the whole list, and to write a delta that readers merge onto the previous list.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 The rows come from `range` and contain the name of their file; no file exists, and Spark lists no
 file. Everything else happens as in a build: the column is sampled, read and cut, the run is written
 and measured, and the list of files is stored. Executors run in separate processes, and this process
-replaces the front end. For each number of files, the output has four figures: the seconds, the CPU
-milliseconds of all processes per file, the peak growth of this process beyond its initial list of
-files, and the live heap of the driver before and after the build.
+replaces the front end. For each number of files, the output has the seconds, and the CPU
+milliseconds of all processes per file. The output also has the peak growth of this process beyond
+its initial list of files, and the live heap of the driver before and after the build.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Top-k queries, MIN and MAX: ``make bench-topk``.
 
-The table has 1,000 files in order of arrival: its number rises; 2 % of the rows have a time up to
-thirty minutes earlier than their neighbours; amounts and keys are random. Each query runs with
+The table has 1,000 files in order of arrival, and its number rises. 2 % of the rows have a time up
+to thirty minutes earlier than their neighbours. Amounts and keys are random. Each query runs with
 Spark alone (``spark.sieve.enabled = false``) and with Sieve, in turns. The lower bound is the
 number of files that hold one of the resulting rows or a tie, as ``_metadata.file_path`` shows.
 """

@@ -6,12 +6,12 @@ On Spark 3.5, the systems are Spark alone, Hudi's indexes, and Sieve on Hudi. Al
 return the same rows. A system that can use the table's files uses the original files; the other
 systems get a rewritten copy with the same number of files.
 
-For each query, the output has four figures: the files of its scans, the bytes that all processes
-read, the tasks, and the median milliseconds of seven runs (three runs if a run takes longer than 10
-s). For each table, the output has the seconds until the first query can run, the bytes of rewritten
-rows, and the bytes that are stored in addition to the rows. For the log, the output also has the
-cost of appending 1 % of its rows and of updating 1 % of its rows. The report begins with the
-queries on which Sieve is worst.
+For each query, the output has the files of its scans, the bytes that all processes read, and the
+tasks. The output also has the median milliseconds of seven runs (three runs if a run takes longer
+than 10 s). For each table, the output has the seconds until the first query can run, the bytes of
+rewritten rows, and the bytes that are stored in addition to the rows. For the log, the output also
+has the cost of appending 1 % of its rows and of updating 1 % of its rows. The report begins with
+the queries on which Sieve is worst.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Superset's support for ``spark+sieve://host:10000/database``: Spark's SQL, Sieve's indexes.
 
-Superset's own support for ``hive`` databases does not fit Spark: Superset shows the first index of
+Superset's own support for ``hive`` databases does not fit Spark. Superset shows the first index of
 a table as its partitions, reads the names of views from the wrong column, and truncates times with
 functions that return strings.
 """

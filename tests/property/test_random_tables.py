@@ -31,8 +31,8 @@ _SETTINGS = INTERPRETED | {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    # Filters that are pushed into readers follow other rules: ORC's filter fails on a NULL in a
-    # list of days, Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's filter does not
+    # Filters that are pushed into readers follow other rules. ORC's filter fails on a NULL in a
+    # list of days. Parquet's dictionaries distinguish -0.0 from 0.0, and JSON's filter does not
     # know 14 October
     # 1582. Without pushed filters, only the index decides which rows are skipped.
     "spark.sql.orc.filterPushdown": "false",

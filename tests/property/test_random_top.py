@@ -1,4 +1,4 @@
-"""Random ORDER BY ... LIMIT, MIN and MAX return the rows of a full sort without the index."""
+"""Random top-k queries, MIN and MAX return the rows of a full sort without the index."""
 
 from __future__ import annotations
 

@@ -70,7 +70,10 @@ def test_procedures_of_a_catalog_of_that_name_are_its_own(lab: Lab) -> None:
 
 
 def test_indexes_by_the_words_of_other_systems(lab: Lab, table: str) -> None:
-    """Sieve runs CREATE INDEX ... USING sieve, and other forms only for an index of Sieve."""
+    """Sieve runs CREATE INDEX if the statement has USING sieve.
+
+    Sieve runs other forms only for an index of Sieve.
+    """
     hinted = r"SIEVE_SYNTAX_ERROR.*USING sieve"
     with pytest.raises(Exception, match=hinted):
         lab.sql("CREATE INDEX i ON t (id)")

@@ -1,4 +1,4 @@
-"""SIEVE statements with parameters, in EXECUTE IMMEDIATE, and in BEGIN .. END."""
+"""SIEVE statements with parameters, in EXECUTE IMMEDIATE, and in blocks from BEGIN to END."""
 
 from __future__ import annotations
 
