@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from sieve.errors import CorruptError
@@ -43,6 +44,23 @@ class Fields:
         if unknown:
             raise self._wrong(f"has an unknown member {min(unknown)[:100]!r}")
         return made
+
+    def made(self, record: Callable[..., T], **read: Callable[[str], Any]) -> T:
+        """The record whose attributes are the members of this object.
+
+        Args:
+            record: a dataclass.
+            read: for some attributes, what reads the member of this name. Other attributes are
+                read by their type: int, float or str.
+        """
+        by_type: dict[str, Callable[[str], Any]] = {
+            "int": self.integer,
+            "float": self.real,
+            "str": self.text,
+        }
+        names = [(one.name, str(one.type)) for one in fields(record)]  # type: ignore[arg-type]
+        members = {name: (read.get(name) or by_type[kind])(name) for name, kind in names}
+        return self.done(record(**members))
 
     def optional(self, name: str, read: Callable[[], T]) -> T | None:
         """None for a JSON null, otherwise the result of ``read``."""

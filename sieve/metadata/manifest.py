@@ -195,7 +195,7 @@ def parse_manifest(data: bytes) -> Manifest:
         roots=fields.texts("roots", high=MAX_ROOTS, pattern=_ROOT),
         stats=_NO_STATS if outdated else _stats(fields.record("stats")),
         commit=_commit(fields.record("commit")) if "commit" in fields.names() else None,
-        created_by=_created_by(fields.record("created_by")),
+        created_by=fields.record("created_by").made(CreatedBy),
         is_outdated=outdated,
     )
     return manifest if outdated else fields.done(manifest)
@@ -241,14 +241,11 @@ def _state(fields: Fields) -> State:
 
 
 def _table(fields: Fields) -> TableIdentity:
-    return fields.done(
-        TableIdentity(
-            catalog=fields.text("catalog"),
-            database=fields.text("database"),
-            table=fields.text("table", low=1),
-            create_time_ms=fields.integer("create_time_ms", low=-(1 << 63)),
-            location=fields.text("location", pattern=_ROOT),
-        )
+    return fields.made(
+        TableIdentity,
+        table=lambda name: fields.text(name, low=1),
+        create_time_ms=lambda name: fields.integer(name, low=-(1 << 63)),
+        location=lambda name: fields.text(name, pattern=_ROOT),
     )
 
 
@@ -275,30 +272,23 @@ def _options(fields: Fields, outdated: bool) -> IndexOptions:
 
 
 def _run(fields: Fields) -> RunRef:
-    return fields.done(
-        RunRef(
-            id=RunId(fields.text("id", pattern=HEX_ID)),
-            locations=fields.integer("locations", high=MAX_LOCATIONS),
-            encoder=fields.small_object("encoder", ENCODER_TEXT),
-            files=tuple(_run_file(file) for file in fields.records("files", MAX_FILES)),
-            segments=fields.integer("segments"),
-            blocks=fields.integer("blocks"),
-            keys=fields.integer("keys"),
-            rows=fields.integer("rows"),
-            bytes=fields.integer("bytes"),
-        )
+    return fields.made(
+        RunRef,
+        id=lambda name: RunId(fields.text(name, pattern=HEX_ID)),
+        locations=lambda name: fields.integer(name, high=MAX_LOCATIONS),
+        encoder=lambda name: fields.small_object(name, ENCODER_TEXT),
+        files=lambda name: tuple(map(_run_file, fields.records(name, MAX_FILES))),
     )
 
 
 def _run_file(fields: Fields) -> RunFileRef:
-    file = RunFileRef(
-        name=fields.text("name", pattern=RUN_FILE),
-        length=fields.integer("length"),
-        sha256=fields.text("sha256", pattern=_SHA256),
-        codes=fields.ranges("codes", MAX_RANGES),
-        hashes=fields.ranges("hashes", MAX_RANGES),
+    file = fields.made(
+        RunFileRef,
+        name=lambda name: fields.text(name, pattern=RUN_FILE),
+        sha256=lambda name: fields.text(name, pattern=_SHA256),
+        codes=lambda name: fields.ranges(name, MAX_RANGES),
+        hashes=lambda name: fields.ranges(name, MAX_RANGES),
     )
-    fields.done(file)
     if not file.codes and not file.hashes:
         # A look-up would never read such a file, so its keys would be lost.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
@@ -306,54 +296,31 @@ def _run_file(fields: Fields) -> RunFileRef:
 
 
 def _locations(fields: Fields) -> LocationsRef:
-    count = fields.integer("count", high=MAX_LOCATIONS)
-    parts = tuple(_part(part) for part in fields.records("parts", MAX_PARTS))
-    return fields.done(LocationsRef(parts, count))
+    return fields.made(
+        LocationsRef,
+        parts=lambda name: tuple(map(_part, fields.records(name, MAX_PARTS))),
+        count=lambda name: fields.integer(name, high=MAX_LOCATIONS),
+    )
 
 
 def _part(fields: Fields) -> PartRef:
-    return fields.done(
-        PartRef(
-            name=fields.text("name", pattern=LOCATIONS_FILE),
-            length=fields.integer("length"),
-            sha256=fields.text("sha256", pattern=_SHA256),
-            rows=fields.integer("rows", high=MAX_LOCATIONS),
-        )
+    return fields.made(
+        PartRef,
+        name=lambda name: fields.text(name, pattern=LOCATIONS_FILE),
+        sha256=lambda name: fields.text(name, pattern=_SHA256),
+        rows=lambda name: fields.integer(name, high=MAX_LOCATIONS),
     )
 
 
 def _stats(fields: Fields) -> BuildStats:
-    return fields.done(
-        BuildStats(
-            rows=fields.integer("rows"),
-            nulls=fields.integer("nulls"),
-            nans=fields.integer("nans"),
-            column_bytes=fields.integer("column_bytes"),
-            seconds=fields.real("seconds"),
-            expected=tuple(_expected(kind) for kind in fields.records("expected", MAX_KINDS)),
-            files_total=fields.integer("files_total"),
-            ranges_total=fields.integer("ranges_total"),
-            bytes_total=fields.integer("bytes_total"),
-        )
+    return fields.made(
+        BuildStats, expected=lambda name: tuple(map(_expected, fields.records(name, MAX_KINDS)))
     )
 
 
 def _expected(fields: Fields) -> Expected:
-    return fields.done(
-        Expected(
-            kind=fields.text("kind", low=1, high=100),
-            files=fields.real("files"),
-            exact=fields.real("exact"),
-            minmax=fields.real("minmax"),
-            bytes=fields.real("bytes"),
-            exact_bytes=fields.real("exact_bytes"),
-        )
-    )
+    return fields.made(Expected, kind=lambda name: fields.text(name, low=1, high=100))
 
 
 def _commit(fields: Fields) -> Commit:
-    return fields.done(Commit(table=fields.text("table", low=1), version=fields.integer("version")))
-
-
-def _created_by(fields: Fields) -> CreatedBy:
-    return fields.done(CreatedBy(sieve=fields.text("sieve"), spark=fields.text("spark")))
+    return fields.made(Commit, table=lambda name: fields.text(name, low=1))
