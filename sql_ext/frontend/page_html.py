@@ -6,7 +6,6 @@ shows no keys and no constants.
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +33,6 @@ class ShownIndex:
 
     Attributes:
         table: database and name of the table.
-        uuid: identity of the index.
         state: the state as SHOW names it, as far as the version shows it.
         manifest: the version in force; None if it cannot be read, or was not read in time.
         coverage: share of files about which the version proves something; None if its list was not
@@ -43,7 +41,6 @@ class ShownIndex:
 
     table: str
     name: str
-    uuid: str
     state: str
     manifest: Manifest | None = None
     coverage: float | None = None
@@ -68,8 +65,6 @@ class Advice:
 def page(
     indexes: Sequence[ShownIndex],
     scans: Sequence[Mapping[str, Any]],
-    chosen: ShownIndex | None,
-    picture: bytes | str | None,
     advice: Advice,
 ) -> str:
     """The page's content.
@@ -77,14 +72,10 @@ def page(
     Args:
         indexes: the indexes of the tables that the driver knows.
         scans: the scans as the driver records them, the latest first.
-        chosen: the index whose picture to show, or None.
-        picture: the PNG, the reason why there is none, or None while it is drawn.
         advice: the indexes worth having.
     """
-    parts = [_skipped(scans), *_indexes(indexes), *_advice(advice)]
-    if chosen is not None:
-        parts += _picture(chosen, picture)
-    return "\n".join([*parts, *_scans(scans)])
+    parts = [_skipped(scans), *_indexes(indexes), *_advice(advice), *_scans(scans)]
+    return "\n".join(parts)
 
 
 def _skipped(scans: Sequence[Mapping[str, Any]]) -> str:
@@ -102,7 +93,7 @@ def _indexes(indexes: Sequence[ShownIndex]) -> Iterator[str]:
     yield "<h4>Indexes of tables that this driver has used</h4>"
     head = (
         "table", "index", "column", "state", "version", "files", "coverage", "bytes",
-        "files read for a key", "",
+        "files read for a key",
     )  # fmt: skip
     yield _table(head, (_index(one) for one in indexes))
 
@@ -111,9 +102,8 @@ def _index(shown: ShownIndex) -> list[str]:
     own = [_name(shown.table), _name(shown.name)]
     manifest = shown.manifest
     if manifest is None:
-        return [*own, "", escape(shown.state), *[""] * 6]
+        return [*own, "", escape(shown.state), *[""] * 5]
     present = (kind for kind in manifest.stats.expected if kind.kind == "present")
-    link = f'<a href="?index={quote(shown.uuid)}#picture">picture</a>'
     return [
         *own,
         _name(f"{'.'.join(manifest.column)} {manifest.type}"),
@@ -123,7 +113,6 @@ def _index(shown: ShownIndex) -> list[str]:
         "" if shown.coverage is None else f"{shown.coverage:.1%}",
         _bytes(index_bytes(manifest)),
         next((f"{kind.files:,.2f}" for kind in present), ""),
-        link,
     ]
 
 
@@ -154,22 +143,6 @@ def _suggestion(one: Suggestion, days: float) -> list[str]:
         _bytes(round(one.bytes_saved / days)),
         f"<code>{_name(create_statement(one.table, one.column))}</code>",
     ]
-
-
-def _picture(chosen: ShownIndex, picture: bytes | str | None) -> Iterator[str]:
-    title = escape(f"{chosen.name} on {chosen.table}")
-    yield f'<h4 id="picture">{title}</h4>'
-    if picture is None:
-        yield '<p>It is being drawn.</p><meta http-equiv="refresh" content="2">'
-    elif isinstance(picture, str):
-        yield f"<p>No picture: {escape(picture)}</p>"
-    else:
-        data = base64.b64encode(picture).decode("ascii")
-        # On a narrow screen it scrolls by itself: any smaller, its text could not be read.
-        yield (
-            '<div style="overflow-x: auto"><img style="max-width: 100%; min-width: 720px" '
-            f'alt="{title}" src="data:image/png;base64,{data}"></div>'
-        )
 
 
 def _scans(scans: Sequence[Mapping[str, Any]]) -> Iterator[str]:

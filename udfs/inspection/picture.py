@@ -43,7 +43,7 @@ _APART: Final = 0.1
 def draw(
     layout: FileLayout,
     title: Sequence[str],
-    decode: Callable[[int], str] | None,
+    decode: Callable[[int], str],
     expected: Mapping[str, Any],
     *,
     as_text: bool = False,
@@ -53,7 +53,7 @@ def draw(
     Args:
         layout: the index's files.
         title: the sentences above; each begins a line, and is wrapped to the figure's width.
-        decode: converts a key code to text; None means that the axis shows ranks instead of keys.
+        decode: converts a key code to text.
         expected: for a key that occurs, ``exact``: files that hold it, and ``map``: files that =
             and IN read by a map; without those that are not recorded.
         as_text: whether keys are texts, for which a code has only the first characters.
@@ -144,25 +144,18 @@ def _bridged(line: Numbers) -> Numbers:
     return np.where(near, line[last], np.nan)
 
 
-def _ticks(
-    ax: Axes, layout: FileLayout, decode: Callable[[int], str] | None, *, as_text: bool
-) -> None:
-    places, words = [0, 0.2, 0.4, 0.6, 0.8, 1], []
-    if decode is None:
-        words = [f"{place:.0%}" for place in places]
-    else:
-        places, codes, until = _labelled(layout)
-        words = [*map(decode, codes)]
-        if as_text:
-            words = shortened(words, [*map(decode, until)])
+def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str], *, as_text: bool) -> None:
+    places, codes, until = _labelled(layout)
+    words = [*map(decode, codes)]
+    if as_text:
+        words = shortened(words, [*map(decode, until)])
     ax.set_xticks(places, [_short(word) for word in words], fontsize=8, parse_math=False)
     first, *_, last = ax.get_xticklabels()
     first.set_horizontalalignment("left")
     if last is not first:
         last.set_horizontalalignment("right")
-    named = "keys" if decode is not None else "keys, by their rank"
     ax.set_xlabel(
-        named if layout.axis.even else "keys in order, wider where the index has more entries"
+        "keys" if layout.axis.even else "keys in order, wider where the index has more entries"
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -36,23 +36,6 @@ def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[s
             index.
         CorruptError, UnavailableError: a file of the index is damaged or unreachable.
     """
-    version, layout = _laid_out(index)
-    title = [*_title(described, version, layout)]
-    png = _png(version, layout, title, version.encoder.decode)
-    summary = "\n".join(_summary(described, layout))
-    return [(summary, base64.b64encode(png).decode("ascii"))]
-
-
-def anonymous_picture(index: Usable) -> bytes:
-    """The picture as a PNG that shows no key: its axis shows ranks.
-
-    Raises the errors of `inspection_rows`.
-    """
-    version, layout = _laid_out(index)
-    return _png(version, layout, [*_costs(version)], None)
-
-
-def _laid_out(index: Usable) -> tuple[VersionEntries, FileLayout]:
     if importlib.util.find_spec("matplotlib") is None:
         raise UnsupportedError(
             "SIEVE_NOTHING_TO_DRAW_WITH",
@@ -67,15 +50,12 @@ def _laid_out(index: Usable) -> tuple[VersionEntries, FileLayout]:
             "SIEVE_NOTHING_TO_DRAW",
             f"no file of {table.database}.{table.table} holds a key of this index",
         )
-    return version, layout
+    png = _png(version, layout, [*_title(described, version, layout)])
+    summary = "\n".join(_summary(described, layout))
+    return [(summary, base64.b64encode(png).decode("ascii"))]
 
 
-def _png(
-    version: VersionEntries,
-    layout: FileLayout,
-    title: Sequence[str],
-    decode: Callable[[int], str] | None,
-) -> bytes:
+def _png(version: VersionEntries, layout: FileLayout, title: Sequence[str]) -> bytes:
     expected = {}
     if (present := _expected(version, "present")) is not None:
         expected["exact"] = (_expected(version, VALUE) or present).exact
@@ -84,7 +64,7 @@ def _png(
     png = io.BytesIO()
     # Omit the name of the software, so that equal pictures are equal bytes.
     as_text = version.encoder.leading_bytes is not None
-    figure = draw(layout, title, decode, expected, as_text=as_text)
+    figure = draw(layout, title, version.encoder.decode, expected, as_text=as_text)
     figure.savefig(png, format="png", metadata={"Software": None})
     return png.getvalue()
 
@@ -99,7 +79,12 @@ def _title(
         f"{int(described['rows']):,} rows, {int(described['bytes']):,} bytes "
         f"({share} of the column), {described['options']}"
     )
-    yield from _costs(version)
+    if (present := _expected(version, "present")) is not None:
+        least = _expected(version, VALUE) or present
+        yield (
+            f"a key that occurs reads {present.files:.2f} files, by min and max "
+            f"{present.minmax:.2f}, at the least {least.exact:.2f}"
+        )
     if "advice" in described:
         yield described["advice"]
     if version.has_maps:
@@ -110,15 +95,6 @@ def _title(
         yield (
             f"stale: {described['files new']} files new and {described['files changed']} changed "
             "since, which are read always; REFRESH SIEVE INDEX"
-        )
-
-
-def _costs(version: VersionEntries) -> Iterator[str]:
-    if (present := _expected(version, "present")) is not None:
-        least = _expected(version, VALUE) or present
-        yield (
-            f"a key that occurs reads {present.files:.2f} files, by min and max "
-            f"{present.minmax:.2f}, at the least {least.exact:.2f}"
         )
 
 

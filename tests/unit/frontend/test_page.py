@@ -35,6 +35,7 @@ class Text(HTMLParser):
         self.rows: list[list[str]] = []
         self.found: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
+        self.in_cell = False
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -43,10 +44,14 @@ class Text(HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.rows[-1].append("")
+            self.in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.in_cell &= tag not in ("td", "th")
 
     def handle_data(self, data: str) -> None:
         self.text += data
-        if self.rows and self.rows[-1] and data != "\n":
+        if self.in_cell:
             self.rows[-1][-1] += data
 
 
@@ -84,28 +89,13 @@ class Pages:
     def _check(self, root: str, *_: object) -> None:
         self.refused.append(root)
 
-    def html(self, scans: tuple[dict[str, Any], ...] = (), index: str | None = None) -> str:
+    def html(self, scans: tuple[dict[str, Any], ...] = ()) -> str:
         has = registrations(self.warehouse.properties("t"))
         table = {"database": "shop", "table": "t", "registrations": has}
-        body = {"tables": [table], "scans": scans, "index": index, "settings": {}}
+        body = {"tables": [table], "scans": scans, "settings": {}}
         request: Any = SimpleNamespace(body=body, session=lambda: None)
         html: str = self.service.page(request)["html"]
         return html
-
-    def uuid(self) -> str:
-        (value,) = registrations(self.warehouse.properties("t")).values()
-        uuid: str = json.loads(value)["uuid"]
-        return uuid
-
-    def drawn(self) -> str:
-        """The page with its picture, as soon as the picture is drawn."""
-        for _ in range(200):
-            html = self.html(index=self.uuid())
-            if "It is being drawn" not in html:
-                return html
-            assert 'http-equiv="refresh"' in html
-            time.sleep(0.05)
-        raise AssertionError("nothing was drawn in ten seconds")
 
 
 SCAN: dict[str, Any] = {
@@ -149,9 +139,9 @@ def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
 
 
 def test_a_row_tells_what_a_key_reads() -> None:
-    """If the file list was not read, the page does not show the coverage of the index."""
-    shown = ShownIndex("shop.t", "v", SAMPLE.index, "disabled", SAMPLE)
-    head, row = Text(page_html.page([shown], (), None, None, Advice())).rows[:2]
+    """The page omits an index's coverage if the file list was not read."""
+    shown = ShownIndex("shop.t", "v", "disabled", SAMPLE)
+    head, row = Text(page_html.page([shown], (), Advice())).rows[:2]
     (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
     cells = dict(zip(head, row, strict=True))
     assert cells["files read for a key"] == f"{kind.files:.2f}"
@@ -227,50 +217,12 @@ def test_names_are_escaped(warehouse: Warehouse) -> None:
     assert not [tag for tag, _ in page.found if tag == "script"]
 
 
-def test_a_picture_has_ranks_in_place_of_keys(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The picture is drawn in the background, once for each version.
-
-    A picture that would be too large is omitted.
-    """
-    axes: list[Any] = []
-    drawn = page_module.anonymous_picture
-    monkeypatch.setattr(
-        page_module, "anonymous_picture", lambda index: axes.append(index) or drawn(index)
-    )
-    pages = Pages(warehouse)
-    assert "img" not in [tag for tag, _ in Text(pages.html()).found]
-    page = Text(pages.drawn())
-    image = dict(page.found)["img"]
-    assert str(image["src"]).startswith("data:image/png;base64,")
-    pages.drawn()
-    assert len(axes) == 1
-    Session(warehouse).sql("DROP SIEVE INDEX a ON t")
-    assert "img" not in [tag for tag, _ in Text(pages.html(index="no such")).found]
-
-
 def test_long_names_may_be_broken() -> None:
     """A name can break after the characters that join words, but never inside an HTML entity."""
     scan = SCAN | {"table": "shop.a_&_b", "predicate": "(a_b = ?)", "used": ["i@2"]}
-    html = page_html.page([], (scan,), None, None, Advice())
+    html = page_html.page([], (scan,), Advice())
     assert "<td>shop.<wbr>a_<wbr>&amp;_<wbr>b</td>" in html
     assert "<code>(a_<wbr>b = ?)</code></td><td>i@<wbr>2</td>" in html
-
-
-def test_what_cannot_be_drawn_is_told(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The page shows an error in words; for an unexpected error, it refers to the log."""
-    for run in next(warehouse.root.iterdir()).glob("runs/*/*"):
-        run.write_bytes(b"damage")
-    assert "No picture: " in Pages(warehouse).drawn()
-
-    def fails(_index: object) -> bytes:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(page_module, "anonymous_picture", fails)
-    assert "the driver's log has the reason" in Text(Pages(warehouse).drawn()).text
 
 
 def test_an_index_that_cannot_be_read_has_a_row(
@@ -300,7 +252,7 @@ def test_a_registration_that_was_copied_is_of_no_index(warehouse: Warehouse) -> 
     pages = Pages(warehouse)
     has = registrations(warehouse.properties("t"))
     table = {"database": "shop", "table": "u", "registrations": has}
-    body = {"tables": [table], "scans": (), "index": None, "settings": {}}
+    body = {"tables": [table], "scans": (), "settings": {}}
     gateway = SimpleNamespace(scans=lambda: pages.record)
     request: Any = SimpleNamespace(body=body, session=lambda: None, gateway=gateway)
     assert Text(pages.service.page(request)["html"]).rows[1][3] == "gone"

@@ -6,9 +6,9 @@ import org.apache.spark.ui.{SparkUITab, UIUtils, WebUIPage}
 
 /** The only page of a tab of Spark's web UI, in the usual frame: here for 3.5, with the servlets of `javax`. */
 abstract class TabPage(tab: SparkUITab) extends WebUIPage("") {
-  /** The content of the frame; the argument returns the parameters of the address. */
-  def content(parameter: String => Option[String]): Seq[Node]
+  /** The content of the frame. */
+  def content: Seq[Node]
 
   override def render(request: HttpServletRequest): Seq[Node] =
-    UIUtils.headerSparkPage(request, tab.name, content(name => Option(request.getParameter(name))), tab)
+    UIUtils.headerSparkPage(request, tab.name, content, tab)
 }

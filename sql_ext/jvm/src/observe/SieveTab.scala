@@ -13,11 +13,11 @@ import org.apache.spark.ui.{SparkUI, SparkUITab}
  */
 class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sieve") {
   attachPage(new TabPage(this) {
-    override def content(parameter: String => Option[String]): Seq[Node] =
+    override def content: Seq[Node] =
       if (FrontendProcess.running.isEmpty) Text("Sieve has nothing to tell yet: this driver has scanned no " +
         "table with an index, and run no SIEVE statement.")
       else FrontendClient.page(session, Map(
-        "index" -> parameter("index"), "scans" -> RecentScans.all,
+        "scans" -> RecentScans.all,
         "tables" -> Registry.indexed(session.sparkContext.applicationId).map { case (key, registrations) =>
           Map("database" -> key.database, "table" -> key.table, "registrations" -> registrations)
         })).fold[Seq[Node]](Text("Sieve is busy: reload the page."))(html => Unparsed(html))
