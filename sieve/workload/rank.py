@@ -63,7 +63,10 @@ class ColumnTest:
     span: float
 
 
-Tests: TypeAlias = Mapping[Column, ColumnTest]
+TableColumn: TypeAlias = tuple[Table, Column]
+"""A column of a table."""
+
+Tests: TypeAlias = Mapping[TableColumn, ColumnTest]
 
 
 def described(one: Suggestion) -> str:
@@ -73,7 +76,7 @@ def described(one: Suggestion) -> str:
 
 def suggest(
     groups: Iterable[ScanGroup],
-    indexed: AbstractSet[Column] = frozenset(),
+    indexed: AbstractSet[TableColumn] = frozenset(),
     tests: Tests | None = None,
 ) -> list[Suggestion]:
     """The suggested indexes; those that save the most bytes come first.
@@ -81,8 +84,8 @@ def suggest(
     Args:
         groups: the scans, in groups.
         indexed: columns that have an index.
-        tests: the tests of one table's columns. Columns without a test, and columns that an index
-            cannot help, are left out. None means that no column was tested.
+        tests: the tests of columns. Columns without a test, and columns that an index cannot help,
+            are left out. None means that no column was tested.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
@@ -92,16 +95,19 @@ def suggest(
 
 
 def _of_table(
-    groups: Sequence[ScanGroup], indexed: AbstractSet[Column], tests: Tests | None
+    groups: Sequence[ScanGroup], indexed: AbstractSet[TableColumn], tests: Tests | None
 ) -> list[Suggestion]:
-    read = sum(group.bytes for group in groups)
-    columns = {column for group in groups for column in group.left} - indexed
-    if tests is not None:
-        columns &= {column for column, test in tests.items() if test.benefit is not Benefit.CANNOT}
-    order = sorted(columns)
+    read, table = sum(group.bytes for group in groups), groups[0].table
+    columns = {column for group in groups for column in group.left}
+    test_of = {column: (tests or {}).get((table, column)) for column in columns}
+    order = sorted(
+        column
+        for column, test in test_of.items()
+        if (table, column) not in indexed
+        and (tests is None or (test is not None and test.benefit is not Benefit.CANNOT))
+    )
     leaves = {
-        column: [_left(column, group, None if tests is None else tests[column]) for group in groups]
-        for column in order
+        column: [_left(column, group, test_of[column]) for group in groups] for column in order
     }
     left = [float(group.bytes) for group in groups]
     found: list[Suggestion] = []

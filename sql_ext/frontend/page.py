@@ -8,7 +8,6 @@ no job.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -19,10 +18,8 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.registration import Registration, registrations
 from sieve.reader.version_reader import read_locations
 from sieve.storage.interface import Store
-from sieve.workload.column_use import Column
 from sieve.workload.driver_record import RecordedWork, add_up, parse_record
-from sieve.workload.rank import ColumnTest, suggest
-from sieve.workload.record import ScanGroup, Table
+from sieve.workload.rank import Tests, suggest
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, valid_settings
 from sql_ext.frontend import page_html
@@ -55,7 +52,7 @@ class PageService:
         open_store: Callable[[str], Store],
         scans: Callable[[], str],
         auto_refresh: AutoRefresh,
-        tests: Mapping[tuple[Table, Column], ColumnTest],
+        tests: Tests,
     ) -> None:
         self._roots = roots
         self._open_store = open_store
@@ -112,28 +109,17 @@ class PageService:
             return ShownIndex(label, name, f"failed: {error.message}")
 
 
-def _advice(
-    record: RecordedWork,
-    tables: Sequence[Mapping[str, Any]],
-    tests: Mapping[tuple[Table, Column], ColumnTest],
-) -> Advice:
+def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Tests) -> Advice:
     """The indexes that save most, the best first, and the number of columns without a test."""
-    groups: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
-    for group in record.workload:
-        groups[group.table].append(group)
     indexed = {
-        (table["database"], table["table"]): frozenset(
-            one.column for one in registrations(table["registrations"]).values()
-        )
+        ((table["database"], table["table"]), one.column)
         for table in tables
+        for one in registrations(table["registrations"]).values()
     }
-    found, untested = [], 0
-    for table, own in groups.items():
-        there = indexed.get(table, frozenset())
-        tested = {column: test for (name, column), test in tests.items() if name == table}
-        untested += sum(one.column not in tested for one in suggest(own, there))
-        found += suggest(own, there, tested)
-    found.sort(key=lambda one: -one.bytes_saved)
+    untested = sum(
+        (one.table, one.column) not in tests for one in suggest(record.workload, indexed)
+    )
+    found = suggest(record.workload, indexed, tests)
     return Advice(found[:_ADVISED], untested, record.days)
 
 

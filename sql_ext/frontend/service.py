@@ -20,9 +20,7 @@ from sieve.environment import Environment
 from sieve.metadata.records import CreatedBy
 from sieve.reader.pruner import Pruner
 from sieve.storage.interface import Store
-from sieve.workload.column_use import Column
-from sieve.workload.rank import ColumnTest
-from sieve.workload.record import Table
+from sieve.workload.rank import ColumnTest, TableColumn
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
@@ -63,7 +61,7 @@ class StatementService:
         self._context: SparkContext | None = None
         self._sent = False
         self.auto_refresh = AutoRefresh()
-        self.tests: dict[tuple[Table, Column], ColumnTest] = {}
+        self.tests: dict[TableColumn, ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
         """The result columns of a statement; raises its syntax error."""

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from py4j.protocol import Py4JError
@@ -34,11 +32,12 @@ from sieve.workload.rank import (
     WORTHWHILE_SHARE,
     ColumnTest,
     Suggestion,
+    TableColumn,
     Tests,
     described,
     suggest,
 )
-from sieve.workload.record import ScanGroup, Table
+from sieve.workload.record import Table
 from sieve.workload.spelling import create_statement, drop_statement, estimate_statement
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of
@@ -51,49 +50,34 @@ MOST_TESTED: Final = 10
 """Maximum number of columns to test, because a test takes seconds; those that could save most."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scanned:
-    """A table of the record, with its scans and its indexed columns."""
-
-    groups: Sequence[ScanGroup]
-    indexed: frozenset[Column]
-
-
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
     """One row per index worth having, the best first; then one per index that scans have used."""
     own = parse_record(context.driver.scans())
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)
-    scanned: dict[Table, _Scanned] = {}
+    tables: set[Table] = set()
+    indexed: set[TableColumn] = set()
     existing: list[Row] = []
     for name, table in _tables(command, record, context):
         indexes = context.indexes(table)
         columns = {
             index.name: table.info.name_of(index.registration.column) for index in indexes.values()
         }
-        groups = [group for group in record.workload if group.table == name]
-        scanned[name] = _Scanned(groups, frozenset(columns.values()))
+        tables.add(name)
+        indexed.update((name, column) for column in columns.values())
         existing += _existing(name, columns, indexes, record)
         context.environment.check_cancelled()
-    tests = _tests(scanned, context)
-    wanted = [
-        one
-        for name, table in scanned.items()
-        for one in suggest(table.groups, table.indexed, tests.get(name, {}))
-    ]
-    wanted.sort(key=lambda one: -one.bytes_saved)
+    groups = [group for group in record.workload if group.table in tables]
+    wanted = suggest(groups, indexed, _tests(suggest(groups, indexed), context))
     existing.sort(key=lambda row: (row[0], -row[10]))
     return [*(_create_row(one, record.days) for one in wanted), *existing]
 
 
-def _tests(scanned: Mapping[Table, _Scanned], context: StatementContext) -> dict[Table, Tests]:
+def _tests(candidates: Sequence[Suggestion], context: StatementContext) -> Tests:
     """Tests the columns that could save most, on a sample of the files of their tables."""
-    candidates = [one for table in scanned.values() for one in suggest(table.groups, table.indexed)]
-    candidates.sort(key=lambda one: -one.bytes_saved)
-    found: defaultdict[Table, dict[Column, ColumnTest]] = defaultdict(dict)
-    tested = 0
+    found: dict[TableColumn, ColumnTest] = {}
     for one in candidates:
-        if tested == MOST_TESTED:
+        if len(found) == MOST_TESTED:
             break
         try:
             test = _test(one, context)
@@ -101,10 +85,8 @@ def _tests(scanned: Mapping[Table, _Scanned], context: StatementContext) -> dict
             context.environment.check_cancelled()
             log.info("%s of %s is not tested: %s", one.column, one.table, error)
             continue
-        tested += 1
-        found[one.table][one.column] = test
-        context.tests[one.table, one.column] = test
-    return dict(found)
+        context.tests[one.table, one.column] = found[one.table, one.column] = test
+    return found
 
 
 def _test(one: Suggestion, context: StatementContext) -> ColumnTest:

@@ -18,9 +18,7 @@ from sieve.reader.cache import FileCache
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.resolve import open_registered, open_table, plan_column
 from sieve.tables.table import CatalogTable
-from sieve.workload.column_use import Column
-from sieve.workload.rank import ColumnTest
-from sieve.workload.record import Table
+from sieve.workload.rank import ColumnTest, TableColumn
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.settings import Settings
 from sql_ext.statements import commands
@@ -87,7 +85,7 @@ class StatementContext:
     invalidate: Callable[[str], None]
     background: Background
     cache: FileCache
-    tests: dict[tuple[Table, Column], ColumnTest] = field(default_factory=dict)
+    tests: dict[TableColumn, ColumnTest] = field(default_factory=dict)
     watch: Laps = field(default_factory=Laps)
 
     def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:

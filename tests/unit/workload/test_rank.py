@@ -115,13 +115,13 @@ def test_a_test_takes_the_place_of_the_bound() -> None:
     work.add(ORDERS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 1000, 10)
     tests = {
-        ID: ColumnTest(Benefit.HELPS, 20, 3.0, 20.0),
-        DAY: ColumnTest(Benefit.LITTLE, 20, 20.0, 15.0),
+        (ORDERS, ID): ColumnTest(Benefit.HELPS, 20, 3.0, 20.0),
+        (ORDERS, DAY): ColumnTest(Benefit.LITTLE, 20, 20.0, 15.0),
     }
     found = [(one.column, one.files_after, one.bytes_saved) for one in suggest(work, tests=tests)]
     assert found == [(ID, 1.5, 850), (DAY, 7.5, 250)]
     assert suggest(work, tests={}) == []
-    helpless = {ID: ColumnTest(Benefit.CANNOT, 20, 3.0, 3.0)}
+    helpless = {(ORDERS, ID): ColumnTest(Benefit.CANNOT, 20, 3.0, 3.0)}
     assert suggest(work, tests=helpless) == []
 
 
@@ -135,7 +135,7 @@ def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
     share = 10 / files
-    tests = {ID: ColumnTest(Benefit.LITTLE, 10, 7.0, 8.0)}
+    tests = {(ORDERS, ID): ColumnTest(Benefit.LITTLE, 10, 7.0, 8.0)}
     (one,) = suggest(work, tests=tests)
     assert one.files_after * share == pytest.approx(after)
 
