@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from sieve.client import records
 
@@ -99,30 +99,20 @@ class DropIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class _AlterIndex:
-    """Common members of the ALTER statements: the index, and the result columns."""
+class AlterIndex:
+    """``ALTER SIEVE INDEX ... ENABLE``, ``DISABLE`` or ``SET OPTIONS``.
+
+    Attributes:
+        state: the new state; None with SET OPTIONS.
+        options: the new options: ``refresh`` applies at once, others from the next REFRESH.
+    """
 
     result_columns: ClassVar[ResultColumns] = (("index", "STRING"), ("state", "STRING"))
 
     table: TableName
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class EnableIndex(_AlterIndex):
-    """``ALTER SIEVE INDEX ... ENABLE``."""
-
-
-@dataclass(frozen=True, slots=True)
-class DisableIndex(_AlterIndex):
-    """``ALTER SIEVE INDEX ... DISABLE``."""
-
-
-@dataclass(frozen=True, slots=True)
-class SetIndexOptions(_AlterIndex):
-    """``ALTER SIEVE INDEX ... SET OPTIONS``: ``refresh`` at once, others from the next REFRESH."""
-
-    options: Mapping[str, OptionValue]
+    state: Literal["ready", "disabled"] | None = None
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +281,7 @@ Command = (
     CreateIndex
     | RefreshIndex
     | DropIndex
-    | EnableIndex
-    | DisableIndex
-    | SetIndexOptions
+    | AlterIndex
     | ShowIndexes
     | DescribeIndex
     | ExplainSieve

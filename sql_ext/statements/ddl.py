@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from sieve.metadata.creation_record import report_if_dropped
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.records import TableIdentity, same_table
-from sieve.metadata.transitions import Disable, Enable, SetOptions
+from sieve.metadata.transitions import Change, Disable, Enable, SetOptions
 from sieve.operations.alter import change_index
 from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.drop import drop_index
@@ -279,38 +279,18 @@ def _to_drop(
     return table, select(context.indexes(table), table.info.label, command.name, column)
 
 
-def enable(command: commands.EnableIndex, context: StatementContext) -> list[Row]:
-    """``ALTER SIEVE INDEX ... ENABLE``."""
-    return _alter(command.table, command.name, lambda _: Enable(), context)
-
-
-def disable(command: commands.DisableIndex, context: StatementContext) -> list[Row]:
-    """``ALTER SIEVE INDEX ... DISABLE``."""
-    return _alter(command.table, command.name, lambda _: Disable(), context)
-
-
-def set_options(command: commands.SetIndexOptions, context: StatementContext) -> list[Row]:
-    """``ALTER SIEVE INDEX ... SET OPTIONS``."""
-    return _alter(
-        command.table,
-        command.name,
-        lambda base: SetOptions(options_of(command.options, base.next_options or base.options)),
-        context,
-    )
-
-
-def _alter(
-    name: commands.TableName,
-    index_name: str,
-    change: Callable[[Manifest], Enable | Disable | SetOptions],
-    context: StatementContext,
-) -> list[Row]:
-    table = context.registered(name)
-    (registered,) = select(context.indexes(table), table.info.label, index_name, None)
+def alter(command: commands.AlterIndex, context: StatementContext) -> list[Row]:
+    """``ALTER SIEVE INDEX``: the index and its state."""
+    table = context.registered(command.table)
+    (registered,) = select(context.indexes(table), table.info.label, command.name, None)
     index = usable(registered)
-    changed = change(index.manifest)
+    if command.state is None:
+        base = index.manifest.next_options or index.manifest.options
+        change: Change = SetOptions(options_of(command.options, base))
+    else:
+        change = Enable() if command.state == "ready" else Disable()
     with report_if_dropped(index.name, index.store, index.directory):
-        manifest = change_index(index, changed, context.environment)
+        manifest = change_index(index, change, context.environment)
     _register_refresh(table, index, manifest)
     context.invalidate(index.directory)
     _announce(table)

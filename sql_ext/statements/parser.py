@@ -151,12 +151,8 @@ class _Reader(Words):
     def alter(self, _: Node, parts: dict[str, Node]) -> Command:
         table, name = self._table(parts), self._own_name(parts)
         if "set_options" in parts:
-            return commands.SetIndexOptions(table, name, self.options(parts["set_options"]))
-        return (
-            commands.EnableIndex(table, name)
-            if "enable" in parts
-            else commands.DisableIndex(table, name)
-        )
+            return commands.AlterIndex(table, name, options=self.options(parts["set_options"]))
+        return commands.AlterIndex(table, name, "ready" if "enable" in parts else "disabled")
 
     def show(self, _: Node, parts: dict[str, Node]) -> Command:
         return commands.ShowIndexes(*self._scope(parts))

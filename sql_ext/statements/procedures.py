@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from sieve.metadata.options import OPTION_NAMES
@@ -120,9 +121,9 @@ PROCEDURES: Mapping[str, Procedure] = {
     "drop": Procedure(
         commands.DropIndex, (_TABLE, _INDEX, _COLUMN, Parameter("if_exists", "flag", "if_exists"))
     ),
-    "enable": Procedure(commands.EnableIndex, (_TABLE, _THE_INDEX)),
-    "disable": Procedure(commands.DisableIndex, (_TABLE, _THE_INDEX)),
-    "set_options": Procedure(commands.SetIndexOptions, (_TABLE, _THE_INDEX), options=True),
+    "enable": Procedure(partial(commands.AlterIndex, state="ready"), (_TABLE, _THE_INDEX)),
+    "disable": Procedure(partial(commands.AlterIndex, state="disabled"), (_TABLE, _THE_INDEX)),
+    "set_options": Procedure(commands.AlterIndex, (_TABLE, _THE_INDEX), options=True),
     "optimize": Procedure(commands.OptimizeIndex, (_TABLE, _INDEX)),
     "vacuum": Procedure(commands.VacuumIndex, (_TABLE, _INDEX, _HOURS)),
     "vacuum_indexes": Procedure(commands.VacuumIndexes, (_DATABASE, _HOURS)),

@@ -50,8 +50,12 @@ _RULES: Final[dict[type, tuple[_Rule, ...]]] = {
             "say which index: DROP SIEVE INDEX name ON t, or DROP SIEVE INDEX ON t (column).",
         ),
     ),
-    commands.SetIndexOptions: (
-        (lambda record: not record.options, "options", "say which option, such as budget."),
+    commands.AlterIndex: (
+        (
+            lambda record: record.state is None and not record.options,
+            "options",
+            "say which option, such as budget.",
+        ),
     ),
     commands.ShowIndexes: (_TWO_SCOPES,),
     commands.AdviseIndexes: (_TWO_SCOPES,),

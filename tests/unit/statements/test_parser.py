@@ -9,21 +9,19 @@ from hypothesis import strategies as st
 from sieve.errors import InvalidInputError
 from sql_ext.statements.commands import (
     AdviseIndexes,
+    AlterIndex,
     CheckIndex,
     ColumnPath,
     Command,
     CreateIndex,
     DescribeIndex,
-    DisableIndex,
     DropIndex,
-    EnableIndex,
     EstimateIndex,
     ExplainSieve,
     Namespace,
     OptimizeIndex,
     OptionValue,
     RefreshIndex,
-    SetIndexOptions,
     ShowIndexes,
     ShowVersions,
     TableName,
@@ -210,9 +208,8 @@ commands: st.SearchStrategy[Command] = st.one_of(
     ),
     st.builds(DropIndex, **named, if_exists=st.booleans()),
     st.builds(DropIndex, table=tables, column=columns, if_exists=st.booleans()),
-    st.builds(EnableIndex, **named),
-    st.builds(DisableIndex, **named),
-    st.builds(SetIndexOptions, **named, options=filled),
+    st.builds(AlterIndex, **named, state=st.sampled_from(["ready", "disabled"])),
+    st.builds(AlterIndex, **named, state=st.none(), options=filled),
     st.builds(ShowIndexes, table=st.none() | tables),
     st.builds(ShowIndexes, namespace=namespaces),
     st.builds(AdviseIndexes, table=st.none() | tables),
@@ -293,12 +290,11 @@ def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a state
         case DropIndex(table, name, column, if_exists):
             exists = "IF EXISTS" if if_exists else ""
             parts = ["DROP SIEVE INDEX", exists, *_selected(table, name, column)]
-        case EnableIndex(table, name):
-            parts = [f"ALTER SIEVE INDEX {quote(name)} ON {table} ENABLE"]
-        case DisableIndex(table, name):
-            parts = [f"ALTER SIEVE INDEX {quote(name)} ON {table} DISABLE"]
-        case SetIndexOptions(table, name, options):
+        case AlterIndex(table, name, None, options):
             parts = [f"ALTER SIEVE INDEX {quote(name)} ON {table} SET OPTIONS {_options(options)}"]
+        case AlterIndex(table, name, state):
+            change = "ENABLE" if state == "ready" else "DISABLE"
+            parts = [f"ALTER SIEVE INDEX {quote(name)} ON {table} {change}"]
         case ShowIndexes(table, namespace):
             where = f"ON {table}" if table else f"IN {namespace}" if namespace else ""
             parts = ["SHOW SIEVE INDEXES", where]
