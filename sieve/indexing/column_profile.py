@@ -108,7 +108,7 @@ class Profile:
 
     def most(self, options: IndexOptions) -> float:
         """Bytes above which a run is made again. A map's bits per key keep it within its budget."""
-        return math.inf if options.shape in ("sieve", "map") else self.budget(options)
+        return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
         """The part of the budget for intervals: the whole budget, or a small part beside a map.
@@ -124,7 +124,7 @@ class Profile:
 
     def most_cuts(self, options: IndexOptions) -> int:
         """Maximum number of cuts that a build sends on. For random keys, it is approximate."""
-        if options.shape == "sieve":
+        if options.every_key:
             return max(1, self.sample.shown)
         budget = self.intervals_budget(options, options.shape)
         return max(1, overprovisioned_total(self.sample.shown, self.n_files, budget))

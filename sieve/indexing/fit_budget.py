@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.arrays.dtypes import Numbers
-from sieve.indexing import block_tasks, segment_tasks
+from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.block_rows import block_rows
 from sieve.indexing.build_hash_map import CollectedPairs, SharedPairs
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.seen import Seen
@@ -26,11 +27,8 @@ from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import Stop, Trial
 
-_PAIRS_PER_TASK = 4_000_000
 CUTS_PER_TASK = 500_000
 """Cuts per stretch of the domain: one task weighs them and writes them to one run file."""
-_HOLES_PER_SPAN = 100
-"""A gap of more than a hundredth of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
 FILE_OVERHEAD = 2_100
 """Bytes of a run file besides its segments: Parquet's footer and page headers."""
 
@@ -108,8 +106,8 @@ def run_maker(
     n, least, greatest = shared.seen.cuts
     if not n:
         return None
-    if options.shape == "sieve":
-        return lambda _: _sieve_rows(shared.cuts, n, greatest - least, options)
+    if options.every_key:
+        return lambda _: block_rows(shared.cuts, n, greatest - least, options.error)
     make = _priced(shared.pieces, shared.seen, column_profile, options, describe_job, stop)
     if options.shape != "map":
         return make
@@ -234,14 +232,3 @@ def _in_stretches(cuts: DataFrame, query_model: QueryModel, stretches: int) -> D
     pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES)
     pieces = pieces.repartition(stretches, "stretch") if stretches > 1 else pieces.coalesce(1)
     return pieces.sortWithinPartitions("stretch")
-
-
-def _sieve_rows(cuts: DataFrame, n: int, span: int, options: IndexOptions) -> DataFrame:
-    hole = max(1, span // _HOLES_PER_SPAN)
-    partitions = math.ceil(n / _PAIRS_PER_TASK)
-    ordered = map_batches(cuts, block_tasks.unpack_pairs, block_tasks.PAIRS)
-    ordered = (
-        ordered.repartitionByRange(partitions, "code") if partitions > 1 else ordered.coalesce(1)
-    )
-    ordered = ordered.sortWithinPartitions("code", "location")
-    return map_batches(ordered, block_tasks.segment_pairs(options.error, hole), SCHEMA)

@@ -96,7 +96,7 @@ def _pairs(lines: DataFrame) -> DataFrame:
 
 def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.Cutting:
     sample = column_profile.sample
-    if options.shape == "sieve" or sample.query_model is None:
+    if options.every_key or sample.query_model is None:
         return cut_tasks.Cutting(column_profile.sizes)
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)

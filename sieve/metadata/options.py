@@ -63,7 +63,12 @@ class IndexOptions:
     @property
     def automatic(self) -> bool:
         """Whether the build chooses the number of bytes (budget ``auto``)."""
-        return self.budget == AUTO and self.shape not in ("map", "sieve")
+        return self.budget == AUTO and self.shape != "map" and not self.every_key
+
+    @property
+    def every_key(self) -> bool:
+        """Whether the index is made of every key, within no budget: the shape ``sieve``."""
+        return self.shape == "sieve"
 
     def budget_bytes(self, column_bytes: int) -> int:
         """The budget, other than ``auto``, for a column whose values take ``column_bytes``."""

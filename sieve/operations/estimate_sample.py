@@ -50,7 +50,7 @@ class FileSample:
             options: the options of the whole index.
             column_bytes: bytes of the column in the chosen files.
         """
-        if self.is_all or options.automatic or options.shape == "sieve":
+        if self.is_all or options.automatic or options.every_key:
             return options
         whole = options.budget_bytes(int(column_bytes / self.share))
         return replace(options, budget=f"{max(1, int(whole * self.share))}B")

@@ -243,7 +243,7 @@ def frontier_row(table: CatalogTable, column: Column, estimate: Estimate) -> Row
     asked = estimate.asked
     return (
         str(column),
-        None if estimate.options.shape == "sieve" else estimate.options.budget,
+        None if estimate.options.every_key else estimate.options.budget,
         ", ".join(estimate.shapes) or None,
         estimate.bytes,
         round(100 * estimate.share, 4),
@@ -328,7 +328,7 @@ def against_now(table: CatalogTable, index: Usable) -> Counter[str]:
 def _options(options: IndexOptions) -> str:
     granularity = f", granularity = {options.granularity}" if options.granularity != AUTO else ""
     refresh = f", refresh = {options.refresh}" if options.refresh != MANUAL else ""
-    if options.shape == "sieve":
+    if options.every_key:
         return f"shape = sieve, error = {options.error}{granularity}{refresh}"
     payback = f", payback = {options.payback}" if options.automatic else ""
     return f"shape = {options.shape}, budget = {options.budget}{payback}{granularity}{refresh}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import sys
 from importlib import resources
 from pathlib import Path
@@ -57,8 +58,16 @@ def encode_tables() -> bytes:
     return _mark() + b"\n" + sink.getvalue()
 
 
+def keywords(grammar: str) -> list[str]:
+    """The keywords of the grammar: those that its rule ``keyword`` lists as names, and ON."""
+    _, _, listed = grammar.partition("?keyword:")
+    return ["ON", *re.findall(r"[A-Z]+", listed.partition("\n\n")[0])]
+
+
 def _text() -> str:
-    return _PACKAGE.joinpath("statements", "grammar.lark").read_text(encoding="utf-8")
+    """The grammar, with a terminal for each keyword, which is no part of a longer word."""
+    grammar = _PACKAGE.joinpath("statements", "grammar.lark").read_text(encoding="utf-8")
+    return grammar + "".join(f"{word}.1: /{word}\\b/i\n" for word in keywords(grammar))
 
 
 def _mark() -> bytes:

@@ -21,7 +21,7 @@ from sieve.metadata.records import (
 )
 from sieve.reader.reason import Reason
 from sieve.tables.formats import COUNTED, INDEXED
-from sql_ext.statements import commands
+from sql_ext.statements import commands, grammar_tables
 from sql_ext.statements.functions import FUNCTIONS
 
 HOME = Path(__file__).resolve().parents[2]
@@ -119,7 +119,7 @@ def test_reasons_of_files_are_those_of_the_code() -> None:
 def test_keywords_of_the_grammar_are_shown() -> None:
     """Each keyword of the grammar occurs in a statement of the docs."""
     grammar = (HOME / "sql_ext" / "statements" / "grammar.lark").read_text(encoding="utf-8")
-    keywords = set(re.findall(r"^([A-Z]+)\.1:", grammar, re.MULTILINE)) - {"TRUE", "FALSE"}
+    keywords = set(grammar_tables.keywords(grammar)) - {"TRUE", "FALSE"}
     shown = set(re.findall(r"[A-Z]+", "".join(re.findall(r"```sql(.*?)```", SQL, re.DOTALL))))
     assert keywords <= shown
 

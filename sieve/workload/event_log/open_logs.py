@@ -14,7 +14,6 @@ snappy consist of blocks in frames of the Java libraries:
 from __future__ import annotations
 
 import gzip
-import io
 import re
 import struct
 from collections.abc import Callable, Iterator
@@ -68,10 +67,8 @@ def read_lines(path: Path) -> Iterator[bytes]:
         CorruptError: the file is damaged, or ends in the middle of a block.
     """
     suffix = path.name.removesuffix(".inprogress").removesuffix(".compact").rpartition(".")[2]
-    opened = _CODECS.get(suffix, _plain)
     try:
-        with opened(path) as stream:
-            yield from stream
+        yield from _CODECS.get(suffix, _plain)(path)
     except (OSError, EOFError, pa.ArrowException, struct.error, ValueError) as error:
         raise CorruptError("SIEVE_EVENT_LOG", f"{path} cannot be read on: {error}") from error
 
@@ -82,35 +79,37 @@ def _rolling(folder: Path) -> EventLog:
     return EventLog(folder.name, tuple(path for _, path in numbered))
 
 
-def _plain(path: Path) -> IO[bytes]:
-    return path.open("rb")
+def _plain(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from file
 
 
-def _gzip(path: Path) -> IO[bytes]:
-    return io.BufferedReader(gzip.GzipFile(path, "rb"))
+def _gzip(path: Path) -> Iterator[bytes]:
+    with gzip.open(path) as file:
+        yield from file
 
 
-def _zstd(path: Path) -> IO[bytes]:
-    stream: IO[bytes] = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+def _zstd(path: Path) -> Iterator[bytes]:
+    stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
     # A log that is being written ends inside a frame: the read at this end returns nothing.
-    return io.BufferedReader(_Chunks(iter(lambda: stream.read(_ZSTD_READ), b"")))
+    return _lines(iter(lambda: stream.read(_ZSTD_READ), b""))
 
 
-def _lz4(path: Path) -> IO[bytes]:
-    return io.BufferedReader(_Chunks(_blocks(path, _lz4_block)))
+def _lz4(path: Path) -> Iterator[bytes]:
+    return _lines(_blocks(path, _lz4_block))
 
 
-def _snappy(path: Path) -> IO[bytes]:
-    return io.BufferedReader(_Chunks(_blocks(path, _snappy_block, _SNAPPY_HEADER)))
+def _snappy(path: Path) -> Iterator[bytes]:
+    return _lines(_blocks(path, _snappy_block, _SNAPPY_HEADER))
 
 
-def _refused(path: Path) -> IO[bytes]:
+def _refused(path: Path) -> Iterator[bytes]:
     raise UnsupportedError(
         "SIEVE_EVENT_LOG", f"{path} is compressed with LZF, which sieve advise does not read"
     )
 
 
-_CODECS: Final[dict[str, Callable[[Path], IO[bytes]]]] = {
+_CODECS: Final[dict[str, Callable[[Path], Iterator[bytes]]]] = {
     "zstd": _zstd,
     "zst": _zstd,
     "lz4": _lz4,
@@ -120,23 +119,17 @@ _CODECS: Final[dict[str, Callable[[Path], IO[bytes]]]] = {
 }
 
 
-class _Chunks(io.RawIOBase):
-    """A stream over chunks of bytes, none of which is empty."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._rest = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        if not self._rest:
-            self._rest = memoryview(next(self._chunks, b""))
-        taken = self._rest[: len(buffer)]
-        buffer[: len(taken)] = taken
-        self._rest = self._rest[len(taken) :]
-        return len(taken)
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines of a text that comes in chunks of any length."""
+    begun: list[bytes] = []
+    for chunk in chunks:
+        *whole, rest = chunk.split(b"\n")
+        for line in whole:
+            yield b"".join([*begun, line, b"\n"])
+            begun = []
+        begun.append(rest)
+    if any(begun):
+        yield b"".join(begun)
 
 
 def _blocks(
@@ -144,9 +137,7 @@ def _blocks(
 ) -> Iterator[bytes]:
     with path.open("rb") as file:
         file.read(header)
-        while (block := read_block(file)) is not None:
-            if block:
-                yield block
+        yield from iter(lambda: read_block(file), None)
 
 
 def _lz4_block(file: IO[bytes]) -> bytes | None:

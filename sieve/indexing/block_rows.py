@@ -1,0 +1,33 @@
+"""Rows of a run of the shape `sieve`: the keys of all locations, sorted and cut into blocks."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.block_tasks import PAIRS, segment_pairs, unpack_pairs
+from sieve.reader.run_file import SCHEMA
+
+_PAIRS_PER_TASK: Final = 4_000_000
+_HOLES_PER_SPAN: Final = 100
+"""A gap of more than a hundredth of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
+
+
+def block_rows(cuts: DataFrame, n: int, span: int, error: int) -> DataFrame:
+    """Rows of a run file.
+
+    Args:
+        cuts: n packed cuts of one key each.
+        span: distance of the greatest key from the least one.
+        error: error bound of the shrinking cone.
+    """
+    partitions = math.ceil(n / _PAIRS_PER_TASK)
+    ordered = map_batches(cuts, unpack_pairs, PAIRS)
+    ordered = (
+        ordered.repartitionByRange(partitions, "code") if partitions > 1 else ordered.coalesce(1)
+    )
+    ordered = ordered.sortWithinPartitions("code", "location")
+    return map_batches(ordered, segment_pairs(error, max(1, span // _HOLES_PER_SPAN)), SCHEMA)
