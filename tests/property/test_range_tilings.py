@@ -26,7 +26,7 @@ from spark_session import Lab
 from sieve.tables.table import DAMAGED, LOCATION
 
 MODES = {
-    "batches": {"spark.sieve.tasks.bytes": "0"},
+    "batches": {"spark.sql.files.maxPartitionBytes": "2k"},
     "rows in small tasks": {
         "spark.sql.parquet.enableVectorizedReader": "false",
         "spark.sql.orc.enableVectorizedReader": "false",

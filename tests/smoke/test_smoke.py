@@ -150,7 +150,7 @@ def test_ranges_of_a_scan_that_spark_wants_in_one_task(lab: Lab) -> None:
     """
     settings = RANGES | {
         "spark.sql.files.openCostInBytes": "0",
-        "spark.sieve.tasks.bytes": "0",
+        "spark.sql.files.maxPartitionBytes": "1k",
         "spark.sql.files.minPartitionNum": "8",
         "spark.sql.optimizer.singleTaskExecution.enabled": "true",
     }

@@ -74,7 +74,7 @@ def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
     format_name, options, line, ending = FORMS[form]
     known, new = random.Random(4).sample(range(100, 500), LINES), range(500, 500 + LINES)
     write(tmp_path / f"known.{format_name}", known, line, ending)
-    split = {"spark.sql.files.maxPartitionBytes": str(STEP), "spark.sieve.tasks.bytes": str(STEP)}
+    split = {"spark.sql.files.maxPartitionBytes": str(STEP)}
     with lab.database("line_splits"), lab.settings(CONF | split):
         lab.sql(
             f"CREATE TABLE t (k INT, v BIGINT) USING {format_name} {options} LOCATION '{tmp_path}'"

@@ -127,12 +127,12 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 
 
 def test_tasks_have_work(lab: Lab) -> None:
-    """A task reads as many bytes as the setting states; Spark alone would split by cores."""
+    """A task reads 8 MB, unless Spark's own maximum is less; Spark alone would split by cores."""
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
     with lab.setting("spark.sql.files.minPartitionNum", "8"):
         lab.check(query)
         assert scanned(lab, query)[1] == 1
-        with lab.setting("spark.sieve.tasks.bytes", "0"):
+        with lab.setting("spark.sql.files.maxPartitionBytes", "1k"):
             lab.check(query)
             assert 4 <= scanned(lab, query)[1] <= 8
 
@@ -152,7 +152,7 @@ def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Pa
     settings = {
         "spark.sql.files.minPartitionNum": "64",
         "spark.sql.files.openCostInBytes": "4k",
-        "spark.sieve.tasks.bytes": "8k",
+        "spark.sql.files.maxPartitionBytes": "64k",
     }
     lab.sql(f"CREATE TABLE v (k BIGINT, pad STRING) USING parquet LOCATION '{tmp_path / 'v'}'")
     with lab.settings(SMALL):

@@ -3,7 +3,6 @@ package org.apache.spark.sql.sieve.base
 import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 import java.util.regex.Pattern
 import scala.jdk.CollectionConverters._
-import scala.util.Try
 import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.SparkContext
@@ -66,13 +65,6 @@ object Settings extends OnceLogging {
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout")
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl")
-  /**
-   * Maximum bytes that a task reads of files restricted to ranges. A value too large for a Long means
-   * no limit.
-   */
-  def taskBytes(s: SparkSession): Long =
-    Try(JavaUtils.byteStringAsBytes(valid(s, "spark.sieve.tasks.bytes").replaceAll("\\s", "")))
-      .getOrElse(Long.MaxValue)
   /** Share of scans to audit, 0 to 1. */
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 

@@ -10,7 +10,6 @@ import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExe
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.sieve.ask.{Filters, TopK}
-import org.apache.spark.sql.sieve.base.Settings
 import org.apache.spark.sql.sieve.formats.{FileRanges, RangeListing}
 import org.apache.spark.sql.types.StructType
 
@@ -132,7 +131,7 @@ trait CountedScan extends FileSourceScanExec {
       owner, relation.dataSchema, relation.partitionSchema, requiredSchema, read.pushedDownFilters,
       options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
       owner.sessionState.newHadoopConfWithOptions(options))
-    val tasks = new RangeTasks(owner, format.isSplitable(owner, options, _), Settings.taskBytes(session))
+    val tasks = new RangeTasks(owner, format.isSplitable(owner, options, _))
     new FileScanRDD(
       owner, reader, tasks.of(files), StructType(requiredSchema ++ relation.partitionSchema),
       fileConstantMetadataColumns, format.fileConstantMetadataExtractors,

@@ -18,9 +18,11 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FileRanges}
  * A file is cut only at borders of its ranges, because the index knows the rows that the reader returns for
  * each range. Neighbouring ranges may be joined: for the joined range, a reader returns the same rows as for
  * its parts. Spark spreads the bytes of a scan over all cores. This object packs ranges into tasks of up to
- * `taskBytes`, because reading the remaining bytes often takes less time than starting a task.
+ * `taskBytes`, because reading the remaining bytes often takes less time than starting a task. Spark's
+ * `spark.sql.files.maxPartitionBytes` makes tasks smaller.
  */
-class RangeTasks(session: SparkSession, isSplitable: Path => Boolean, taskBytes: Long) {
+class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
+  private val taskBytes = 8L << 20
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
 
   /** A scan never gets more tasks than Spark would have for the whole files. */
