@@ -14,11 +14,11 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
-from sieve.errors import UnknownOutcomeError, UnsupportedError
+from sieve.errors import UnknownOutcomeError
 from sieve.storage.hadoop import HadoopFiles, failures, kind_of, refused, summary_of, write
 from sieve.storage.interface import GoneError, join, parent
 from sieve.storage.java_errors import denied
-from sieve.storage.permissions import Permissions, behind, mode_for, without_acl
+from sieve.storage.permissions import Permissions, behind, checked, mode_for, without_acl
 
 ATOMIC_RENAME = frozenset({"hdfs"})
 """Schemes whose rename without overwrite is one atomic step."""
@@ -88,13 +88,7 @@ class HadoopStore(HadoopFiles):
                 fs.removeAcl(path)
             mode = self._inherit(fs, path, like, is_dir)
             now = _own_permissions(fs.getFileStatus(path))
-        if now.mode & ~mode:
-            raise UnsupportedError(
-                "SIEVE_STORE_PERMISSIONS",
-                f"{uri} keeps mode {now.mode:o} instead of {mode:o}: its file system does not "
-                "take permissions; set spark.sieve.path to a folder on one that does",
-            )
-        return now
+        return checked(now, mode, uri)
 
     def _write(self, fs: Any, path: Any, data: bytes) -> None:
         # Unlike FileSystem.create, this builder creates no missing folders.

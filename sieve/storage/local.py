@@ -26,7 +26,7 @@ from sieve.errors import (
     UnsupportedError,
 )
 from sieve.storage.interface import READ_LIMIT, Entries, Entry, GoneError, split
-from sieve.storage.permissions import Permissions, behind, mode_for, without_acl
+from sieve.storage.permissions import Permissions, behind, checked, mode_for, without_acl
 from sieve.storage.posix_names import gid_of, group_name, uid_of, user_name
 
 _ACLS = ("system.posix_acl_access", "system.posix_acl_default")
@@ -137,13 +137,7 @@ class LocalStore:
             mode = mode_for(like, now.owner, now.group, is_dir)
             os.chmod(path, mode)
             now = _own_permissions(path)
-        if now.mode & ~mode:
-            raise UnsupportedError(
-                "SIEVE_STORE_PERMISSIONS",
-                f"{uri} keeps mode {now.mode:o} instead of {mode:o}: its file system does not "
-                "take permissions; set spark.sieve.path to a folder on one that does",
-            )
-        return now
+        return checked(now, mode, uri)
 
 
 def _path(uri: str) -> str:

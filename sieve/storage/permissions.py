@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sieve.errors import UnsupportedError
+
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
@@ -60,3 +62,14 @@ def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
         group_bits = other_bits = group_bits & other_bits
     mode = 0o700 | group_bits << 3 | other_bits
     return mode if is_dir else mode & 0o666
+
+
+def checked(now: Permissions, mode: int, uri: str) -> Permissions:
+    """The permissions of a file; raises UnsupportedError if it grants more than the mode set."""
+    if now.mode & ~mode:
+        raise UnsupportedError(
+            "SIEVE_STORE_PERMISSIONS",
+            f"{uri} keeps mode {now.mode:o} instead of {mode:o}: its file system does not take "
+            "permissions; set spark.sieve.path to a folder on one that does",
+        )
+    return now
