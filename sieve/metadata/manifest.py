@@ -105,6 +105,11 @@ class Manifest(Contents):
     created_by: CreatedBy
     is_outdated: bool = False
 
+    @property
+    def wanted_options(self) -> IndexOptions:
+        """The options of the next refresh."""
+        return self.next_options or self.options
+
     def changed_parts(self, parts: Mapping[str, str]) -> tuple[str, ...]:
         """The parts in which a reader of the column differs from this version's build.
 

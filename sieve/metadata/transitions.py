@@ -128,7 +128,7 @@ def _changed(base: Manifest, change: Change) -> Manifest:
             commit = base.commit if moved else None
             return replace(base, table=table, roots=roots, commit=commit)
         case Refresh(contents):
-            wanted = base.next_options or base.options
+            wanted = base.wanted_options
             built = replace(contents.options, refresh=wanted.refresh)
             left = None if wanted == built else wanted
             return replace(base, **contents.members() | {"options": built}, next_options=left)

@@ -123,7 +123,7 @@ def _refreshed(
         written = build_contents(
             table,
             column,
-            base.next_options or base.options,
+            base.wanted_options,
             index.store,
             index.directory,
             environment,

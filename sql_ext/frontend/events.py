@@ -276,5 +276,5 @@ def _key(identity: TableIdentity) -> Table:
 
 
 def _definition(manifest: Manifest) -> _Definition:
-    options = manifest.next_options or manifest.options
-    return _Definition(manifest.name, manifest.column, options, manifest.comment)
+    wanted = manifest.wanted_options
+    return _Definition(manifest.name, manifest.column, wanted, manifest.comment)

@@ -123,8 +123,7 @@ def _advise_of_other(
             f"on {wanted.column} another name",
             manifest.name,
         )
-    in_force = manifest.next_options or manifest.options
-    if options_of(options, in_force) != in_force:
+    if options_of(options, manifest.wanted_options) != manifest.wanted_options:
         context.environment.advice.add(
             "the index has other options and was left as it is; ALTER SIEVE INDEX ... SET OPTIONS "
             "changes them",
@@ -285,8 +284,8 @@ def alter(command: commands.AlterIndex, context: StatementContext) -> list[Row]:
     (registered,) = select(context.indexes(table), table.info.label, command.name, None)
     index = usable(registered)
     if command.state is None:
-        base = index.manifest.next_options or index.manifest.options
-        change: Change = SetOptions(options_of(command.options, base))
+        wanted = options_of(command.options, index.manifest.wanted_options)
+        change: Change = SetOptions(wanted)
     else:
         change = Enable() if command.state == "ready" else Disable()
     with report_if_dropped(index.name, index.store, index.directory):

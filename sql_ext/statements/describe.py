@@ -101,8 +101,9 @@ def advice_on(manifest: Manifest) -> str | None:
 
 
 def _problems(manifest: Manifest) -> Iterator[str]:
-    options = manifest.next_options or manifest.options
-    without_effect = _of_granularity(options, manifest.format_name, manifest.fingerprint_parts)
+    without_effect = _of_granularity(
+        manifest.wanted_options, manifest.format_name, manifest.fingerprint_parts
+    )
     if without_effect is not None:
         yield without_effect
     limit = map_left_out(manifest)
