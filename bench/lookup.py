@@ -32,8 +32,8 @@ from sieve.reader.cache import Cache
 from sieve.reader.pruner import Pruner
 from sieve.reader.version_reader import OpenVersion, open_version
 from sql_ext.driver.roots import Roots
-from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
+from sql_ext.frontend.request_queue import Request
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LISTED = 10_000

@@ -37,8 +37,8 @@ from sieve.reader.pruner import Pruner
 from sieve.storage.local import LocalStore
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import DEFAULTS
-from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
+from sql_ext.frontend.request_queue import Request
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 CHANGED = 100

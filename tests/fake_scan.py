@@ -14,8 +14,8 @@ from sieve.reader.pruner import Pruner
 from sieve.storage.interface import Store
 from sieve.storage.local import LocalStore
 from sql_ext.driver.roots import Roots
-from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
+from sql_ext.frontend.request_queue import Request
 from tests.fake_spark import PARTS, Session, Warehouse, keys_by_range, keys_of
 from tests.wire import Part, files_of, flags, parts_of
 

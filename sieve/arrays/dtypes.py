@@ -13,7 +13,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 Codes: TypeAlias = npt.NDArray[np.int64]
 """Key codes: values in encoded form, in the order of the values."""
 
-Intervals: TypeAlias = npt.NDArray[np.int64]
+CodeIntervals: TypeAlias = npt.NDArray[np.int64]
 """int64[k, 2]: sets of codes as first and last, both included."""
 
 Integers: TypeAlias = npt.NDArray[np.int64]

@@ -12,8 +12,7 @@ from dataclasses import fields
 from typing import Any, Literal, Protocol, TypeVar, overload
 
 from sieve.client.answer import Answer
-from sieve.client.picture import Picture
-from sieve.client.records import (
+from sieve.client.answer_columns import (
     Advised,
     Built,
     CheckedFile,
@@ -24,6 +23,7 @@ from sieve.client.records import (
     Property,
     Scan,
 )
+from sieve.client.picture import Picture
 
 OptionValue = str | int | float | bool
 _Record = TypeVar("_Record")

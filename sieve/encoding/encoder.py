@@ -8,9 +8,6 @@ constants by that encoder.
 from __future__ import annotations
 
 import base64
-import functools
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,17 +18,14 @@ from sieve.encoding.bytes_codec import BYTES_OF_A_CODE, BytesCodec
 from sieve.encoding.codec import (
     GREATEST,
     LEAST,
-    BooleanCodec,
     Codec,
-    DateCodec,
     FloatCodec,
-    IntegerCodec,
     Literal,
-    TimestampCodec,
     refuse_literal,
     wire_bytes,
 )
 from sieve.encoding.decimal_codec import DecimalCodec, Window
+from sieve.encoding.indexable_types import codec_of
 from sieve.encoding.split_codec import SplitCodec
 from sieve.encoding.split_points import LONGEST_POINT, MOST_DIGITS, Splits
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
@@ -41,23 +35,6 @@ __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Wind
 # A longer common prefix is truncated, because every manifest contains the prefix. The first bytes
 # of a common prefix are a common prefix, too.
 MAX_PREFIX = 1024
-
-_INDEXABLE = (
-    "boolean, tinyint, smallint, int, bigint, float, double, decimal, date, timestamp, "
-    "timestamp_ntz, string, varchar and binary"
-)
-_FIXED: Mapping[str, Codec] = {
-    "boolean": BooleanCodec(),
-    "tinyint": IntegerCodec(8),
-    "smallint": IntegerCodec(16),
-    "int": IntegerCodec(32),
-    "bigint": IntegerCodec(64),
-    "float": FloatCodec(32),
-    "double": FloatCodec(64),
-    "date": DateCodec(),
-    "timestamp": TimestampCodec(zoned=True),
-    "timestamp_ntz": TimestampCodec(zoned=False),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +77,7 @@ class Encoder:
     _codec: Codec = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        codec = _codec(self.type)
+        codec = codec_of(self.type)
         if isinstance(codec, BytesCodec) and self.window is None:
             suffix = codec.suffix if self.splits is None else SplitCodec(self.splits)
             codec = replace(codec, prefix=self.prefix, suffix=suffix)
@@ -129,7 +106,7 @@ class Encoder:
         The bounds matter for strings and binary only, and only for precision. The encoder's prefix
         is the common prefix of both bounds.
         """
-        if low is None or high is None or not isinstance(_codec(type), BytesCodec):
+        if low is None or high is None or not isinstance(codec_of(type), BytesCodec):
             return cls(type)
         limit = min(len(low), len(high), MAX_PREFIX)
         shared = next((i for i in range(limit) if low[i] != high[i]), limit)
@@ -245,25 +222,6 @@ class Encoder:
         if encoder.to_json() != form:
             raise ValueError
         return encoder
-
-
-@functools.lru_cache(maxsize=256)
-def _codec(spark_type: str) -> Codec:
-    """The codec for a Spark type; else an UnsupportedError that names the indexable types."""
-    if spark_type in _FIXED:
-        return _FIXED[spark_type]
-    if spark_type == "binary":
-        return BytesCodec(b"", text=False)
-    if spark_type == "string" or re.fullmatch(r"varchar\([0-9]{1,10}\)", spark_type):
-        return BytesCodec(b"", text=True)
-    if sizes := re.fullmatch(r"decimal\(([0-9]{1,2}),\s?([0-9]{1,2})\)", spark_type):
-        precision, scale = int(sizes[1]), int(sizes[2])
-        if 1 <= precision <= 38 and scale <= precision:
-            return DecimalCodec(precision, scale)
-    raise UnsupportedError(
-        "SIEVE_UNSUPPORTED_TYPE",
-        f"a column of type {spark_type[:200]} cannot be indexed; types that can are {_INDEXABLE}",
-    )
 
 
 def _encode_chunk(codec: Codec, array: pa.Array) -> Encoded:

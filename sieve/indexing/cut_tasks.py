@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sieve.arrays import dtypes
-from sieve.arrays.dtypes import Codes, Counts
+from sieve.arrays.dtypes import CodeIntervals, Codes, Counts
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing import hash_map_tasks
@@ -74,7 +73,7 @@ def read_column(
     encoder: Encoder,
     domain_sample: DomainSample | None,
     cutting: Cutting,
-    probes: dtypes.Intervals,
+    probes: CodeIntervals,
     parts: int | None = None,
 ) -> Callable[[Batches], Batches]:
     """The first step: from (value, location) rows to `LINES`.
@@ -152,7 +151,7 @@ class _File:
         encoder: Encoder,
         domain_sample: DomainSample | None,
         cutting: Cutting,
-        probes: dtypes.Intervals,
+        probes: CodeIntervals,
         hits: Counts,
         packer: hash_map_tasks.PairPacker | None,
     ) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.dtypes import Codes, Intervals, Numbers
+from sieve.arrays.dtypes import CodeIntervals, Codes, Numbers
 from sieve.arrays.interval_set import locate, merge
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.segments.query_model import QueryModel
@@ -40,7 +40,7 @@ class DomainSample:
 
     first: Codes
     last: Codes
-    asked: Intervals
+    asked: CodeIntervals
     share: float
 
     def of_mass(self, query_model: QueryModel) -> QueryModel | None:
@@ -82,7 +82,7 @@ class DomainSample:
         """Whether each key code lies in a window."""
         return locate(self.first, self.last, codes)[1]
 
-    def intervals(self, intervals: Intervals) -> Intervals:
+    def intervals(self, intervals: CodeIntervals) -> CodeIntervals:
         """Intervals restricted to windows.
 
         An interval between two windows gets first above last.
@@ -106,7 +106,7 @@ class DomainSample:
         return moved
 
 
-def windows(query_model: QueryModel, share: float, asked: Intervals) -> DomainSample:
+def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> DomainSample:
     """Windows that cover about `share` of all queried keys: one random window in each stratum.
 
     Args:

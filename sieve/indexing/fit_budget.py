@@ -18,6 +18,7 @@ from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.block_rows import block_rows
 from sieve.indexing.build_hash_map import CollectedPairs, SharedPairs
+from sieve.indexing.build_tasks import in_stretches, run_files, stretches_of
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.seen import Seen
 from sieve.metadata.options import IndexOptions
@@ -27,8 +28,6 @@ from sieve.segments.query_model import QueryModel
 from sieve.segments.shapes.planner import plan
 from sieve.segments.stopping_rule import Stop, Trial
 
-CUTS_PER_TASK = 500_000
-"""Cuts per stretch of the domain: one task weighs them and writes them to one run file."""
 FILE_OVERHEAD = 2_100
 """Bytes of a run file besides its segments: Parquet's footer and page headers."""
 
@@ -52,7 +51,7 @@ class Shared:
     def pieces(self) -> DataFrame:
         """The cuts, clipped to stretches of the domain."""
         query_model = _query_model(self.seen, self.column_profile)
-        pieces = _in_stretches(self.cuts, query_model, _stretches(self.seen.cuts[0], query_model))
+        pieces = in_stretches(self.cuts, query_model, stretches_of(self.seen.cuts[0], query_model))
         return pieces.persist(StorageLevel.MEMORY_AND_DISK)
 
     def unpersist(self) -> None:
@@ -140,14 +139,16 @@ def _priced(
         return priced(stop.price)
     budget = column_profile.intervals_budget(options, options.shape)
     left = max(
-        1, budget - int(FILE_OVERHEAD * run_files(n, column_profile) * column_profile.sample.share)
+        1,
+        budget
+        - int(FILE_OVERHEAD * run_files(n, column_profile.sample) * column_profile.sample.share),
     )
     if stop is None:
         prices = prices_for(column_profile.n_files, left)
     else:
         stop = replace(stop, budget=left)
         prices = stop.prices(column_profile.n_files)
-    if _stretches(n, query_model) == 1:
+    if stretches_of(n, query_model) == 1:
         # One task has all cuts, so the task finds the cost per byte itself.
         def whole(times: float) -> DataFrame:
             if stop is None:
@@ -175,7 +176,7 @@ def trial_of_least_cost(
     than a trial.
     """
     query_model = _query_model(seen, column_profile)
-    if _stretches(seen.cuts[0], query_model) <= 1:
+    if stretches_of(seen.cuts[0], query_model) <= 1:
         return None
     return _trial(pieces, _planner(query_model, column_profile), stop.price, stop)
 
@@ -191,10 +192,6 @@ def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
     """
     ends = np.array(seen.cuts[1:], np.int64)
     return column_profile.sample.query_model or QueryModel.of_sample(ends)
-
-
-def _stretches(n: int, query_model: QueryModel) -> int:
-    return min(math.ceil(n / CUTS_PER_TASK), len(query_model.codes))
 
 
 def _price_of(
@@ -218,17 +215,3 @@ def _trial(pieces: DataFrame, planner: segment_tasks.Planner, price: float, stop
     )
     size, *reads = tried.agg(*map(sf.sum, tried.columns)).collect()[0]
     return size, reads
-
-
-def run_files(n: int, column_profile: ColumnProfile) -> int:
-    """Number of run files for a column with this many cuts in its sample."""
-    return math.ceil(n / column_profile.sample.share / CUTS_PER_TASK)
-
-
-def _in_stretches(cuts: DataFrame, query_model: QueryModel, stretches: int) -> DataFrame:
-    """Clips cuts to stretches of the domain; each stretch is contiguous and in one partition."""
-    places = np.arange(1, stretches) * len(query_model.codes) // stretches
-    borders = query_model.codes[places]
-    pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES)
-    pieces = pieces.repartition(stretches, "stretch") if stretches > 1 else pieces.coalesce(1)
-    return pieces.sortWithinPartitions("stretch")

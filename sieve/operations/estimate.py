@@ -27,16 +27,15 @@ from sieve.environment import Environment
 from sieve.errors import InvalidInputError
 from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.build_tasks import CUTS_PER_TASK, run_files
 from sieve.indexing.check_task import FilesInMemory
 from sieve.indexing.choose_run import Choice, MadeRun
 from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.column_sample import zoomed
 from sieve.indexing.fit_budget import (
-    CUTS_PER_TASK,
     FILE_OVERHEAD,
     Make,
     Shared,
-    run_files,
     shared_by_runs,
 )
 from sieve.indexing.probes import Probes, make_probes, with_value
@@ -235,7 +234,7 @@ class _Estimating:
         took = time.monotonic() - started
         of, share = self.column_profile, self.column_profile.sample.share
         held = (self._held([], of) if best is None else best.made).run
-        stretches = run_files(seen.cuts[0], of)
+        stretches = run_files(seen.cuts[0], of.sample)
         # The overhead of a job counts only once, and tasks weigh stretches in parallel.
         at_once = self.shared.cuts.sparkSession.sparkContext.defaultParallelism
         beside = min(max(1, stretches), at_once)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays import interval_set
-from sieve.arrays.dtypes import Hashes, Intervals
+from sieve.arrays.dtypes import CodeIntervals, Hashes
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder, Literal
 from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest
@@ -36,7 +36,7 @@ class KeyRanges:
         hashes: uint64[h], the allowed hashes of the values; None allows all.
     """
 
-    intervals: Intervals
+    intervals: CodeIntervals
     null: bool = False
     nan: bool = False
     hashes: Hashes | None = None
@@ -151,11 +151,11 @@ def _ordering(op: str, literal: Literal, exact: bool, null: bool) -> KeyRanges:
     return KeyRanges(_interval(first, last), null, nan=upwards)
 
 
-def _merge(parts: Sequence[Intervals]) -> Intervals:
+def _merge(parts: Sequence[CodeIntervals]) -> CodeIntervals:
     return interval_set.merge(np.concatenate([_NOWHERE, *parts]), touching=True)
 
 
-def _interval(first: int, last: int) -> Intervals:
+def _interval(first: int, last: int) -> CodeIntervals:
     return np.array([[first, last]], np.int64)
 
 
@@ -164,5 +164,5 @@ def _codes(literals: Sequence[Literal]) -> npt.NDArray[np.int64]:
     return np.unique(np.array([lit.code for lit in literals if not lit.nan], np.int64))
 
 
-_NOWHERE: Intervals = np.empty((0, 2), np.int64)
-_EVERYWHERE: Intervals = _interval(LEAST, GREATEST)
+_NOWHERE: CodeIntervals = np.empty((0, 2), np.int64)
+_EVERYWHERE: CodeIntervals = _interval(LEAST, GREATEST)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sieve.arrays.dtypes import Flags, Intervals
+from sieve.arrays.dtypes import CodeIntervals, Flags
 from sieve.errors import CorruptError
 from sieve.segments.entries import Entries
 
@@ -47,7 +47,7 @@ class Chunk:
         arrays = (getattr(self, field.name) for field in fields(self))
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
-    def mark(self, wanted: Intervals, found: Flags) -> None:
+    def mark(self, wanted: CodeIntervals, found: Flags) -> None:
         """Sets the flags of the locations that may hold a key of any interval.
 
         Args:

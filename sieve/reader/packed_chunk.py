@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.bit_packing import byte_words
-from sieve.arrays.dtypes import Codes, Flags, Intervals, Places, Words
+from sieve.arrays.dtypes import CodeIntervals, Codes, Flags, Places, Words
 from sieve.arrays.interval_set import spelled_out
 from sieve.reader.entry_table import assemble
 from sieve.segments.entries import Entries
@@ -112,7 +112,7 @@ class PackedChunk:
         """Bytes in memory."""
         return self.begin.nbytes + self.reach.nbytes + self.records.nbytes + self.grid.nbytes
 
-    def mark(self, wanted: Intervals, found: Flags) -> None:
+    def mark(self, wanted: CodeIntervals, found: Flags) -> None:
         """Does the same as `sieve.reader.entry_table.Chunk.mark`."""
         grid = self.grid
         wanted = wanted[(wanted[:, 1] >= grid.first) & (wanted[:, 0] <= grid.last)]

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from sieve.arrays.dtypes import Codes, Flags, Hashes, Intervals
+from sieve.arrays.dtypes import CodeIntervals, Codes, Flags, Hashes
 from sieve.arrays.interval_set import meeting, merge
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, SieveError
@@ -67,7 +67,7 @@ class Run:
         """A range of key codes that includes all keys; empty (first above last) without keys."""
         return self._codes.span
 
-    def locations_in(self, intervals: Intervals) -> Flags:
+    def locations_in(self, intervals: CodeIntervals) -> Flags:
         """Locations that may hold a key of any interval.
 
         Args:
@@ -115,7 +115,7 @@ class Run:
                 found[: one.n_locations] |= one.locations_of(hashes)
         return found
 
-    def locations_in_each(self, intervals: Intervals) -> Flags:
+    def locations_in_each(self, intervals: CodeIntervals) -> Flags:
         """The locations that may hold a key of each single interval; decodes each part once.
 
         Args:
@@ -277,7 +277,7 @@ class Run:
             )
 
 
-def _points(codes: Codes) -> Intervals:
+def _points(codes: Codes) -> CodeIntervals:
     """The ascending codes as intervals of one code each."""
     return np.stack([codes, codes], axis=1)
 
@@ -292,7 +292,7 @@ class _Ranges:
         self.span = int(self.first.min(initial=GREATEST)), int(self.last.max(initial=LEAST))
         self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
 
-    def files_of(self, wanted: Intervals) -> list[int]:
+    def files_of(self, wanted: CodeIntervals) -> list[int]:
         """The numbers of the files that may hold some of the keys, which `merge` has merged."""
         start, stop = meeting(wanted, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Codes, Numbers
 from sieve.errors import InvalidInputError
 
-KINDS: Final = 6
-_EQUAL: Final = (1 / KINDS,) * KINDS
+N_KINDS: Final = 6
+_EQUAL: Final = (1 / N_KINDS,) * N_KINDS
 _RANGES: Final = (0.0, 0.0, 0.0, *_EQUAL[3:])
 SHORT_RANGE: Final = 0.0005
 LONG_RANGE: Final = 0.01
@@ -134,7 +134,7 @@ class QueryModel:
         keys -= keys_before
         rows -= rows_before
         length -= length_before
-        shares = np.empty((KINDS, len(first)))
+        shares = np.empty((N_KINDS, len(first)))
         shares[0], shares[1], shares[2] = keys, rows, length
         ranges = (
             (3, SHORT_RANGE / self.length, length),

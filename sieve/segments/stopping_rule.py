@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from sieve.arrays.dtypes import Intervals, Numbers
+from sieve.arrays.dtypes import CodeIntervals, Numbers
 
 KINDS: Final = ("present", "absent", "range")
 """Kinds of probe query: equality with a present key, with an absent key; a short range."""
@@ -124,7 +124,7 @@ class Stop:
     price: float
     budget: float
     little: float
-    probes: tuple[Intervals, ...]
+    probes: tuple[CodeIntervals, ...]
     least: Mapping[str, float]
     free: float = 0.0
 

@@ -21,7 +21,7 @@ from sieve.metadata.scan_history import save_record
 from sieve.storage.interface import Store
 from sieve.workload.driver_record import ScanRecord, ScanSums, parse_record
 from sql_ext.driver.roots import Roots
-from sql_ext.frontend.link import Request
+from sql_ext.frontend.request_queue import Request
 
 log = logging.getLogger(__name__)
 

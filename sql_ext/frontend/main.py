@@ -12,12 +12,6 @@ import os
 import sys
 import threading
 
-# More threads than the bulkheads of three hung stores can occupy.
-SCAN_THREADS = 32
-STATEMENT_THREADS = 16
-NESTED_THREADS = 4
-BACKGROUND_THREADS = 2
-PAGE_THREADS = 1
 _TURN_S = 0.0005
 
 log = logging.getLogger("sieve")
@@ -45,10 +39,10 @@ def _serve() -> None:
     from sql_ext.driver import attach
     from sql_ext.driver.roots import Roots
     from sql_ext.driver.settings import DEFAULTS, valid_settings
-    from sql_ext.frontend import link
     from sql_ext.frontend.history import HistoryWriter
     from sql_ext.frontend.page import PageService
     from sql_ext.frontend.pruning import PruneService
+    from sql_ext.frontend.request_queue import RequestQueue
     from sql_ext.frontend.service import StatementService
 
     logging.basicConfig(
@@ -76,40 +70,24 @@ def _serve() -> None:
     history = HistoryWriter(driver, roots, open_store)
     if started_with.history:
         history.start()
-    link.RequestQueue(
-        requests,
-        "scan",
-        SCAN_THREADS,
-        {
-            "prune": pruning.prune,
-            "dictionary": pruning.dictionary,
-            "parse": statements.parse,
-        },
-    )
+    scans = {
+        "prune": pruning.prune,
+        "dictionary": pruning.dictionary,
+        "parse": statements.parse,
+    }
+    runs = {
+        "statement": statements.run,
+        "function": statements.function,
+        "event": statements.event,
+        "history": history.save,
+    }
+    RequestQueue(requests, "scan", scans)
     # If Python's references to Spark's plans form cycles, the plans and their listings would stay
     # in the driver.
-    link.RequestQueue(
-        requests,
-        "statement",
-        STATEMENT_THREADS,
-        {
-            "statement": statements.run,
-            "function": statements.function,
-            "event": statements.event,
-            "history": history.save,
-        },
-        afterwards=gc.collect,
-    )
-    # Function calls in queries that a statement or another function plans and waits for.
-    link.RequestQueue(requests, "nested", NESTED_THREADS, {"function": statements.function})
-    link.RequestQueue(
-        requests,
-        "background",
-        BACKGROUND_THREADS,
-        {"event": statements.event},
-        afterwards=gc.collect,
-    )
-    link.RequestQueue(requests, "page", PAGE_THREADS, {"page": pages.page})
+    RequestQueue(requests, "statement", runs, afterwards=gc.collect)
+    RequestQueue(requests, "nested", {"function": statements.function})
+    RequestQueue(requests, "background", {"event": statements.event}, afterwards=gc.collect)
+    RequestQueue(requests, "page", {"page": pages.page})
     # Excludes the loaded modules from garbage collection, because scans would wait for the
     # collection.
     gc.collect()

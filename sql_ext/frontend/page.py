@@ -24,8 +24,8 @@ from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, valid_settings
 from sql_ext.frontend import page_html
 from sql_ext.frontend.events import AutoRefresh
-from sql_ext.frontend.link import Request
-from sql_ext.frontend.page_html import Advice, ShownIndex
+from sql_ext.frontend.page_html import ShownIndex, WorthHaving
+from sql_ext.frontend.request_queue import Request
 
 _SECONDS: Final = 0.7
 """Seconds for reading manifests and lists. The page does not show what is not read by then."""
@@ -109,7 +109,7 @@ class PageService:
             return ShownIndex(label, name, f"failed: {error.message}")
 
 
-def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Tests) -> Advice:
+def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Tests) -> WorthHaving:
     """The indexes that save most, the best first, and the number of columns without a test."""
     indexed = {
         ((table["database"], table["table"]), one.column)
@@ -120,7 +120,7 @@ def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Te
         (one.table, one.column) not in tests for one in suggest(record.workload, indexed)
     )
     found = suggest(record.workload, indexed, tests)
-    return Advice(found[:_ADVISED], untested, record.days)
+    return WorthHaving(found[:_ADVISED], untested, record.days)
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:

@@ -47,7 +47,7 @@ class ShownIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class WorthHaving:
     """The indexes worth having.
 
     Attributes:
@@ -65,7 +65,7 @@ class Advice:
 def page(
     indexes: Sequence[ShownIndex],
     scans: Sequence[Mapping[str, Any]],
-    advice: Advice,
+    advice: WorthHaving,
 ) -> str:
     """The page's content.
 
@@ -116,7 +116,7 @@ def _index(shown: ShownIndex) -> list[str]:
     ]
 
 
-def _advice(advice: Advice) -> Iterator[str]:
+def _advice(advice: WorthHaving) -> Iterator[str]:
     if advice.found:
         yield "<h4>Indexes worth having, by the scans of this driver</h4>"
         head = (

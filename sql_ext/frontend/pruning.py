@@ -49,7 +49,7 @@ from sieve.reader.top_k import Order, Present
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import valid_settings
 from sql_ext.frontend.fingerprints import Fingerprints
-from sql_ext.frontend.link import Request
+from sql_ext.frontend.request_queue import Request
 
 
 class PruneService:

@@ -25,7 +25,7 @@ from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
 from sql_ext.frontend.events import AutoRefresh
-from sql_ext.frontend.link import Request
+from sql_ext.frontend.request_queue import Request
 from sql_ext.statements.commands import columns_of
 from sql_ext.statements.context import StatementContext
 from sql_ext.statements.execute import execute

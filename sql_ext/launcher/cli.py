@@ -18,8 +18,7 @@ import sieve
 from sieve.client.spark_conf import read_properties, wiring
 from sieve.client.spark_home import SparkHome, find_spark, shim_jar
 from sieve.errors import SieveError, UnavailableError
-from sql_ext.launcher import advise as advice
-from sql_ext.launcher import class_archive, launch, metastore, servers
+from sql_ext.launcher import class_archive, event_log_report, launch, metastore, servers
 from sql_ext.launcher.command_options import (
     PASS_ON,
     UP_TO_PROGRAM,
@@ -186,11 +185,11 @@ def advise(folder: Path, in_json: bool) -> None:
 
     That Spark need not have had Sieve. No Spark is started, and no constant of a query is shown.
     """
-    replay = advice.replay_folder(folder)
+    replay = event_log_report.replay_folder(folder)
     if in_json:
-        click.echo(advice.as_json(replay))
+        click.echo(event_log_report.as_json(replay))
     else:
-        advice.print_report(replay)
+        event_log_report.print_report(replay)
 
 
 @main.command()

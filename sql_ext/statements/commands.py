@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal
 
-from sieve.client import records
+from sieve.client import answer_columns
 
 OptionValue = str | int | float | bool
 ResultColumns = tuple[tuple[str, str], ...]
@@ -63,7 +63,7 @@ class CreateIndex:
         comment: free text, stored with the index.
     """
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.Built)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
     table: TableName
     columns: tuple[ColumnPath, ...]
@@ -78,7 +78,7 @@ class CreateIndex:
 class RefreshIndex:
     """``REFRESH SIEVE INDEX``: by name, by column, or (neither) all indexes of the table."""
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.Built)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
     table: TableName
     name: str | None = None
@@ -90,7 +90,7 @@ class RefreshIndex:
 class DropIndex:
     """``DROP SIEVE INDEX``: exactly one of ``name`` and ``column`` is given."""
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.Dropped)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Dropped)
 
     table: TableName
     name: str | None = None
@@ -119,7 +119,7 @@ class AlterIndex:
 class ShowIndexes:
     """``SHOW SIEVE INDEXES`` of a table, of a database, or (neither) of the current database."""
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.IndexState)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.IndexState)
 
     table: TableName | None = None
     namespace: Namespace | None = None
@@ -150,7 +150,7 @@ class ShowVersions:
 class OptimizeIndex:
     """``OPTIMIZE SIEVE INDEX``: compacts an index to one run, as after CREATE."""
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.Built)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
     table: TableName
     name: str | None = None
@@ -201,7 +201,7 @@ class VacuumIndexes:
 class DescribeIndex:
     """``DESCRIBE SIEVE INDEX``: EXTENDED also compares the index with the current table."""
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.Property)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Property)
 
     table: TableName
     name: str
@@ -218,7 +218,7 @@ class ExplainSieve:
             Spark's messages count from the start of the statement.
     """
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.Scan)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Scan)
 
     query: str
     margin: str = field(default="", compare=False, repr=False)
@@ -238,8 +238,8 @@ class EstimateIndex:
         extended: whether EXTENDED was given.
     """
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.Estimated)
-    extended_columns: ClassVar[ResultColumns] = _columns(records.EstimatedBudget)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Estimated)
+    extended_columns: ClassVar[ResultColumns] = _columns(answer_columns.EstimatedBudget)
 
     table: TableName
     columns: tuple[ColumnPath, ...]
@@ -259,7 +259,7 @@ class CheckIndex:
         extended: whether to show every file, even those that are ok.
     """
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.CheckedFile)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.CheckedFile)
 
     table: TableName
     name: str | None = None
@@ -271,7 +271,7 @@ class CheckIndex:
 class AdviseIndexes:
     """``ADVISE SIEVE INDEXES`` of a table, of a database, or (neither) of the current database."""
 
-    result_columns: ClassVar[ResultColumns] = _columns(records.Advised)
+    result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Advised)
 
     table: TableName | None = None
     namespace: Namespace | None = None

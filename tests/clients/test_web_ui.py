@@ -48,7 +48,7 @@ def test_who_may_not_see_the_ui_does_not_see_the_tab(site: Site) -> None:
 
 
 def test_the_tab_in_a_browser(site: Site, tmp_path: Path) -> None:
-    """The tab shows index and scan, and runs no script that a name contains."""
+    """The tab shows index and scan, and runs no script that is part of a name."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE web_ui")

@@ -82,7 +82,7 @@ def test_the_tables_of_records_are_written() -> None:
 
 
 def test_every_answer_is_described() -> None:
-    """Each statement, and each function with rows of its own, has its columns on the page."""
+    """The page has the columns of each statement, and of each function with rows of its own."""
     alike = {"CreateIndex": "RefreshIndex OptimizeIndex".split()}
     for name, others in alike.items():
         same = {getattr(commands, one).result_columns for one in (name, *others)}

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Codes, Numbers, Places, Weights
 from sieve.segments.budget import choose_price, within_budget
 from sieve.segments.intervals import Intervals, united
-from sieve.segments.query_model import KINDS, QueryModel
+from sieve.segments.query_model import N_KINDS, QueryModel
 from sieve.segments.shapes.format import CODINGS, IN_BLOCKS, IN_CELLS
 from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
 from sieve.segments.weights import weights_at
@@ -88,7 +88,7 @@ def plan(
     leading = np.append(True, lists.location[1:] != lists.location[:-1])[: len(lists)]
     inner = np.flatnonzero(~leading)
     inner = inner[lists.first[inner].view(np.uint64) - lists.last[inner - 1].view(np.uint64) > 1]
-    shares = np.zeros((KINDS, len(lists) + 1))
+    shares = np.zeros((N_KINDS, len(lists) + 1))
     in_gaps = query_model.shares(lists.last[inner - 1] + 1, lists.first[inner] - 1)
     in_gaps *= weights_at(weights, lists.location[inner])
     shares[:, inner + 1] = in_gaps
@@ -239,7 +239,8 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
 
     If many segments change their coding at the same price, the bytes may halve there. If much of
     the budget then stays unused, cells alone may be better. Therefore cells alone are tried too,
-    unless every price led to cells.
+    unless every price led to cells. This reads about 180 instead of 189 of 200 files for a column
+    of e-mail addresses with a budget of 0.3 % (`bench rivals`).
 
     Args:
         planned: the plan of all segments that share the budget.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sieve.client import records
+from sieve.client import answer_columns
 from sieve.client.answer import MOST_ROWS, Answer
 from sieve.metadata.records import Expected
 from sql_ext.statements import commands, describe
@@ -15,7 +15,7 @@ from sql_ext.statements import commands, describe
 HOSTILE = "<script>alert('x')</script> & \"q\""
 
 
-def scan(**changed: object) -> records.Scan:
+def scan(**changed: object) -> answer_columns.Scan:
     """A scan that reads a quarter of the files and half of the bytes."""
     row = {
         "scan": 1,
@@ -30,7 +30,7 @@ def scan(**changed: object) -> records.Scan:
         "bytes_read": 1000,
         "reasons": None,
     }
-    return records.Scan(**(row | changed))
+    return answer_columns.Scan(**(row | changed))
 
 
 class Tags(HTMLParser):
@@ -54,16 +54,16 @@ class Tags(HTMLParser):
 @pytest.mark.parametrize(
     ("record", "command"),
     [
-        (records.IndexState, commands.ShowIndexes),
-        (records.Built, commands.CreateIndex),
-        (records.Built, commands.RefreshIndex),
-        (records.Dropped, commands.DropIndex),
-        (records.Property, commands.DescribeIndex),
-        (records.Scan, commands.ExplainSieve),
-        (records.Estimated, commands.EstimateIndex),
-        (records.EstimatedBudget, commands.EstimateIndex.extended_columns),
-        (records.Advised, commands.AdviseIndexes),
-        (records.CheckedFile, commands.CheckIndex),
+        (answer_columns.IndexState, commands.ShowIndexes),
+        (answer_columns.Built, commands.CreateIndex),
+        (answer_columns.Built, commands.RefreshIndex),
+        (answer_columns.Dropped, commands.DropIndex),
+        (answer_columns.Property, commands.DescribeIndex),
+        (answer_columns.Scan, commands.ExplainSieve),
+        (answer_columns.Estimated, commands.EstimateIndex),
+        (answer_columns.EstimatedBudget, commands.EstimateIndex.extended_columns),
+        (answer_columns.Advised, commands.AdviseIndexes),
+        (answer_columns.CheckedFile, commands.CheckIndex),
     ],
 )
 def test_records_have_the_columns_of_their_statements(record: Any, command: Any) -> None:
@@ -80,7 +80,7 @@ def test_records_have_the_columns_of_their_statements(record: Any, command: Any)
 def test_html_escapes_every_text() -> None:
     """A hostile table name, predicate or reason becomes text, and the page has only table tags."""
     page = Answer(
-        records.Scan, [scan(table=HOSTILE, predicate=HOSTILE, reasons=HOSTILE)]
+        answer_columns.Scan, [scan(table=HOSTILE, predicate=HOSTILE, reasons=HOSTILE)]
     )._repr_html_()
     tags = Tags(page)
     assert set(tags.tags) == {"table", "thead", "tbody", "tr", "th", "td", "div"}
@@ -90,7 +90,7 @@ def test_html_escapes_every_text() -> None:
 
 def test_html_loads_nothing() -> None:
     """The HTML contains no address, no script and no file reference."""
-    page = Answer(records.Scan, [scan()])._repr_html_()
+    page = Answer(answer_columns.Scan, [scan()])._repr_html_()
     assert not re.search(r"https?:|src=|href=|url\(|<script", page)
 
 
@@ -99,7 +99,7 @@ def test_bars_show_shares() -> None:
 
     If the whole is unknown or 0, there is no bar.
     """
-    widths = re.findall(r"width:([\d.]+)%", Answer(records.Scan, [scan()])._repr_html_())
+    widths = re.findall(r"width:([\d.]+)%", Answer(answer_columns.Scan, [scan()])._repr_html_())
     assert widths == ["25.0", "30.0", "50.0"]
     unknown = scan(
         files_total=0,
@@ -109,7 +109,9 @@ def test_bars_show_shares() -> None:
         bytes_total=None,
         bytes_read=None,
     )
-    assert "width:" not in Answer(records.Scan, [unknown])._repr_html_().replace("min-width:", "")
+    assert "width:" not in Answer(answer_columns.Scan, [unknown])._repr_html_().replace(
+        "min-width:", ""
+    )
 
 
 @pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
@@ -119,10 +121,10 @@ def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
     For an existing index, the whole bar is the bytes that scans read plus the bytes that the index
     saves.
     """
-    advised = records.Advised(
+    advised = answer_columns.Advised(
         action, "shop", "t", "id", None, "= 2", 2.0, 10.0, 2.0, 1000, 600, "CREATE ...", None
     )
-    page = Answer(records.Advised, [advised])._repr_html_()
+    page = Answer(answer_columns.Advised, [advised])._repr_html_()
     assert re.findall(r"width:([\d.]+)%", page) == ["20.0", width]
 
 
@@ -134,8 +136,10 @@ def test_bars_of_describe_compare_with_min_and_max() -> None:
         files_total=100,
         ranges_total=100,
     )
-    rows = [records.Property(*row) for row in describe._expected(stats)]
-    page = Answer(records.Property, [records.Property("index", "id_sieve"), *rows])._repr_html_()
+    rows = [answer_columns.Property(*row) for row in describe._expected(stats)]
+    page = Answer(
+        answer_columns.Property, [answer_columns.Property("index", "id_sieve"), *rows]
+    )._repr_html_()
     assert re.findall(r"width:([\d.]+)%", page) == ["33.0", "1.5"]
 
 
@@ -144,7 +148,7 @@ def test_terminals_get_plain_text() -> None:
 
     NULL is empty, and large numbers have commas.
     """
-    answer = Answer(records.Scan, [scan(bytes_total=2000000)])
+    answer = Answer(answer_columns.Scan, [scan(bytes_total=2000000)])
     head, row = repr(answer).splitlines()
     assert head.split() == list(answer.columns)
     assert "2,000,000" in row
@@ -158,14 +162,14 @@ def test_terminals_get_no_control_characters() -> None:
     A constant cannot change the colours of a terminal.
     """
     text = "note = 'a\nb\x1b[31m é\\'"
-    _, row = repr(Answer(records.Scan, [scan(predicate=text)])).splitlines()
+    _, row = repr(Answer(answer_columns.Scan, [scan(predicate=text)])).splitlines()
     assert r"note = 'a\nb\x1b[31m é\'" in row
 
 
 def test_an_answer_is_a_sequence_of_records() -> None:
     """An answer supports length, indexing, slices and membership, like a list."""
     rows = [scan(scan=number) for number in (1, 2, 3)]
-    answer = Answer(records.Scan, rows)
+    answer = Answer(answer_columns.Scan, rows)
     assert len(answer) == 3
     assert answer[0].files_read == 100
     assert list(answer) == list(answer[:]) == rows
@@ -174,8 +178,8 @@ def test_an_answer_is_a_sequence_of_records() -> None:
 
 def test_long_answers_are_cut_when_shown() -> None:
     """An answer has all rows, but its displayed table has a limited number of rows."""
-    rows = [records.Dropped(f"i{number}") for number in range(MOST_ROWS + 1500)]
-    answer = Answer(records.Dropped, rows)
+    rows = [answer_columns.Dropped(f"i{number}") for number in range(MOST_ROWS + 1500)]
+    answer = Answer(answer_columns.Dropped, rows)
     assert len(answer) == len(rows)
     assert repr(answer).splitlines()[-1] == "and 1,500 more rows"
     assert answer._repr_html_().count("<tr>") == MOST_ROWS + 1
@@ -184,7 +188,7 @@ def test_long_answers_are_cut_when_shown() -> None:
 
 def test_an_empty_answer_shows_its_columns() -> None:
     """An answer without rows shows one line of column names."""
-    assert repr(Answer(records.Dropped, [])) == "index"
+    assert repr(Answer(answer_columns.Dropped, [])) == "index"
 
 
 @pytest.mark.parametrize(("rows", "told"), [(200, None), (201, "and 1 more rows")])
@@ -193,7 +197,7 @@ def test_two_hundred_rows_are_shown(rows: int, told: str | None) -> None:
 
     The answer object has all rows.
     """
-    answer = Answer(records.Scan, [scan(scan=k) for k in range(rows)])
+    answer = Answer(answer_columns.Scan, [scan(scan=k) for k in range(rows)])
     lines = repr(answer).splitlines()
     assert lines[201:] == ([] if told is None else [told])
     assert lines[200].startswith("199 ")

@@ -20,7 +20,7 @@ from sieve.workload.record import Table
 from sql_ext.frontend import page as page_module
 from sql_ext.frontend import page_html
 from sql_ext.frontend.page import PageService
-from sql_ext.frontend.page_html import Advice, ShownIndex
+from sql_ext.frontend.page_html import ShownIndex, WorthHaving
 from tests.fake_spark import Session, Warehouse, registrations, without_spark
 from tests.unit.metadata.manifest_sample import SAMPLE
 
@@ -139,9 +139,9 @@ def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
 
 
 def test_a_row_tells_what_a_key_reads() -> None:
-    """The page omits an index's coverage if the file list was not read."""
+    """If the file list was not read, the page does not show the coverage of the index."""
     shown = ShownIndex("shop.t", "v", "disabled", SAMPLE)
-    head, row = Text(page_html.page([shown], (), Advice())).rows[:2]
+    head, row = Text(page_html.page([shown], (), WorthHaving())).rows[:2]
     (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
     cells = dict(zip(head, row, strict=True))
     assert cells["files read for a key"] == f"{kind.files:.2f}"
@@ -220,7 +220,7 @@ def test_names_are_escaped(warehouse: Warehouse) -> None:
 def test_long_names_may_be_broken() -> None:
     """A name can break after the characters that join words, but never inside an HTML entity."""
     scan = SCAN | {"table": "shop.a_&_b", "predicate": "(a_b = ?)", "used": ["i@2"]}
-    html = page_html.page([], (scan,), Advice())
+    html = page_html.page([], (scan,), WorthHaving())
     assert "<td>shop.<wbr>a_<wbr>&amp;_<wbr>b</td>" in html
     assert "<code>(a_<wbr>b = ?)</code></td><td>i@<wbr>2</td>" in html
 

@@ -12,7 +12,7 @@ import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
-from sieve.indexing import block_rows, build_hash_map, build_run, fit_budget
+from sieve.indexing import block_rows, build_hash_map, build_run, build_tasks
 from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.tiling import Tiling, whole_files
 from sieve.metadata.options import IndexOptions
@@ -219,7 +219,7 @@ def test_stretches_of_a_column_are_weighed_apart(
     figures: tuple[int, int, float],
 ) -> None:
     """A task has 200 of 720 cuts, or 250 pairs, and each task writes a file."""
-    frames.setattr(fit_budget, "CUTS_PER_TASK", 200)
+    frames.setattr(build_tasks, "CUTS_PER_TASK", 200)
     frames.setattr(block_rows, "_PAIRS_PER_TASK", 250)
     frames.setattr(build_hash_map, "_PAIRS_PER_MAP", 250)
     build = Build(tmp_path, column, options)

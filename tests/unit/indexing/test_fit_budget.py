@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.indexing import fit_budget
+from sieve.indexing import build_tasks, fit_budget
 from sieve.metadata.options import IndexOptions
 from sieve.segments.query_model import QueryModel
 from sieve.segments.stopping_rule import Stop
@@ -45,7 +45,7 @@ def test_intervals_are_tried_where_several_tasks_share_them(
     If one task makes all intervals, a trial costs as much as writing them.
     """
     asked: list[float] = []
-    monkeypatch.setattr(fit_budget, "CUTS_PER_TASK", 10)
+    monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 10)
     monkeypatch.setattr(fit_budget, "_trial", lambda *given: asked.append(given[2]) or "tried")
     model = QueryModel.of_sample(np.arange(100))
     profile: Any = SimpleNamespace(sample=SimpleNamespace(query_model=model), weights=None)
@@ -65,7 +65,7 @@ def test_intervals_are_tried_where_several_tasks_share_them(
 def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
     """The number of cuts of the whole column is estimated from the share of the windows."""
     profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
-    assert fit_budget.run_files(cuts, profile) == files
+    assert build_tasks.run_files(cuts, profile.sample) == files
 
 
 @pytest.mark.parametrize("shape", ["map", "auto", "intervals"])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sieve.advice import Advice
+from sieve.environment import Advice
 from sieve.errors import UnsupportedError
 from sieve.indexing import version_contents
 from sieve.indexing.build_run import BuiltRun

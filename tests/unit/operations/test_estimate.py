@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sieve.errors import InvalidInputError
-from sieve.indexing import choose_run, fit_budget
+from sieve.indexing import build_tasks, choose_run
 from sieve.indexing.auto_budget import MapPlan
 from sieve.metadata.options import IndexOptions
 from sieve.operations import estimate
@@ -183,7 +183,7 @@ def test_windows_stand_for_a_large_column(
     An estimated query has separate windows.
     """
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
-    monkeypatch.setattr(fit_budget, "CUTS_PER_TASK", 1000)
+    monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 1000)
     table = Table("bigint", scattered(40, 100), MB)
     asked = asking(table, "=", table.values[3][0][5], range(40))
     (found,) = estimated(table, options, asked=asked)

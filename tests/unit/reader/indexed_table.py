@@ -18,8 +18,8 @@ from sieve.metadata.records import IndexUuid, VersionId
 from sieve.reader.pruner import Pruner
 from sieve.segments.blocks.format import CSR, Segment, encode_segment
 from sql_ext.driver.roots import Roots
-from sql_ext.frontend.link import Request
 from sql_ext.frontend.pruning import PruneService
+from sql_ext.frontend.request_queue import Request
 from tests.built_index import RUN, CountingStore, plain_locations, write_run, write_version
 from tests.wire import flags, paths_of
 

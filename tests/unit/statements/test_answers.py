@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sieve.advice import Advice
+from sieve.environment import Advice
 from sieve.operations import create as creating
 from sql_ext.statements import context
 from tests.fake_scan import scan

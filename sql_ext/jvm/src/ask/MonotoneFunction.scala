@@ -57,13 +57,13 @@ object MonotoneFunction {
   /** A function that is monotone except near the ends of the argument's type. */
   private def within(
       argument: Expression, margin: BigInt, slack: BigInt => BigInt = _ => 0): Option[MonotoneFunction] =
-    Ordinals.of(argument.dataType)
+    NumberedValues.of(argument.dataType)
       .map(o => MonotoneFunction(argument, o.low + margin, o.high - margin, slack))
 
   /**
    * The dates to which `days` can be added within an INT. Beyond the end of an INT, Spark's dates wrap.
    */
-  private def moved(date: Expression, days: BigInt): Option[MonotoneFunction] = Ordinals.of(date.dataType)
+  private def moved(date: Expression, days: BigInt): Option[MonotoneFunction] = NumberedValues.of(date.dataType)
     .map(o => MonotoneFunction(date, o.low.max(o.low - days), o.high.min(o.high - days)))
 
   /**

@@ -32,7 +32,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
 
   /** The column's values for which `e`, a chain of monotone functions, is in one of the `ranges`. */
   private def invert(e: Expression, ranges: Seq[Range]): Option[Solution] =
-    if (column(e).isDefined) Ordinals.of(e.dataType).map { all =>
+    if (column(e).isDefined) NumberedValues.of(e.dataType).map { all =>
       // A bound at the end of a type does not bound values beyond the type, such as decimals of more
       // digits.
       (e, ranges.map { case (from, to) =>
@@ -61,7 +61,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
 
   /** The arguments for which the function's result is in a range of its type. */
   private def between(f: Expression, function: MonotoneFunction, range: Range): Option[Range] =
-    Ordinals.of(f.dataType).flatMap { results =>
+    NumberedValues.of(f.dataType).flatMap { results =>
       val from = start(f, function, results.value(range._1), orEqual = true)
       val after = start(f, function, results.value(range._2), orEqual = false)
       // A bound at the end of a type bounds nothing.
@@ -76,7 +76,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
       if (c eq argument) BoundReference(0, argument.dataType, nullable = true) else c
     }
     val order = TypeUtils.getInterpretedOrdering(f.dataType)
-    val arguments = Ordinals.of(argument.dataType).get
+    val arguments = NumberedValues.of(argument.dataType).get
     var (low, high) = (function.low, function.high + 1)
     while (low < high) {
       val middle = (low + high) >> 1
@@ -97,7 +97,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
   }
 
   private def outside(function: MonotoneFunction): Seq[Range] =
-    Ordinals.of(function.argument.dataType).toSeq.flatMap { all =>
+    NumberedValues.of(function.argument.dataType).toSeq.flatMap { all =>
       Seq((all.low, function.low - 1), (function.high + 1, all.high)).filter { case (from, to) => from <= to }
     }
 }

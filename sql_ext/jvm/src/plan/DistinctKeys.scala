@@ -113,7 +113,7 @@ final class KeyBuffer(of: DataType) {
 
   private def settle(others: Seq[(Any, Any)]): Unit = {
     val all = (fresh.asScala.iterator.map(v => (v, v)) ++ others ++ sorted).toIndexedSeq.sortBy(_._1)(order)
-    sorted = Ranges.bounded(Ranges.union(all, order), of)
+    sorted = ValueRanges.bounded(ValueRanges.union(all, order), of)
     fresh.clear()
     bytes = 0L
   }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.{ArrayData, TypeUtils}
 import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, InSubqueryExec, ScalarSubquery => ScalarResult}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, TopK, MonotoneFunction, MonotoneSolver, Ordinals}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, TopK, MonotoneFunction, MonotoneSolver, NumberedValues}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Reason, Settings}
 import org.apache.spark.sql.sieve.formats.TableFormat
@@ -118,7 +118,7 @@ object RunTimeFilters {
    * @param values internal values of the key's type, in any order
    */
   def oneOf(key: Expression, values: Array[Any]): Valued =
-    among(key, Ranges.distinct(values.filter(_ != null), key.dataType))
+    among(key, ValueRanges.distinct(values.filter(_ != null), key.dataType))
 
   /** `key IN values` with an arbitrary value of the key's type. */
   def example(key: Expression): Expression =
@@ -142,7 +142,7 @@ object RunTimeFilters {
         Some(InSet(column, own.map(_._1).toSet))
       } else None
     Valued(filter.getOrElse(either(
-      Ranges.over(own, column.dataType, if (isBare) mostRanges else mostSolved).map {
+      ValueRanges.over(own, column.dataType, if (isBare) mostRanges else mostSolved).map {
         case (first, last) =>
           And(GreaterThanOrEqual(column, literal(first)), LessThanOrEqual(column, literal(last)))
       })), ranges.size, filter.isEmpty)
@@ -159,7 +159,7 @@ object RunTimeFilters {
   private def narrowed(
       key: Expression, ranges: IndexedSeq[(Any, Any)]): (Expression, IndexedSeq[(Any, Any)]) = key match {
     case Cast(child, to: IntegralType, _, _) if isNarrower(child.dataType, to) =>
-      val own = Ordinals.of(child.dataType).get
+      val own = NumberedValues.of(child.dataType).get
       def number(value: Any) = BigInt(value.asInstanceOf[Number].longValue)
       narrowed(child, ranges.collect {
         case (first, last) if number(last) >= own.low && number(first) <= own.high =>

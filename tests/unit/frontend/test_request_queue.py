@@ -8,9 +8,11 @@ import threading
 import time
 from collections.abc import Callable
 
+import pytest
 from py4j.protocol import Py4JNetworkError
 
-from sql_ext.frontend.link import Request, RequestQueue, _answer
+from sql_ext.frontend import request_queue
+from sql_ext.frontend.request_queue import Request, RequestQueue, _answer
 
 
 def test_a_request_that_cannot_be_read_is_answered() -> None:
@@ -80,14 +82,15 @@ def lane_threads() -> int:
     return sum(name.startswith("sieve-held-") for name in names)
 
 
-def test_threads_start_as_requests_take_them() -> None:
+def test_threads_start_as_requests_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread is always idle, so that no request waits for a thread to start.
 
     The number of threads of a lane is limited.
     """
     go_on = threading.Event()
     driver = Driver()
-    RequestQueue(driver, "held", 3, {"hang": lambda _: go_on.wait(60) and {}})
+    monkeypatch.setattr(request_queue, "THREADS", {"held": 3})
+    RequestQueue(driver, "held", {"hang": lambda _: go_on.wait(60) and {}})
     for number, threads in enumerate((2, 3, 3)):
         assert lane_threads() == min(3, number + 1)
         driver.ask(number, "hang")
@@ -102,7 +105,9 @@ def test_threads_start_as_requests_take_them() -> None:
     wait_until(lambda: lane_threads() == 0)
 
 
-def test_what_comes_after_a_request_does_not_hold_up_its_answer() -> None:
+def test_what_comes_after_a_request_does_not_hold_up_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The follow-up work of a request runs after the answer to the request was sent."""
     driver = Driver()
     order: queue.Queue[int] = queue.Queue()
@@ -110,7 +115,8 @@ def test_what_comes_after_a_request_does_not_hold_up_its_answer() -> None:
     def note() -> None:
         order.put(driver.answers.get(timeout=30))
 
-    RequestQueue(driver, "held", 1, {"prune": lambda _: {}}, afterwards=note)
+    monkeypatch.setattr(request_queue, "THREADS", {"held": 1})
+    RequestQueue(driver, "held", {"prune": lambda _: {}}, afterwards=note)
     for number in (3, 4):
         driver.ask(number, "prune")
         assert order.get(timeout=30) == number

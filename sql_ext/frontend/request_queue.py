@@ -1,4 +1,4 @@
-"""Link: worker threads of the front end that take requests from the driver and send answers.
+"""Request queues: threads of the front end that take requests from the driver and send answers.
 
 The front end opens no port. A thread blocks inside a py4j call to the JVM (long polling). py4j pins
 it to one JVM thread, which adopts the session, job group and tags of the requesting thread for the
@@ -12,7 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import Py4JNetworkError
 
@@ -23,6 +23,17 @@ log = logging.getLogger(__name__)
 
 Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
+
+THREADS: Final[Mapping[str, int]] = {
+    # More threads than the bulkheads of three hung stores can occupy.
+    "scan": 32,
+    "statement": 16,
+    # Function calls in queries that a statement or another function plans and waits for.
+    "nested": 4,
+    "background": 2,
+    "page": 1,
+}
+"""The queues, with the maximum number of threads of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +73,7 @@ class RequestQueue:
 
     Args:
         gateway: the driver's side.
-        name: name of the queue.
-        threads: maximum number of threads.
+        name: name of the queue, one of `THREADS`.
         handlers: the handler of each kind of request.
         afterwards: a function to call after each answer.
     """
@@ -72,13 +82,11 @@ class RequestQueue:
         self,
         gateway: Any,
         name: str,
-        threads: int,
         handlers: Mapping[str, Handler],
         afterwards: Callable[[], object] = lambda: None,
     ) -> None:
         self._gateway = gateway
         self._name = name
-        self._threads = threads
         self._handlers = handlers
         self._afterwards = afterwards
         self._lock = threading.Lock()
@@ -89,7 +97,7 @@ class RequestQueue:
     def _start(self) -> None:
         """Starts a thread if no thread is idle and the maximum is not reached."""
         with self._lock:
-            if self._idle > 0 or self._started == self._threads:
+            if self._idle > 0 or self._started == THREADS[self._name]:
                 return
             self._idle += 1
             self._started += 1

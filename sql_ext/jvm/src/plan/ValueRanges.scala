@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types._
 
 /** Ranges of values, each from a value to a value, sorted and without overlaps. */
-object Ranges {
+object ValueRanges {
   /** The distinct values of an array without NULL, each as a range of one value. */
   def distinct(values: Array[Any], t: DataType): IndexedSeq[(Any, Any)] = {
     val order = TypeUtils.getInterpretedOrdering(t)

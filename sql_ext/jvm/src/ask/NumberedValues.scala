@@ -1,0 +1,25 @@
+package org.apache.spark.sql.sieve.ask
+
+import org.apache.spark.sql.types._
+
+/** All values of a type in ascending order, numbered from `low` to `high`, both included. */
+final case class NumberedValues(low: BigInt, high: BigInt, value: BigInt => Any)
+
+object NumberedValues {
+  /** The ordinals of a type, or None for a type whose values are not numbered. */
+  def of(t: DataType): Option[NumberedValues] = t match {
+    case ByteType => Some(NumberedValues(Byte.MinValue.toInt, Byte.MaxValue.toInt, _.toByte))
+    case ShortType => Some(NumberedValues(Short.MinValue.toInt, Short.MaxValue.toInt, _.toShort))
+    case IntegerType | DateType => Some(NumberedValues(Int.MinValue, Int.MaxValue, _.toInt))
+    case LongType | TimestampType | TimestampNTZType => Some(NumberedValues(Long.MinValue, Long.MaxValue, _.toLong))
+    case d: DecimalType =>
+      val most = BigInt(10).pow(d.precision) - 1
+      Some(NumberedValues(-most, most, x => Decimal(new java.math.BigDecimal(x.bigInteger, d.scale), d.precision, d.scale)))
+    case FloatType =>
+      // The finite floats and the infinities, mapped to integers in their order.
+      def float(i: Int): Float = java.lang.Float.intBitsToFloat(if (i >= 0) i else i ^ Int.MaxValue)
+      val top = java.lang.Float.floatToRawIntBits(Float.PositiveInfinity)
+      Some(NumberedValues(-top - 1, top, x => float(x.toInt)))
+    case _ => None
+  }
+}
