@@ -26,8 +26,8 @@ class Reason(StrEnum):
     UNSUPPORTED_PREDICATE = "unsupported-predicate"
     """no index can answer the filter on the column, such as an OR with a partition column; or the
     filter has more than 10,000 parts, 200,000 listed values or 200 levels, and the index ignores
-    the parts above the limit. Do: compare the bare column with a constant; write many ORs as IN;
-    write an OR with a partition column as UNION; see [predicates](#predicates)"""
+    the parts above the limit. Do: compare the bare column with a constant; write many ORs as IN
+    or UNION; see [predicates](#predicates)"""
     UNBOUNDED = "unbounded"
     """the query wants the [first rows](#first-rows) in an order, or a MIN or MAX, and the index
     cannot show that enough rows lie at that end. Do: nothing"""
