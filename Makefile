@@ -21,6 +21,7 @@ DELTA_3.5 := delta-spark_2.12:3.3.3 delta-storage:3.3.3
 JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.12.jar
 OTHERS  := 4.0 4.2 4.3
 ALL     := 3.5 4.0 4.1 4.2 4.3
+ICEBERG_4.1 := iceberg-spark-runtime-4.1_2.13:1.12.0
 # The lines of Spark that `make wheel` compiles for.
 LINES   ?= 3.5 4.1
 JAR      = sql_ext/jars/sieve-spark-$(1)_$(if $(filter 3.5,$(1)),2.12,2.13).jar
@@ -55,7 +56,7 @@ ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format unit one test test-long test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
         bench-joins bench-topk bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
-        bench-cluster bench-peers bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta \
+        bench-cluster bench-peers bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta test-iceberg \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
         mutants \
         test-foreign test-sqlancer test-clients docs
@@ -131,7 +132,7 @@ $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar
 	  { cat build/class-archive.log; exit 1; }
 
 # The tests that `make test` runs; `make test-long` runs those marked `long`, too.
-ELSEWHERE := not services and not wheel and not soak and not hudi and not delta and not tools
+ELSEWHERE := not services and not wheel and not soak and not hudi and not delta and not iceberg and not tools
 MARKS = $(ELSEWHERE) and not long
 
 # Both lines of Spark side by side; what the second says is shown after the first has ended. The
@@ -299,6 +300,20 @@ test-delta: setup ## Delta tables on Spark 4.1; SPARK=3.5, 4.0 or 4.2: on that S
 
 soak-delta: setup build/delta/.fetched-4.1 ## 500 random histories of Delta tables
 	@$(BIN)/python -m pytest -s -m soak tests/delta $(ARGS)
+
+# ICEBERG=1.11.0 takes another release.
+test-iceberg: ICEBERG := $(lastword $(subst :, ,$(ICEBERG_4.1)))
+test-iceberg: setup ## Iceberg tables on Spark 4.1; ICEBERG=1.11.0: with that release
+	@$(MAKE) build/iceberg/$(ICEBERG)/.fetched-4.1
+	@ICEBERG=$(ICEBERG) $(BIN)/python -m pytest -m 'iceberg and not soak' tests/iceberg $(ARGS)
+
+build/iceberg/%/.fetched-4.1: Makefile
+	@command -v mvn >/dev/null || { \
+	  echo "The tests of Iceberg need Maven: run 'apt-get install maven'."; exit 1; }
+	@echo "Fetching Iceberg $* for Spark 4.1"
+	@mvn -B -q dependency:copy -DoutputDirectory="$(CURDIR)/$(@D)" \
+	  -Dartifact=org.apache.iceberg:$(firstword $(subst :, ,$(ICEBERG_4.1))):$*
+	@touch $@
 
 build/delta/.fetched-%: Makefile
 	@command -v mvn >/dev/null || { \

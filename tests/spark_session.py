@@ -174,9 +174,14 @@ def together(queries: Iterable[str]) -> str:
 def files_read(frame: DataFrame) -> int:
     """Sum of "number of files read" over the scans of an executed query."""
     return sum(
-        scan.metrics().apply("numFiles").value()
-        for scan in scans(frame._jdf.queryExecution().executedPlan())
+        _files_of(scan.metrics()) for scan in scans(frame._jdf.queryExecution().executedPlan())
     )
+
+
+def _files_of(metrics: Any) -> int:
+    # Only a scan through Spark's second data source interface has another metric.
+    name = "numFiles" if metrics.contains("numFiles") else "resultDataFiles"
+    return int(metrics.apply(name).value())
 
 
 def scans(plan: Any) -> Iterator[Any]:
@@ -188,7 +193,7 @@ def scans(plan: Any) -> Iterator[Any]:
         yield from scans(plan.plan())
     elif kind == "CommandResultExec":
         yield from scans(plan.commandPhysicalPlan())
-    elif kind in ("FileSourceScanExec", "SieveScan"):
+    elif kind in ("FileSourceScanExec", "SieveScan", "BatchScanExec"):
         yield plan
     for nested in (plan.children(), plan.subqueries()):
         for k in range(nested.size()):

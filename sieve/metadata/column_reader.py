@@ -46,6 +46,7 @@ _BASE: Final[Mapping[str, str]] = {
     "parquet": "parquet",
     "hudi": "parquet",
     "delta": "parquet",
+    "iceberg": "parquet",
     "orc": "orc",
 }
 """Table formats that read a column without the other columns, and the format of their files."""

@@ -15,6 +15,9 @@ VersionId = NewType("VersionId", str)
 RunId = NewType("RunId", str)
 """Random identity of one run, 32 hex digits; also the name of its folder."""
 
+SESSION: Final = "spark_catalog"
+"""Name of Spark's session catalog."""
+
 State = Literal["ready", "disabled", "dropped"]
 """State of an index in a version; a dropped one is a tombstone and has no successor."""
 
@@ -28,7 +31,7 @@ class TableIdentity:
         database: name of the database.
         table: name of the table.
         create_time_ms: the catalog's creation time, milliseconds since the epoch (the Hive
-            metastore stores whole seconds).
+            metastore stores whole seconds); for Iceberg a number from the table's UUID.
         location: absolute qualified URI of the table's folder.
     """
 
@@ -37,6 +40,17 @@ class TableIdentity:
     table: str
     create_time_ms: int
     location: str
+
+    @property
+    def namespace(self) -> str:
+        """The database; for another catalog than the session catalog, ``catalog.database``."""
+        return self.database if self.catalog == SESSION else f"{self.catalog}.{self.database}"
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """The parts of the name by which a statement finds the table."""
+        parts = (self.database, self.table)
+        return parts if self.catalog == SESSION else (self.catalog, *parts)
 
 
 def identity_from(raw: Mapping[str, Any]) -> TableIdentity:

@@ -84,7 +84,7 @@ def create_indexes(
     for one in wanted:
         check_wanted(table, one, options)
     environment.check_shared(
-        environment.root_for_new(table.info.database_location), table.info.identity.database
+        environment.root_for_new(table.info.database_location), table.info.identity.namespace
     )
     begun: list[_Begun] = []
     versions: list[Manifest] = []

@@ -34,7 +34,7 @@ def follow_table(
     """
     now = table.info.identity
     registration = table.info.registrations[name]
-    environment.check_root(registration.root, now.database)
+    environment.check_root(registration.root, now.namespace)
     directory = registration.directory
     store = environment.open_store(registration.root)
     base = newest(store, directory)

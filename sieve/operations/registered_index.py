@@ -220,7 +220,7 @@ def open_index(
     try:
         # Checks the root first, because a property must not lead to a location outside the allowed
         # roots.
-        environment.check_root(registration.root, identity.database)
+        environment.check_root(registration.root, identity.namespace)
         store = environment.open_store(registration.root)
         manifest = newest(store, registration.directory)
     except SieveError as error:
@@ -322,4 +322,4 @@ def select(
 
 
 def _label(identity: TableIdentity) -> str:
-    return f"table {identity.database}.{identity.table} at {identity.location}"
+    return f"table {identity.namespace}.{identity.table} at {identity.location}"

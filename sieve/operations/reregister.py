@@ -57,7 +57,7 @@ def reregister(
         taken = in_use or manifest.name in adopted
         if same_table(manifest.table, info.identity) and not taken:
             uuid = IndexUuid(base_name(record.folder))
-            environment.check_shared(root, info.identity.database)
+            environment.check_shared(root, info.identity.namespace)
             environment.changing()
             follows = manifest.options.refresh == AUTO
             table.register(manifest.name, Registration(uuid, manifest.column, root, follows))

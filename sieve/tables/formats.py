@@ -7,25 +7,29 @@ from collections.abc import Mapping, Sequence
 from sieve.errors import SieveError, UnsupportedError
 from sieve.metadata.text_formats import TEXT_FORMATS, has_void, lines_vary, splits_keep_lines
 
-INDEXED = ("parquet", "orc", "csv", "json", "hudi", "delta")
+INDEXED = ("parquet", "orc", "csv", "json", "hudi", "delta", "iceberg")
 """Formats that can be indexed."""
 
-COUNTED = ("parquet", "orc", "hudi", "delta")
+COUNTED = ("parquet", "orc", "hudi", "delta", "iceberg")
 """Formats that record row counts in their metadata, so that no column has to be read."""
 
 
 RESERVED = "__sieve_"
 """Prefix, in lower case, of the columns that a build adds to those of a table."""
 
-UNCHANGING = ("hudi", "delta")
+UNCHANGING = ("hudi", "delta", "iceberg")
 """Formats with immutable files: listings show a file only once it is complete."""
 
-_INDEXED = "Sieve indexes Parquet, ORC, CSV, JSON, Hudi and Delta tables of the session catalog"
+_INDEXED = (
+    "Sieve indexes Parquet, ORC, CSV, JSON, Hudi, Delta and Iceberg tables of the session catalog, "
+    "and Iceberg tables of their own catalogs"
+)
 
 _LAKES = {
     "delta": "a Delta table that is read by its path, by changes or through a catalog of its own; "
     "name a table of the session catalog",
-    "iceberg": "an Iceberg table, which skips files by statistics of its own (WRITE ORDERED BY)",
+    "iceberg": "an Iceberg table that is read by its path, by a branch or a tag, or by another "
+    "release of Iceberg than Sieve knows; name a table of an Iceberg catalog",
     "hudi": "a Hudi table without a commit, or one that is read by changes; insert rows first",
 }
 

@@ -33,7 +33,7 @@ class RegisteredInfo:
     @property
     def label(self) -> str:
         """The table's name for messages."""
-        return f"{self.identity.database}.{self.identity.table}"
+        return f"{self.identity.namespace}.{self.identity.table}"
 
     def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
         """The path of the column with this key, which is the key, since the columns are unknown."""

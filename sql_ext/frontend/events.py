@@ -129,12 +129,10 @@ class AutoRefresh:
             case "dropped":
                 self._drop(identity, body, context)
             case "changed":
-                follow(
-                    context.table(commands.TableName((identity.database, identity.table))), context
-                )
+                follow(context.table(commands.TableName(identity.name)), context)
             case "unregistered":
                 # Delta has replaced the table, so a file with a known name may have other content.
-                table = context.table(commands.TableName((identity.database, identity.table)))
+                table = context.table(commands.TableName(identity.name))
                 reregister(table, context.indexes(table), context.environment)
             case "written":
                 write = _Write(body["replaced"] == "true", body["every"] == "true")

@@ -96,7 +96,7 @@ class PruneService:
             ttl_s=settings.registry_ttl_s,
             cache_bytes=settings.cache_bytes,
             check_root=lambda root: self._roots.check(
-                root, table.database, settings, request.session
+                root, table.namespace, settings, request.session
             ),
             orders=tuple(map(_order, body.get("top_k", ()))),
             present=_present(body["present"]) if "present" in body else None,

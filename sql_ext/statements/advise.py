@@ -113,7 +113,7 @@ def _saved(
     if command.table is not None:
         database = context.table(command.table, jobs=False).info.identity.database
     else:
-        database = database_of(command.namespace, context.session.catalog())
+        database = database_of(command.namespace, context)
     try:
         location = str(context.driver.tables().databaseLocation(context.session, database))
         root = context.environment.root_for_new(location)
@@ -135,7 +135,7 @@ def _tables(
         table = context.table(command.table, jobs=False)
         yield (table.info.identity.database, table.info.identity.table), table
         return
-    database = database_of(command.namespace, context.session.catalog()).lower()
+    database = database_of(command.namespace, context).lower()
     for name in dict.fromkeys(group.table for group in record.workload):
         if name[0].lower() == database:
             try:

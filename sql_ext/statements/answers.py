@@ -58,10 +58,10 @@ def refused_row(index: str | None, advice: str) -> Row:
 
 def _sentences(manifest: Manifest, context: StatementContext) -> Iterable[str]:
     if manifest.state == "disabled":
-        table = manifest.table
+        table = ".".join(map(quote, manifest.table.name))
         yield (
             "this index is disabled, so no query uses it: ALTER SIEVE INDEX "
-            f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)} ENABLE"
+            f"{quote(manifest.name)} ON {table} ENABLE"
         )
     if (words := advice_on(manifest)) is not None:
         yield words

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from sieve.environment import Environment
 from sieve.errors import UnsupportedError
 from sieve.metadata.options import IndexOptions, parse_options
+from sieve.metadata.records import SESSION
 from sieve.operations.registered_index import RegisteredIndex, list_indexes
 from sieve.reader.cache import FileCache
 from sieve.tables.registered_table import RegisteredTable
@@ -107,6 +108,10 @@ class StatementContext:
     def _sessions(self, *, jobs: bool) -> tuple[SparkSession, Any]:
         """A copy of the user's session with settings for builds, for PySpark and for py4j."""
         session = self.session.cloneSession()
+        # A copy begins in the session catalog.
+        if (holder := self.session.catalog().currentCatalog()) != SESSION:
+            session.catalog().setCurrentCatalog(holder)
+            session.catalog().setCurrentDatabase(self.session.catalog().currentDatabase())
         # A build groups a few lines per task by file, so more partitions than slots would only
         # queue.
         slots = session.sparkContext().defaultParallelism()
@@ -145,14 +150,18 @@ def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> I
     return parse_options({key: str(value) for key, value in raw.items()}, base)
 
 
-def database_of(namespace: commands.Namespace | None, catalog: Any) -> str:
-    """Resolves a namespace to a database of the session catalog."""
+def database_of(namespace: commands.Namespace | None, context: StatementContext) -> str:
+    """Resolves a namespace to a database, in the form of `TableIdentity.namespace`."""
+    catalog = context.session.catalog()
     parts = (str(catalog.currentDatabase()),) if namespace is None else namespace.parts
     holder = str(catalog.currentCatalog()) if len(parts) == 1 else parts[0]
-    if holder.lower() != "spark_catalog":
+    if holder.lower() == SESSION:
+        return parts[-1]
+    if not context.driver.tables().ownsCatalog(context.session, holder):
         raise UnsupportedError(
             "SIEVE_UNSUPPORTED_CATALOG",
-            f"{holder} is not the session catalog, whose tables alone have indexes; name one of "
-            "its databases: SHOW SIEVE INDEXES IN spark_catalog.<database>",
+            f"{holder} is neither the session catalog nor a catalog of Iceberg, whose tables alone "
+            "have indexes; name one of their databases: SHOW SIEVE INDEXES IN "
+            f"{SESSION}.<database>",
         )
-    return parts[-1]
+    return f"{holder}.{parts[-1]}"

@@ -181,7 +181,7 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
 
     def exists(identity: TableIdentity) -> bool:
         try:
-            other = context.table(commands.TableName((identity.database, identity.table)))
+            other = context.table(commands.TableName(identity.name))
         except SieveError:
             # The name now belongs to an object that cannot have an index.
             return False

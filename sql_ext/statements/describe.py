@@ -109,8 +109,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     limit = map_left_out(manifest)
     if limit is not None and benefit_of_version(manifest) is not Benefit.CANNOT:
         more = "more bytes" if limit == "bytes" else "longer to build"
-        table = manifest.table
-        on = f"{quote(manifest.name)} ON {quote(table.database)}.{quote(table.table)}"
+        table = ".".join(map(quote, manifest.table.name))
+        on = f"{quote(manifest.name)} ON {table}"
         yield (
             f"a map would find the file of a key for = and IN, but takes {more} than an index "
             f"takes unasked: ALTER SIEVE INDEX {on} SET OPTIONS (shape = 'map'), then REFRESH "

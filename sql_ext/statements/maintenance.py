@@ -41,7 +41,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
             "a catalog in memory knows the tables of its own session alone, so it cannot tell "
             "which indexes are nobody's; run VACUUM SIEVE INDEXES in a session on a metastore",
         )
-    database = database_of(command.namespace, context.session.catalog())
+    database = database_of(command.namespace, context)
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
     # Lists the tables twice: a table that is being renamed may be missing from one list.
     suspects = {orphan.folder for orphan in _orphans(database, floor_ms, context)}

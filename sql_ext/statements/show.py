@@ -60,7 +60,7 @@ def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
         return [
             _shown(index, identity, glance) for index, glance in zip(indexes, glances, strict=True)
         ]
-    database = database_of(command.namespace, context.session.catalog())
+    database = database_of(command.namespace, context)
     rows: list[Row] = []
     for raw in json.loads(context.driver.tables().list(context.session, database)):
         identity = identity_from(raw)
@@ -108,7 +108,7 @@ def _looked_at(
         table = context.table(name)
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:
-        doing = context.background.state(identity.database, identity.table)
+        doing = context.background.state(identity.namespace, identity.table)
         return _unread(indexes, doing or _unreadable(error))
 
 
@@ -125,10 +125,10 @@ def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
     """Column and freshness of each index of a table, as far as they are known without a job."""
-    doing = context.background.state(identity.database, identity.table)
+    doing = context.background.state(identity.namespace, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)
-    name = commands.TableName((identity.database, identity.table))
+    name = commands.TableName(identity.name)
     try:
         table = context.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
@@ -149,7 +149,7 @@ def _behind_commits(table: CatalogTable, index: RegisteredIndex) -> str:
 
 def _freshness(table: CatalogTable, index: RegisteredIndex, context: StatementContext) -> str:
     """``refreshing``, ``failed: why`` or ``stale: n files``; "" for a current index."""
-    doing = context.background.state(table.info.identity.database, table.info.identity.table)
+    doing = context.background.state(table.info.identity.namespace, table.info.identity.table)
     if doing or not isinstance(index, Ready | Disabled):
         return doing
     try:
@@ -160,7 +160,7 @@ def _freshness(table: CatalogTable, index: RegisteredIndex, context: StatementCo
 
 
 def _shown(index: RegisteredIndex, identity: TableIdentity, glance: _Glance) -> Row:
-    head = (identity.database, identity.table, index.name, ".".join(glance.column) or None)
+    head = (identity.namespace, identity.table, index.name, ".".join(glance.column) or None)
     if not isinstance(index, Ready | Disabled):
         return (*head, None, None, index.state, None, None, None, None)
     manifest = index.manifest
@@ -204,7 +204,7 @@ def describe(command: commands.DescribeIndex, context: StatementContext) -> list
     registered = context.registered(command.table)
     (index,) = select(context.indexes(registered), registered.info.label, command.name, None)
     identity = registered.info.identity
-    doing = context.background.state(identity.database, identity.table)
+    doing = context.background.state(identity.namespace, identity.table)
     try:
         table = context.table(command.table)
     except (SieveError, Py4JError, PySparkException) as error:

@@ -26,7 +26,15 @@ def test_code_is_sent_for_statements_that_may_run_jobs(
     monkeypatch.setattr(context, "open_table", lambda *given: given)
     fields: dict[str, Any] = dict.fromkeys(StatementContext.__dataclass_fields__)
     fields |= {"driver": "driver", "send_code": lambda: sent.append("code")}
-    at = StatementContext(**fields | {"session": SimpleNamespace(cloneSession=lambda: clone)})
+    at = StatementContext(
+        **fields
+        | {
+            "session": SimpleNamespace(
+                cloneSession=lambda: clone,
+                catalog=lambda: SimpleNamespace(currentCatalog=lambda: "spark_catalog"),
+            )
+        }
+    )
     opened: Any = at.table(commands.TableName(("d", "t")), jobs=jobs)
     assert opened == ("driver", "spark", clone, ("d", "t"))
     assert sent == ["code"] * jobs

@@ -87,7 +87,7 @@ def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary:
         ("format avro", "is stored as avro; Sieve indexes Parquet"),
         ("v2 com.example.Table", "is read through com.example.Table, which Sieve does not know"),
         ("source com.example.Table", "is read through com.example.Table, which"),
-        ("v2 org.apache.iceberg.spark.SparkTable", "is an Iceberg table, which skips files"),
+        ("v2 org.apache.iceberg.spark.SparkTable", "is an Iceberg table that is read by its path"),
         ("location io.delta.tables.DeltaIndex", "is a Delta table that is read by its path"),
         ("format hudi", "is a Hudi table without a commit"),
         ("hudi version 6", "is a Hudi table of version 6, and Sieve knows 8 and 9"),

@@ -9,6 +9,7 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, Settings, TableProperties}
+import org.apache.spark.sql.sieve.formats.SourceTable
 import org.apache.spark.util.ThreadUtils
 
 /**
@@ -43,9 +44,10 @@ object Registry extends Logging {
 
   def key(session: Compat.Session, table: CatalogTable): TableKey = {
     val name = table.identifier
-    TableKey(
-      session.sparkContext.applicationId, lower(name.catalog.getOrElse(TableIdentity.sessionCatalog)),
-      lower(name.database.getOrElse("default")), lower(name.table))
+    val (holder, database) = (name.catalog.getOrElse(TableIdentity.sessionCatalog), name.database.getOrElse("default"))
+    // Other catalogs may distinguish names by case.
+    val form = if (lower(holder) == TableIdentity.sessionCatalog) lower _ else identity[String] _
+    TableKey(session.sparkContext.applicationId, form(holder), form(database), form(name.table))
   }
 
   def registrations(table: CatalogTable): Map[String, String] =
@@ -76,7 +78,7 @@ object Registry extends Logging {
   /** Reads a table from the metastore, and makes its indexes known to every session of this driver. */
   def reload(session: Compat.Session, name: TableIdentifier): CatalogTable = reloads.synchronized {
     // One thread at a time reads and stores, so that the latest read wins.
-    val now = session.sessionState.catalog.getTableMetadata(name)
+    val now = CatalogTables.read(session, name)
     put(key(session, now), registrations(now))
     now
   }
@@ -109,7 +111,9 @@ object Registry extends Logging {
     if (mine) reader.execute(() =>
       try {
         val before = synchronized(entries.get(k))
-        val now = registrations(session.sharedState.externalCatalog.getTable(k.database, k.table))
+        val name = TableIdentifier(k.table, Some(k.database), Some(k.catalog))
+        val now = registrations(SourceTable.find(session, name).fold(
+          session.sharedState.externalCatalog.getTable(k.database, k.table))(_.description))
         // If a statement finished during the read, its entry is newer than the read.
         synchronized(if (entries.get(k) eq before) put(k, now))
       } catch {

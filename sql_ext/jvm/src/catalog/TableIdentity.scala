@@ -1,6 +1,7 @@
 package org.apache.spark.sql.sieve.catalog
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.sieve.base.Compat
 
@@ -15,6 +16,12 @@ object TableIdentity {
     "table" -> table.identifier.table,
     "create_time_ms" -> table.createTime,
     "location" -> table.storage.locationUri.fold("")(new Path(_).toString))
+
+  /** A table's database; for another catalog than the session catalog, after the catalog's name and a dot. */
+  def namespace(name: TableIdentifier): String = {
+    val database = name.database.getOrElse("default")
+    name.catalog.filterNot(_ == sessionCatalog).fold(database)(holder => s"$holder.$database")
+  }
 
   def databaseLocation(session: Compat.Session, database: String): String = {
     val path = new Path(session.sessionState.catalog.getDatabaseMetadata(database).locationUri)

@@ -52,7 +52,13 @@ object Fingerprint {
   }
 
   /** The fingerprint of a relation under the current settings of `session`. */
-  def of(relation: HadoopFsRelation, table: CatalogTable, session: Compat.Session): Fingerprint = {
+  def of(relation: HadoopFsRelation, table: CatalogTable, session: Compat.Session): Fingerprint =
+    TableFormat.of(relation).reader(relation).fold(ofSparks(relation, table, session)) { parts =>
+      Fingerprint(TreeMap((parts + ("spark" -> session.version.split('.').take(2).mkString("."))).toSeq: _*))
+    }
+
+  /** The fingerprint of Spark's own readers. */
+  private def ofSparks(relation: HadoopFsRelation, table: CatalogTable, session: Compat.Session): Fingerprint = {
     val kind = format(relation)
     val text = WholeRecords.isText(relation)
     val settings = ReaderSettings.of(session)

@@ -1,15 +1,19 @@
 package org.apache.spark.sql.sieve.formats
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
 import org.apache.spark.sql.catalyst.plans.JoinType
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
-import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, PartitionDirectory}
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, Table, TableCatalog}
+import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.execution.datasources.{FileIndex, FileStatusWithMetadata, HadoopFsRelation, LogicalRelation, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * A table format: how Spark's readers find the files of a table, and what an index may conclude from
@@ -64,6 +68,40 @@ trait TableFormat {
 
   /** The relation of the plain files, including rows that the table hides. */
   def physical(relation: HadoopFsRelation): HadoopFsRelation = relation
+
+  /** Everything that decides how the format's own readers read a column; None if Spark's readers do. */
+  def reader(relation: HadoopFsRelation): Option[Map[String, String]] = None
+
+  // -- scans of the second data source interface ------------------------------------------------
+
+  /** The files of such a scan, with the scan's columns and its table; None if the format cannot narrow it. */
+  def scanned(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
+      session: Compat.Session): Option[LogicalRelation] = None
+
+  /** All files of such a table in its current state. */
+  def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] = None
+
+  /** A scan like the relation's own scan, of only some of its files. */
+  def narrowed(relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Scan =
+    throw new UnsupportedOperationException("no scan of the second data source interface")
+
+  /** The planned scan of only some files with a scan's columns; None if a relation of files can read them. */
+  def reading(scan: LogicalRelation, relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Option[LogicalPlan] =
+    None
+
+  /** All rows of some files for a build; None if the relation `physical` reads them. */
+  def frame(
+      reading: Compat.Session, relation: HadoopFsRelation, some: Seq[FileStatusWithMetadata],
+      place: String): Option[DataFrame] = None
+
+  /** Whether a catalog stores the properties of the format's tables. */
+  def ownsCatalog(plugin: CatalogPlugin): Boolean = false
+
+  /** A table of such a catalog in the form of the session catalog; None for a table of another format. */
+  def describe(catalog: TableCatalog, name: Identifier): Option[CatalogTable] = None
+
+  /** Whether the session catalog has only a mirror of a table that such a catalog describes. */
+  def isSource(table: CatalogTable): Boolean = false
 
   // -- plans ------------------------------------------------------------------------------------
 
@@ -127,7 +165,7 @@ object PlainFiles extends TableFormat {
 }
 
 object TableFormat {
-  private val all = Seq[TableFormat](PlainFiles, Hudi, Delta)
+  private val all = Seq[TableFormat](PlainFiles, Hudi, Delta, Iceberg)
 
   /** The format of a relation; `PlainFiles` if no other format owns it. */
   def of(relation: HadoopFsRelation): TableFormat = of(relation.location)
@@ -140,6 +178,15 @@ object TableFormat {
   def isKnown(relation: HadoopFsRelation): Boolean =
     all.exists(format => format.owns(relation.location) && format.isKnown(relation))
 
+  def scanned(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
+      session: Compat.Session): Option[LogicalRelation] =
+    all.flatMap(_.scanned(of, options, scan, output, session)).headOption
+  def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] =
+    all.flatMap(_.named(of, session)).headOption
+  def ownsCatalog(plugin: CatalogPlugin): Boolean = all.exists(_.ownsCatalog(plugin))
+  def describe(catalog: TableCatalog, name: Identifier): Option[CatalogTable] =
+    all.flatMap(_.describe(catalog, name)).headOption
+  def isSource(table: CatalogTable): Boolean = all.exists(_.isSource(table))
   def addsFilter(filter: Expression): Boolean = all.exists(_.addsFilter(filter))
   def withoutCounters(e: Expression): Expression = all.foldLeft(e)((made, format) => format.withoutCounters(made))
   def numbersRows(projection: Project): Boolean = all.exists(_.numbersRows(projection))

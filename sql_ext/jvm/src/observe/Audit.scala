@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LocalLimit, Project}
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.sieve.ask.{Counters, Pruned}
 import org.apache.spark.sql.sieve.base.{Settings, SieveException}
-import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, WholeRecords}
+import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRecords}
 import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex}
 import org.apache.spark.sql.types.BooleanType
 
@@ -55,13 +55,14 @@ object Audit extends ListingObserver {
   private def matching(
       index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Option[String] = {
     val session = index.executing
-    val relation = WholeRecords.of(
+    def relation = WholeRecords.of(
       PinnedFileIndex.over(index.relation, pruned.skipped, index.relation.partitionSchema))
     val file = Alias(InputFileName(), "file")()
     val wanted = filters.reduce(And(_, _))
     val rows =
       if (!WholeRecords.isText(index.relation))
-        Filter(wanted, index.scan.copy(relation = relation))
+        Filter(wanted, TableFormat.of(index.relation).reading(index.scan, index.relation, pruned.skipped)
+          .getOrElse(index.scan.copy(relation = relation)))
       else {
         val damaged = AttributeReference(WholeRecords.damaged, BooleanType, nullable = false)()
         val scan = index.scan.copy(relation = relation, output = index.scan.output :+ damaged)

@@ -10,11 +10,11 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, PlanAdaptiveDynamicPruningFilters, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.{InMemoryRelation, InMemoryTableScanExec}
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDirectory}
 import org.apache.spark.sql.sieve.ask.{Filters, TopK, Pruned, Pruner}
 import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
-import org.apache.spark.sql.sieve.plan.{AmongKeys, CountedScan, JoinRefusals, Loops, RunTimeFilters, SieveFileIndex}
+import org.apache.spark.sql.sieve.plan.{AmongKeys, JoinRefusals, Loops, PlannedScan, RunTimeFilters, SieveFileIndex}
 
 /** Plans queries without running them, and describes as JSON what their scans read and why. */
 object Explain {
@@ -23,16 +23,16 @@ object Explain {
     val queries = StatementReads.of(session, text)
     val (found, refusals) = JoinRefusals.during(queries.flatMap(query => scans(session, plan(session, query))))
     Json.write(found.map { scan =>
-      val awaited = RunTimeFilters.awaited(scan)
+      val awaited = scan.awaited
       val (listed, own) = listing(session, scan, awaited)
       val notFound = if (scan.dataFilters.exists(Filters.isUnused)) Some(Reason.JoinNotRepeatable) else None
-      val pruned = own.copy(reasons = own.reasons ++ (refusals(scan) ++ notFound).map(_ -> Pruned.files(own.remaining)))
+      val pruned = own.copy(reasons = own.reasons ++ (refusals(scan.node) ++ notFound).map(_ -> Pruned.files(own.remaining)))
       val predicate = (Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter).map(unqualified(_).sql) ++
         awaited.map(atRunTime)).mkString(" AND ")
       val first = TopK.in(scan.dataFilters).map(unqualified(_).sql)
       sizes("total", listed) ++ sizes("read", pruned.remaining) ++ outcome(pruned) ++
         Map("ranges_total" -> pruned.ranges.total, "ranges_read" -> pruned.ranges.read,
-          "table" -> scan.tableIdentifier.map(_.unquotedString), "predicate" -> (Seq(predicate).filter(_.nonEmpty) ++ first).mkString(" "))
+          "table" -> scan.table.map(_.unquotedString), "predicate" -> (Seq(predicate).filter(_.nonEmpty) ++ first).mkString(" "))
     })
   }
 
@@ -58,7 +58,7 @@ object Explain {
   /** Each file of a table, and whether `SELECT * FROM table WHERE predicate` reads it. */
   def files(session: Compat.Session, name: java.util.List[String], text: String): String = {
     val execution = planned(session, name, text)
-    val table = execution.analyzed.collectFirst { case l: LogicalRelation => l }.get
+    val table = execution.analyzed.collectFirst(PlannedScan.table(session)).get
     val relation = table.relation.asInstanceOf[HadoopFsRelation]
     // A predicate with a subquery may have more scans, also of this table.
     val own = scans(execution.executedPlan).find(_.output.exists(table.outputSet.contains))
@@ -100,7 +100,7 @@ object Explain {
   private def plan(session: Compat.Session, query: LogicalPlan): QueryExecution =
     session.sessionState.executePlan(query, CommandExecutionMode.SKIP)
 
-  private def scans(session: Compat.Session, planned: QueryExecution): Seq[FileSourceScanExec] =
+  private def scans(session: Compat.Session, planned: QueryExecution): Seq[PlannedScan] =
     scans(planned.executedPlan).distinct
 
   /**
@@ -109,18 +109,14 @@ object Explain {
    * @param awaited filters with run-time values, which name the indexes that the query will use
    */
   private def listing(
-      session: Compat.Session, scan: FileSourceScanExec,
+      session: Compat.Session, scan: PlannedScan,
       awaited: Seq[Expression]): (Seq[PartitionDirectory], Pruned) = {
     val (partition, data) = (Filters.evaluable(scan.partitionFilters), Filters.evaluable(scan.dataFilters))
     scan.relation.location match {
       case index: SieveFileIndex =>
         val listed = index.delegate.listFiles(partition, data)
-        val inRanges = scan match {
-          case counted: CountedScan => counted.readsRanges
-          case _ => false
-        }
         val filters = data ++ awaited.flatMap(probe(_, scan, index))
-        (listed, Pruner.prune(index, listed, filters, inRanges, index.first(scan.dataFilters)))
+        (listed, Pruner.prune(index, listed, filters, scan.readsRanges, index.first(scan.dataFilters)))
       case other =>
         val listed = other.listFiles(partition, data)
         (listed, Pruned.nothing(listed, if (Settings.enabled(session)) Reason.NoIndex else Reason.Disabled))
@@ -128,7 +124,7 @@ object Explain {
   }
 
   /** A filter that every row satisfies, in the form of one with run-time values, for the same indexes. */
-  private def probe(filter: Expression, scan: FileSourceScanExec, index: SieveFileIndex): Option[Expression] = {
+  private def probe(filter: Expression, scan: PlannedScan, index: SieveFileIndex): Option[Expression] = {
     val stored = TableFormat.of(index.relation).stored(index.relation)
     filter.collect {
       case column @ (_: AttributeReference | _: GetStructField)
@@ -151,9 +147,9 @@ object Explain {
 
   /** The text of a filter with run-time values, which are not known here. */
   private def atRunTime(filter: Expression): String = filter match {
-    case DynamicPruningExpression(in: InSubqueryExec) => among(in.child, scans(in.plan).flatMap(_.tableIdentifier))
+    case DynamicPruningExpression(in: InSubqueryExec) => among(in.child, scans(in.plan).flatMap(_.table))
     case AmongKeys(key, keys) => among(key, keys.collect {
-      case subquery: ExecSubqueryExpression => scans(subquery.plan).flatMap(_.tableIdentifier)
+      case subquery: ExecSubqueryExpression => scans(subquery.plan).flatMap(_.table)
     }.flatten, ", read for them,")
     case _ => unqualified(filter.transform {
       case subquery: PlanExpression[_] => AttributeReference("subquery at run time", subquery.dataType)()
@@ -175,9 +171,9 @@ object Explain {
     directories.flatMap(_.files.map(_.getPath.toString))
 
   /** All file scans of a plan, with those of subqueries, cached plans and rounds of a loop. */
-  private def scans(plan: SparkPlan): Seq[FileSourceScanExec] = {
+  private def scans(plan: SparkPlan): Seq[PlannedScan] = {
     val own = plan match {
-      case scan: FileSourceScanExec => Seq(scan)
+      case PlannedScan(scan) => Seq(scan)
       // Spark does the same later: keys come from a broadcast of this plan, or there are none.
       case adaptive: AdaptiveSparkPlanExec => scans(PlanAdaptiveDynamicPruningFilters(adaptive)(adaptive.inputPlan))
       case stage: QueryStageExec => scans(stage.plan)

@@ -2,10 +2,11 @@ package org.apache.spark.sql.sieve.plan
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
-import org.apache.spark.sql.catalyst.planning.ScanOperation
+import org.apache.spark.sql.catalyst.planning.{PhysicalOperation, ScanOperation}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, GlobalLimit, LogicalPlan, Offset, ReturnAnswer}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2ScanRelation, DataSourceV2Strategy}
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
@@ -25,6 +26,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       bounded(plan)
     case _: GlobalLimit | _: Offset | _: Aggregate => bounded(plan)
     case ReadOnce(source) => Seq(planLater(source))
+    case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
+      ofSource(plan, filters, scan)
     case _ => NumberedRows.filteredFirst(plan).filter(isOfIndexed).map(made => Seq(planLater(made))).getOrElse(scanned(plan))
   }
 
@@ -34,6 +37,14 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       case Some((bare, filters)) =>
         indexed(bare).fold(Seq(planLater(bare)))(s => prefetched(s.map(CountedScan.withFilters(_, filters))))
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
+    }
+
+  /** The plan of a scan of the second data source interface; Nil if its table has no index. */
+  private def ofSource(plan: LogicalPlan, filters: Seq[Expression], scan: DataSourceV2ScanRelation): Seq[SparkPlan] =
+    PrunedScan.of(scan, filters, executing).fold[Seq[SparkPlan]](Nil) { pruned =>
+      new DataSourceV2Strategy(executing).apply(plan.transform {
+        case own: DataSourceV2ScanRelation if own eq scan => own.copy(scan = pruned)
+      })
     }
 
   private def isOfIndexed(plan: LogicalPlan): Boolean = Settings.enabled(session) && plan.collectLeaves().exists {

@@ -2,9 +2,8 @@ package org.apache.spark.sql.sieve.statements
 
 import java.util.{List => JList}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
 import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
-import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, Registry, TableIdentity}
+import org.apache.spark.sql.sieve.catalog.{CatalogTables, DeclaredIndexes, Registry, TableIdentity}
 
 /**
  * A table as the catalog describes it, with the properties that register indexes. Statements on it neither list
@@ -18,21 +17,21 @@ class RegisteredTable(session: Compat.Session, name: JList[String], found: => Ca
 
   protected def registered: Map[String, Any] = TableIdentity.of(table) ++ Map(
     "provider" -> table.provider,
-    "database_location" -> TableIdentity.databaseLocation(session, table.identifier.database.getOrElse("default")),
+    "database_location" -> CatalogTables.databaseLocation(session, TableIdentity.namespace(table.identifier)),
     "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table))
 
   /** Writes a property of the table, unless another table now has its name. */
   def setProperty(key: String, value: String): Unit = {
-    if (TableIdentity.of(session.sessionState.catalog.getTableMetadata(table.identifier)) !=
+    if (TableIdentity.of(CatalogTables.read(session, table.identifier)) !=
         TableIdentity.of(table)) throw new SieveException(
       "SIEVE_TABLE_MOVED", s"table ${String.join(".", name)} was made anew or moved meanwhile, so its " +
         "index was not registered; run the statement again", state = "40001")
-    AlterTableSetPropertiesCommand(table.identifier, Map(key -> value), isView = false).run(session)
+    CatalogTables.setProperty(session, table.identifier, key, value)
     publish()
   }
 
   def unsetProperty(key: String): Unit = {
-    AlterTableUnsetPropertiesCommand(table.identifier, Seq(key), ifExists = true, isView = false).run(session)
+    CatalogTables.unsetProperty(session, table.identifier, key)
     publish()
   }
 

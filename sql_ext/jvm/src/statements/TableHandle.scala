@@ -102,6 +102,14 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   def frame(
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
       cuts: String): DataFrame = {
+    val files = numbers.asScala.toSeq.map(history.files(_)._2)
+    format.frame(reading, relation, files, location).getOrElse(spark(reading, numbers, alone, location, cuts))
+  }
+
+  /** The frame if Spark's own readers read the files. */
+  private def spark(
+      reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
+      cuts: String): DataFrame = {
     val physical = format.physical(relation)
     val own = physical.partitionSchema
     val schema = own.add(location, IntegerType, nullable = false)

@@ -8,26 +8,34 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias}
 import org.apache.spark.sql.connector.catalog.{CatalogManager, LookupCatalog}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.sieve.base.{Compat, Json}
-import org.apache.spark.sql.sieve.catalog.{Registry, TableIdentity}
+import org.apache.spark.sql.sieve.catalog.{CatalogTables, Registry, TableIdentity}
+import org.apache.spark.sql.sieve.formats.{SourceTable, TableFormat}
 
 /** Tables for statements. Spark resolves them in the user's session, with its checks. */
 object Tables {
   def resolve(session: Compat.Session, name: JList[String]): TableHandle =
-    new TableHandle(session, name, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed))
+    new TableHandle(session, name, files(session, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed)))
+
+  /** A table of the second data source interface as a relation of its files. */
+  private def files(session: Compat.Session, plan: LogicalPlan): LogicalPlan = plan match {
+    case source: DataSourceV2Relation => TableFormat.named(source, session).getOrElse(source)
+    case other => other
+  }
 
   /** A table as the catalog describes it; null for a view, and for a name of another catalog. */
   def registered(session: Compat.Session, name: JList[String]): RegisteredTable =
     find(session, name.asScala.toSeq).map(new RegisteredTable(session, name, _)).orNull
 
-  /** The catalog's entry of such a table; fails if the session catalog has no table of that name. */
+  /** The catalog's entry of such a table; fails if the catalog has no table of that name. */
   def find(session: Compat.Session, parts: Seq[String]): Option[CatalogTable] = {
     val (catalog, names) = (session.sessionState.catalog, new Names(session.sessionState.catalogManager))
     parts match {
       case _ if catalog.isTempView(parts) => None
       case names.CatalogAndIdentifier(holder, name)
-          if holder.name == TableIdentity.sessionCatalog && name.namespace.length == 1 =>
-        Some(catalog.getTableMetadata(TableIdentifier(name.name, Some(name.namespace.head))))
+          if name.namespace.length == 1 && (holder.name == TableIdentity.sessionCatalog || TableFormat.ownsCatalog(holder)) =>
+        Some(CatalogTables.read(session, TableIdentifier(name.name, Some(name.namespace.head), Some(holder.name))))
           .filter(_.tableType != CatalogTableType.VIEW)
       case _ => None
     }
@@ -42,8 +50,11 @@ object Tables {
     case other => other
   }
 
+  /** Whether a catalog stores the properties of tables that can have indexes. */
+  def ownsCatalog(session: Compat.Session, name: String): Boolean = SourceTable.catalog(session, name).nonEmpty
+
   def databaseLocation(session: Compat.Session, database: String): String =
-    TableIdentity.databaseLocation(session, database)
+    CatalogTables.databaseLocation(session, database)
 
   /** The names of all tables and views of a database, including temporary ones, as JSON. */
   def names(session: Compat.Session, database: String): String = {
@@ -54,9 +65,7 @@ object Tables {
 
   /** All tables of a database with their registrations, as JSON. */
   def list(session: Compat.Session, database: String): String = {
-    val catalog = session.sessionState.catalog
-    val names = catalog.listTables(database, "*", includeLocalTempViews = false)
-    Json.write(catalog.getTablesByName(names).map { table =>
+    Json.write(CatalogTables.list(session, database).map { table =>
       TableIdentity.of(table) + ("registrations" -> Registry.registrations(table))
     })
   }

@@ -1,0 +1,45 @@
+package org.apache.spark.sql.sieve.catalog
+
+import scala.util.Try
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
+import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.formats.{SourceTable, TableFormat}
+
+/** Tables as their catalogs describe them: the session catalog, or a catalog of a table format. */
+object CatalogTables {
+  /** Fails if there is no such table. */
+  def read(session: Compat.Session, name: TableIdentifier): CatalogTable =
+    SourceTable.find(session, name).fold(session.sessionState.catalog.getTableMetadata(name))(_.description)
+
+  def setProperty(session: Compat.Session, name: TableIdentifier, key: String, value: String): Unit =
+    SourceTable.find(session, name).fold[Unit](
+      AlterTableSetPropertiesCommand(name, Map(key -> value), isView = false).run(session))(_.setProperty(key, value))
+
+  def unsetProperty(session: Compat.Session, name: TableIdentifier, key: String): Unit =
+    SourceTable.find(session, name).fold[Unit](AlterTableUnsetPropertiesCommand(
+      name, Seq(key), ifExists = true, isView = false).run(session))(_.unsetProperty(key))
+
+  /** All tables of a database, in the form of `TableIdentity.namespace`. */
+  def list(session: Compat.Session, database: String): Seq[CatalogTable] =
+    ofOtherCatalog(session, database).flatMap { case (holder, name) => SourceTable.list(session, holder, name) }
+      .getOrElse {
+        val catalog = session.sessionState.catalog
+        catalog.getTablesByName(catalog.listTables(database, "*", includeLocalTempViews = false)).map {
+          case mirror if TableFormat.isSource(mirror) => Try(read(session, mirror.identifier)).getOrElse(mirror)
+          case own => own
+        }
+      }
+
+  /** The location of a database, in the form of `TableIdentity.namespace`. */
+  def databaseLocation(session: Compat.Session, database: String): String =
+    ofOtherCatalog(session, database).flatMap { case (holder, name) => SourceTable.databaseLocation(session, holder, name) }
+      .getOrElse(TableIdentity.databaseLocation(session, database))
+
+  private def ofOtherCatalog(session: Compat.Session, database: String): Option[(String, String)] =
+    database.split("\\.", 2) match {
+      case Array(holder, name) if !session.sessionState.catalog.databaseExists(database) => Some((holder, name))
+      case _ => None
+    }
+}

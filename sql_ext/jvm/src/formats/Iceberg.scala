@@ -1,0 +1,158 @@
+package org.apache.spark.sql.sieve.formats
+
+import java.net.URI
+import java.util.UUID
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, SupportsRead, Table, TableCatalog}
+import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.execution.datasources.{FileIndex, FileStatusWithMetadata, HadoopFsRelation, LogicalRelation, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
+import org.apache.spark.sql.sieve.base.{Compat, OnceLogging}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * Iceberg tables. Spark reads them through its second data source interface, so a relation of this format only
+ * names the data files of a scan (`IcebergFiles`), and Iceberg reads them (`IcebergScans`).
+ */
+object Iceberg extends TableFormat with OnceLogging {
+  private val table = s"${IcebergApi.root}.spark.source.SparkTable"
+  private val catalogs = Set("SparkCatalog", "SparkSessionCatalog").map(name => s"${IcebergApi.root}.spark.$name")
+
+  override def owns(location: FileIndex): Boolean = location.isInstanceOf[IcebergFiles]
+  private def files(relation: HadoopFsRelation): IcebergFiles = (relation.location match {
+    case listing: RangeListing => listing.delegate
+    case own => own
+  }).asInstanceOf[IcebergFiles]
+
+  // -- files and columns ------------------------------------------------------------------------
+
+  override def locations(relation: HadoopFsRelation): Locations = IcebergFiles.ByTask
+  override def table(files: ListedFiles): FormatTable = new IcebergTable(files)
+  override def isAsOf(relation: HadoopFsRelation): Boolean = asOf(relation).nonEmpty
+  override def asOf(relation: HadoopFsRelation): Option[Long] = files(relation).asOf
+
+  /** Delete files hide some rows. */
+  override def showsAllRows: Boolean = false
+  override def hasPartitionsByPath: Boolean = false
+  override def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = files(relation).columns.stored
+  override def columns(relation: HadoopFsRelation): StructType = files(relation).types
+
+  /** Iceberg's readers follow the table and no setting of Spark. Files without ids have their columns by name. */
+  override def reader(relation: HadoopFsRelation): Option[Map[String, String]] = {
+    val own = files(relation)
+    val mapping = properties(own.iceberg).get("schema.name-mapping.default").map("mapping" -> _)
+    Some(Map("format" -> "iceberg", "schema" -> own.columns.byId.json, "partitions" -> new StructType().json) ++ mapping)
+  }
+
+  /** The current snapshot of a table of Iceberg's library. */
+  def current(iceberg: AnyRef): Option[AnyRef] = Option(IcebergApi.call(iceberg, "currentSnapshot"))
+  def committed(snapshot: AnyRef): Long = IcebergApi.call(snapshot, "timestampMillis").asInstanceOf[Long]
+  private def properties(iceberg: AnyRef): Map[String, String] =
+    IcebergApi.call(iceberg, "properties").asInstanceOf[java.util.Map[String, String]].asScala.toMap
+
+  // -- scans ------------------------------------------------------------------------------------
+
+  override def scanned(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
+      session: Compat.Session): Option[LogicalRelation] =
+    if (!IcebergScans.isOfQuery(scan)) None
+    else attempt {
+      for (own <- readable(of); described <- describe(own)) yield relation(own, options, scan, output, described, session)
+    }
+
+  override def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] =
+    for {
+      _ <- readable(of.table)
+      name <- of.identifier
+      catalog <- of.catalog.collect { case own: TableCatalog => own }
+      // A catalog may cache tables for a while.
+      own <- { catalog.invalidateTable(name); readable(catalog.loadTable(name)) }
+      made <- attempt {
+        describe(own).filter(described =>
+          name.namespace.mkString(".") == described.database && name.name == described.identifier.table).map { described =>
+          val options = CaseInsensitiveStringMap.empty
+          val output = DataSourceV2Relation.create(own, of.catalog, of.identifier).output
+          relation(own, options, own.newScanBuilder(options).build(), output, described, session)
+        }
+      }
+    } yield made
+
+  private def readable(of: Table): Option[Table with SupportsRead] = of match {
+    case own: SupportsRead if own.getClass.getName == table => Some(own)
+    case _ => None
+  }
+
+  private def relation(
+      of: Table with SupportsRead, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
+      described: CatalogTable, session: Compat.Session): LogicalRelation = {
+    val listing = new IcebergFiles(of, options, scan)
+    // Another release may lack their methods, which must show before a query depends on them.
+    listing.columns
+    listing.asOf
+    val made = HadoopFsRelation(listing, new StructType, IcebergFiles.types(of), None, new IcebergFormat, Map.empty)(session)
+    LogicalRelation(made, isStreaming = false).copy(output = output, catalogTable = Some(described))
+  }
+
+  override def narrowed(relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Scan = {
+    val own = files(relation)
+    IcebergScans.narrowed(own.table, own.options, own.scan, IcebergFiles.tasks(some))
+  }
+
+  override def reading(scan: LogicalRelation, relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Option[LogicalPlan] = {
+    val own = files(relation)
+    val tasks = IcebergFiles.tasks(some)
+    val rows = new IcebergRows(own, own.scan.readSchema, tasks)
+    Some(DataSourceV2ScanRelation(
+      DataSourceV2Relation.create(rows, None, None), IcebergScans.of(own.table, own.options, own.scan.readSchema, tasks),
+      scan.output))
+  }
+
+  override def frame(
+      reading: Compat.Session, relation: HadoopFsRelation, some: Seq[FileStatusWithMetadata],
+      place: String): Option[DataFrame] = Some(IcebergRows.frame(reading, files(relation), some, place))
+
+  /** The result of a call of Iceberg's classes; None, with a warning, if the classes differ from what it expects. */
+  private def attempt[A](call: => Option[A]): Option[A] =
+    try call
+    catch {
+      case e @ (NonFatal(_) | _: LinkageError) =>
+        warnOnce(s"no index of an Iceberg table is used, since this Iceberg has other classes: $e")
+        None
+    }
+
+  // -- the catalog ------------------------------------------------------------------------------
+
+  override def ownsCatalog(plugin: CatalogPlugin): Boolean =
+    IcebergApi.hierarchy(plugin.getClass).exists(kind => catalogs(kind.getName))
+
+  override def describe(catalog: TableCatalog, name: Identifier): Option[CatalogTable] =
+    readable(catalog.loadTable(name)).flatMap(describe)
+
+  override def isSource(table: CatalogTable): Boolean =
+    table.properties.get("table_type").exists(_.equalsIgnoreCase("iceberg"))
+
+  /**
+   * A table as the session catalog would describe it. A number from the table's UUID is its creation time, so
+   * that another table of the same name is another table. A table that Iceberg reads by its path has no name.
+   */
+  private def describe(of: Table): Option[CatalogTable] = {
+    val iceberg = IcebergApi.call(of, "table")
+    val parts = IcebergApi.call(iceberg, "name").toString.split('.').toSeq
+    if (parts.size < 3 || parts.exists(_.exists("/:".contains(_)))) None
+    else {
+      val uuid = IcebergApi.call(iceberg, "uuid").asInstanceOf[UUID]
+      Some(CatalogTable(
+        TableIdentifier(parts.last, Some(parts.tail.init.mkString(".")), Some(parts.head)), CatalogTableType.MANAGED,
+        CatalogStorageFormat.empty.copy(locationUri = Some(new URI(IcebergApi.call(iceberg, "location").toString))),
+        IcebergFiles.types(of), provider = Some("iceberg"),
+        createTime = (uuid.getMostSignificantBits ^ uuid.getLeastSignificantBits) & Long.MaxValue,
+        properties = properties(iceberg)))
+    }
+  }
+}

@@ -1,0 +1,67 @@
+package org.apache.spark.sql.sieve.formats
+
+import java.lang.reflect.{InvocationTargetException, Method}
+import java.util.concurrent.ConcurrentHashMap
+
+/**
+ * Iceberg's classes and methods by name. The user supplies Iceberg's jar, of any version, so the shim compiles
+ * against none of them. The classes come from the class loader of the user's table.
+ */
+final class IcebergApi private (loader: ClassLoader) {
+  private def load(name: String): Class[_] = Class.forName(s"${IcebergApi.root}.$name", true, loader)
+
+  private val Seq(file, start, length) = Seq("file", "start", "length").map(load("ContentScanTask").getMethod(_))
+  private val Seq(location, bytes, rows) =
+    Seq("location", "fileSizeInBytes", "recordCount").map(load("ContentFile").getMethod(_))
+  private val Seq(schema, spec) =
+    Seq(load("FileScanTask").getMethod("schema"), load("PartitionScanTask").getMethod("spec"))
+  private val (schemaJson, specJson) = (
+    load("SchemaParser").getMethod("toJson", load("Schema")),
+    load("PartitionSpecParser").getMethod("toJson", load("PartitionSpec")))
+  private val residual = load("expressions.ResidualEvaluator")
+    .getMethod("unpartitioned", load("expressions.Expression"))
+    .invoke(null, load("expressions.Expressions").getMethod("alwaysTrue").invoke(null))
+  private val newTask = load("BaseFileScanTask").getConstructor(
+    load("DataFile"), java.lang.reflect.Array.newInstance(load("DeleteFile"), 0).getClass, classOf[String],
+    classOf[String], load("expressions.ResidualEvaluator"))
+
+  /** A task's data file: location, bytes and rows; None if the task reads only a part of the file. */
+  def dataFile(task: AnyRef): Option[(String, Long, Long)] = {
+    val of = file.invoke(task)
+    val size = bytes.invoke(of).asInstanceOf[Long]
+    if (start.invoke(task) != 0L || length.invoke(task) != size) None
+    else Some((location.invoke(of).toString, size, rows.invoke(of).asInstanceOf[Long]))
+  }
+
+  /** A task that reads the same file, with the rows that delete files remove, and without a filter. */
+  def withDeletedRows(task: AnyRef): AnyRef = newTask.newInstance(
+    file.invoke(task), java.lang.reflect.Array.newInstance(load("DeleteFile"), 0),
+    schemaJson.invoke(null, schema.invoke(task)), specJson.invoke(null, spec.invoke(task)),
+    residual).asInstanceOf[AnyRef]
+}
+
+object IcebergApi {
+  val root = "org.apache.iceberg"
+  private val known = new ConcurrentHashMap[ClassLoader, IcebergApi]
+
+  /** The classes that belong to an object of Iceberg. */
+  def of(like: AnyRef): IcebergApi = known.computeIfAbsent(like.getClass.getClassLoader, new IcebergApi(_))
+
+  /** Calls a method of any class in the hierarchy of an object's class, also one that is not public. */
+  def call(of: AnyRef, name: String, arguments: AnyRef*): AnyRef = {
+    val found = hierarchy(of.getClass).flatMap(_.getDeclaredMethods).find(fits(_, name, arguments))
+      .orElse(of.getClass.getMethods.find(fits(_, name, arguments)))
+      .getOrElse(throw new NoSuchMethodException(s"${of.getClass.getName}.$name"))
+    found.setAccessible(true)
+    try found.invoke(of, arguments: _*)
+    catch { case e: InvocationTargetException => throw e.getCause }
+  }
+
+  def hierarchy(of: Class[_]): Iterator[Class[_]] = Iterator.iterate[Class[_]](of)(_.getSuperclass).takeWhile(_ != null)
+
+  private def fits(method: Method, name: String, arguments: Seq[AnyRef]): Boolean =
+    method.getName == name && method.getParameterCount == arguments.size && !method.isBridge &&
+      method.getParameterTypes.zip(arguments).forall { case (kind, argument) =>
+        kind.isInstance(argument)
+      }
+}

@@ -1,0 +1,86 @@
+package org.apache.spark.sql.sieve.formats
+
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.mapreduce.Job
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.connector.catalog.{CatalogV2Util, SupportsRead, Table}
+import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.sources.DataSourceRegister
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * The data files of an Iceberg scan as a listing. The time of a file in the listing is its number of rows: a
+ * data file never changes under its path, so path, bytes and rows identify it.
+ */
+final class IcebergFiles(
+    val table: Table with SupportsRead, val options: CaseInsensitiveStringMap, val scan: Scan) extends FileIndex {
+  /** The table of Iceberg's library. */
+  lazy val iceberg: AnyRef = IcebergApi.call(table, "table")
+  lazy val types: StructType = IcebergFiles.types(table)
+  lazy val columns: IcebergColumns = new IcebergColumns(IcebergApi.call(scan, "schema"), types)
+
+  /** The commit time of the snapshot that the scan reads, if it is not the current one; ms since the epoch. */
+  lazy val asOf: Option[Long] = Option(IcebergApi.call(scan, "snapshotId")).filter { id =>
+    !Iceberg.current(iceberg).exists(IcebergApi.call(_, "snapshotId") == id)
+  }.flatMap { id =>
+    Option(iceberg.getClass.getMethod("snapshot", classOf[Long]).invoke(iceberg, id)).map(Iceberg.committed)
+  }
+
+  override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = {
+    val tasks = IcebergScans.tasks(scan)
+    val api = IcebergApi.of(table)
+    Seq(PartitionDirectory(InternalRow.empty, tasks.map { task =>
+      val (status, isWhole) = api.dataFile(task).fold((IcebergFiles.status("/", 0, 0), false)) {
+        case (location, bytes, rows) => (IcebergFiles.status(location, bytes, rows), IcebergFiles.isPlain(location))
+      }
+      FileStatusWithMetadata(status, Map(IcebergFiles.task -> task, IcebergFiles.whole -> isWhole))
+    }))
+  }
+
+  override def rootPaths: Seq[Path] = Nil
+  override def inputFiles: Array[String] = listFiles(Nil, Nil).flatMap(_.files.map(_.getPath.toString)).toArray
+  override def refresh(): Unit = ()
+  override def sizeInBytes: Long = listFiles(Nil, Nil).flatMap(_.files.map(_.getLen)).sum
+  override def partitionSchema: StructType = new StructType
+  override def toString: String = scan.description
+  override def equals(other: Any): Boolean = other match {
+    case that: IcebergFiles => scan == that.scan
+    case _ => false
+  }
+  override def hashCode: Int = scan.hashCode
+}
+
+object IcebergFiles {
+  private val (task, whole) = ("sieve_task", "sieve_whole")
+
+  /** The columns of a table with Spark's types. */
+  def types(table: Table): StructType = CatalogV2Util.v2ColumnsToStructType(table.columns)
+
+  /** The tasks of listed files. */
+  def tasks(directories: Seq[PartitionDirectory]): Seq[AnyRef] = directories.flatMap(_.files.map(taskOf))
+  def taskOf(file: FileStatusWithMetadata): AnyRef = file.metadata(task).asInstanceOf[AnyRef]
+
+  private def status(location: String, bytes: Long, rows: Long): FileStatus =
+    new FileStatus(bytes, false, 0, 0, rows, new Path(location))
+
+  /** Hadoop's paths merge slashes, but an object store may hold both `a/b` and `a//b`. */
+  private def isPlain(location: String): Boolean = !location.replaceFirst("^[A-Za-z][A-Za-z0-9+.-]*:/*", "").contains("//")
+
+  /** A file that the listing cannot name is read. */
+  object ByTask extends Locations {
+    override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
+      if (file.metadata(whole) == true) super.of(values, file) else None
+  }
+}
+
+/** The format of data files that only Iceberg's own readers read. */
+final class IcebergFormat extends FileFormat with DataSourceRegister {
+  override def shortName(): String = "iceberg"
+  override def inferSchema(session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] = None
+  override def prepareWrite(session: SparkSession, job: Job, options: Map[String, String], schema: StructType): OutputWriterFactory =
+    throw new UnsupportedOperationException("Iceberg writes its tables itself")
+}

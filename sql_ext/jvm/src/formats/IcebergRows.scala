@@ -1,0 +1,76 @@
+package org.apache.spark.sql.sieve.formats
+
+import java.util.{EnumSet, HashMap => JMap, Set => JSet}
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
+import org.apache.spark.sql.catalyst.plans.logical.Project
+import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability}
+import org.apache.spark.sql.connector.read.{Scan, ScanBuilder, SupportsPushDownRequiredColumns}
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.types._
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Exactly these tasks of an Iceberg table, as a table. */
+final class IcebergRows(of: IcebergFiles, columns: StructType, tasks: Seq[AnyRef]) extends Table with SupportsRead {
+  override def name: String = of.table.name
+  override def schema: StructType = columns
+  override def capabilities: JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
+  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder =
+    new ScanBuilder with SupportsPushDownRequiredColumns {
+      private var required = columns
+      override def pruneColumns(schema: StructType): Unit = required = schema
+      override def build(): Scan = IcebergScans.of(of.table, of.options, required, tasks)
+    }
+}
+
+object IcebergRows {
+  private val file = "_file"
+
+  /**
+   * All rows of files, deleted rows included. Each column has the name by which an index knows it, and `place`
+   * is the position of a row's file.
+   */
+  def frame(reading: Compat.Session, of: IcebergFiles, files: Seq[FileStatusWithMetadata], place: String): DataFrame = {
+    val api = IcebergApi.of(of.table)
+    val tasks = files.map(IcebergFiles.taskOf)
+    val places = new JMap[UTF8String, Int]
+    for ((task, k) <- tasks.zipWithIndex; (location, _, _) <- api.dataFile(task))
+      places.put(UTF8String.fromString(location), k)
+    val table = new IcebergRows(of, of.types.add(file, StringType), tasks.map(api.withDeletedRows))
+    val relation = DataSourceV2Relation.create(table, None, None)
+    val columns = of.columns.leaves.map { case (path, id, _) => Alias(column(relation.output, path), id)() }
+    val number = FilePlace(relation.output.find(_.name == file).get, reading.sparkContext.broadcast(places))
+    Compat.frame(reading, Project(columns :+ Alias(number, place)(), relation))
+  }
+
+  private def column(output: Seq[Attribute], path: Seq[String]): Expression =
+    path.tail.foldLeft[Expression](output.find(_.name == path.head).get) { (struct, name) =>
+      val at = struct.dataType.asInstanceOf[StructType].fieldIndex(name)
+      GetStructField(struct, at, Some(name))
+    }
+}
+
+/** The position of a file in a list of files. Rows of one file follow one another. */
+case class FilePlace(child: Expression, places: Broadcast[JMap[UTF8String, Int]])
+    extends UnaryExpression with CodegenFallback {
+  @transient private var last: UTF8String = _
+  @transient private var found = 0
+  override def dataType: DataType = IntegerType
+  override def nullable: Boolean = false
+  override def prettyName: String = "file_place"
+
+  override def eval(input: org.apache.spark.sql.catalyst.InternalRow): Any = {
+    val location = child.eval(input).asInstanceOf[UTF8String]
+    if (location != last) {
+      found = places.value.get(location)
+      last = location.clone()
+    }
+    found
+  }
+  override protected def withNewChildInternal(newChild: Expression): FilePlace = copy(child = newChild)
+}

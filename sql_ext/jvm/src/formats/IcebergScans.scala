@@ -1,0 +1,66 @@
+package org.apache.spark.sql.sieve.formats
+
+import scala.jdk.CollectionConverters._
+import org.apache.spark.sql.connector.catalog.SupportsRead
+import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * Scans of chosen data files. Iceberg plans a query's scan and its tasks. A second scan of the same table gets
+ * only some of these tasks, with their delete files, and Iceberg packs them into partitions. The query's own
+ * scan stays as it is, because other parts of a plan may share it.
+ */
+object IcebergScans {
+  private val ofQueries = s"${IcebergApi.root}.spark.source.SparkBatchQueryScan"
+
+  /** Whether a scan reads one snapshot for a query. */
+  def isOfQuery(scan: Scan): Boolean = scan.getClass.getName == ofQueries
+
+  /** The tasks of a scan, one for each data file. */
+  def tasks(scan: Scan): Seq[AnyRef] =
+    IcebergApi.call(scan, "tasks").asInstanceOf[java.util.List[AnyRef]].asScala.toSeq
+
+  /**
+   * A second scan with some of a scan's tasks. The partitions have the form that the first scan has reported,
+   * because Iceberg finds this form before it loses tasks.
+   */
+  def narrowed(table: SupportsRead, options: CaseInsensitiveStringMap, own: Scan, some: Seq[AnyRef]): Scan = {
+    val made = scanOf(table, options, own.readSchema)
+    if (made.readSchema != own.readSchema) throw new IllegalStateException(s"${made.readSchema} for ${own.readSchema}")
+    reset(made, tasks(own))
+    IcebergApi.call(made, "outputPartitioning")
+    IcebergApi.call(made, "filterAttributes")
+    reset(made, some)
+    made
+  }
+
+  /** A scan of exactly these tasks, which equals no other scan. */
+  def of(table: SupportsRead, options: CaseInsensitiveStringMap, columns: StructType, some: Seq[AnyRef]): Scan = {
+    val made = scanOf(table, options, columns)
+    reset(made, some)
+    new ScanOfTasks(made)
+  }
+
+  private def scanOf(table: SupportsRead, options: CaseInsensitiveStringMap, columns: StructType): Scan = {
+    val builder = table.newScanBuilder(options)
+    builder.asInstanceOf[SupportsPushDownRequiredColumns].pruneColumns(columns)
+    val made = builder.build()
+    if (!isOfQuery(made)) throw new IllegalStateException(s"unknown scan ${made.getClass.getName}")
+    made
+  }
+
+  private def reset(scan: Scan, some: Seq[AnyRef]): Unit =
+    IcebergApi.call(scan, "resetTasks", new java.util.ArrayList[AnyRef](some.asJava))
+}
+
+/** Iceberg's scans are equal if their filters are, whatever their tasks. */
+private class ScanOfTasks(own: Scan) extends Scan {
+  private lazy val batch = own.toBatch
+  override def readSchema: StructType = own.readSchema
+  override def description: String = own.description
+  override def toBatch: Batch = new Batch {
+    override def planInputPartitions(): Array[InputPartition] = batch.planInputPartitions()
+    override def createReaderFactory(): PartitionReaderFactory = batch.createReaderFactory()
+  }
+}

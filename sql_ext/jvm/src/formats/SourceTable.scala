@@ -1,0 +1,54 @@
+package org.apache.spark.sql.sieve.formats
+
+import scala.util.Try
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.connector.catalog.{Identifier, SupportsNamespaces, TableCatalog, TableChange}
+import org.apache.spark.sql.sieve.base.Compat
+
+/**
+ * A table whose own catalog, instead of Spark's session catalog, stores its properties.
+ *
+ * @param description the table in the form of the session catalog
+ */
+final case class SourceTable(catalog: TableCatalog, name: Identifier, description: CatalogTable) {
+  def setProperty(key: String, value: String): Unit = change(TableChange.setProperty(key, value))
+  def unsetProperty(key: String): Unit = change(TableChange.removeProperty(key))
+
+  /** A statement runs in a copy of the user's session, and each session has its own cache of tables. */
+  private def change(to: TableChange): Unit = {
+    catalog.alterTable(name, to)
+    for (user <- SparkSession.getActiveSession; own <- SourceTable.catalog(user.asInstanceOf[Compat.Session], catalog.name))
+      own.invalidateTable(name)
+  }
+}
+
+object SourceTable {
+  /** A catalog that stores the properties of its tables. */
+  def catalog(session: Compat.Session, name: String): Option[TableCatalog] =
+    Try(session.sessionState.catalogManager.catalog(name)).toOption.collect {
+      case own: TableCatalog if TableFormat.ownsCatalog(own) => own
+    }
+
+  /** The table of a name with its catalog; None if the session catalog stores the table's properties. */
+  def find(session: Compat.Session, name: TableIdentifier): Option[SourceTable] =
+    for {
+      own <- catalog(session, name.catalog.getOrElse("spark_catalog"))
+      at = Identifier.of(Array(name.database.getOrElse("default")), name.table)
+      // A catalog may cache tables for a while, and another session may have changed this one.
+      description <- { own.invalidateTable(at); TableFormat.describe(own, at) }
+    } yield SourceTable(own, at, description)
+
+  /** The folder of a database in a catalog of its own; None if the session catalog has the database. */
+  def databaseLocation(session: Compat.Session, catalogName: String, database: String): Option[String] =
+    catalog(session, catalogName).collect { case own: SupportsNamespaces => own }.flatMap(own =>
+      Option(own.loadNamespaceMetadata(Array(database)).get("location")))
+
+  /** The tables of a database in a catalog of its own. */
+  def list(session: Compat.Session, catalogName: String, database: String): Option[Seq[CatalogTable]] =
+    catalog(session, catalogName).map(own =>
+      own.listTables(Array(database)).toSeq.flatMap { name =>
+        find(session, TableIdentifier(name.name, Some(database), Some(catalogName))).map(_.description)
+      })
+}

@@ -1,0 +1,61 @@
+package org.apache.spark.sql.sieve.plan
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2Relation}
+import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.formats.TableFormat
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/**
+ * A scan of data files in a physical plan, through either of Spark's data source interfaces.
+ *
+ * @param awaited     the filters with run-time values that an index evaluates
+ * @param readsRanges whether the scan reads ranges of files
+ */
+final case class PlannedScan(
+    node: SparkPlan, relation: HadoopFsRelation, table: Option[TableIdentifier],
+    partitionFilters: Seq[Expression], dataFilters: Seq[Expression], awaited: Seq[Expression],
+    readsRanges: Boolean) {
+  def output: Seq[Attribute] = node.output
+}
+
+object PlannedScan {
+  def unapply(plan: SparkPlan): Option[PlannedScan] = plan match {
+    case scan: FileSourceScanExec =>
+      val ranges = scan match {
+        case counted: CountedScan => counted.readsRanges
+        case _ => false
+      }
+      Some(PlannedScan(scan, scan.relation, scan.tableIdentifier, scan.partitionFilters, scan.dataFilters,
+        RunTimeFilters.awaited(scan), ranges))
+    case batch: BatchScanExec => batch.scan match {
+      case pruned: PrunedScan =>
+        val relation = pruned.index.relation
+        Some(ofSource(batch, relation.copy(location = pruned.index)(relation.sparkSession),
+          pruned.index.table.identifier, pruned.filters))
+      case own =>
+        TableFormat.scanned(batch.table, CaseInsensitiveStringMap.empty, own, batch.output, session(batch)).map(files =>
+          ofSource(batch, relation(files), files.catalogTable.get.identifier, Nil))
+    }
+    case _ => None
+  }
+
+  private def ofSource(
+      node: SparkPlan, relation: HadoopFsRelation, table: TableIdentifier, filters: Seq[Expression]): PlannedScan =
+    PlannedScan(node, relation, Some(table), Nil, filters, Nil, readsRanges = false)
+
+  private def session(node: SparkPlan): Compat.Session = node.session.asInstanceOf[Compat.Session]
+  private def relation(files: LogicalRelation): HadoopFsRelation = files.relation.asInstanceOf[HadoopFsRelation]
+
+  /** The files of a table in an analysed plan. */
+  def table(session: Compat.Session): PartialFunction[LogicalPlan, LogicalRelation] =
+    Function.unlift {
+      case files: LogicalRelation => Some(files)
+      case source: DataSourceV2Relation => TableFormat.named(source, session).map(_.copy(output = source.output))
+      case _ => None
+    }
+}

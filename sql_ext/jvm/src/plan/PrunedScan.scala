@@ -1,0 +1,136 @@
+package org.apache.spark.sql.sieve.plan
+
+import scala.util.control.NonFatal
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.connector.expressions.filter.Predicate
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
+import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.sieve.ask.{Filters, Pruned}
+import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings, SieveException}
+import org.apache.spark.sql.sieve.catalog.Registry
+import org.apache.spark.sql.sieve.formats.TableFormat
+import org.apache.spark.sql.types.StructType
+
+/**
+ * A scan of the second data source interface without the files for which an index proves that no row satisfies
+ * the filters. Another scan reads the remaining files. The table's own scan answers everything else, and stays
+ * as it is, because other parts of a plan may share it.
+ *
+ * @param filters the filters above the scan
+ */
+class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expression])
+    extends Scan with SupportsRuntimeV2Filtering {
+  /** The request; two scans with equal requests return the same rows. */
+  private lazy val question =
+    (Filters.of(index.scan.output, index.relation).conjunction(Filters.evaluable(filters)), index.entry.epoch)
+  private var planned = Option.empty[Remaining]
+
+  /** The files that remain after an index skips files, at the first call and after `filter`. */
+  private[plan] def remaining: Remaining = synchronized {
+    planned.getOrElse {
+      val made = PrunedScan.remaining(this)
+      planned = Some(made)
+      made
+    }
+  }
+
+  override def readSchema: StructType = own.readSchema
+  override def description: String = s"Sieve(${own.description})"
+  override def toString: String = s"Sieve($own)"
+  override def toBatch: Batch = new PrunedBatch(this, own.toBatch)
+
+  /** Without this answer, Spark would list the files when it plans the query. */
+  override def columnarSupportMode: Scan.ColumnarSupportMode =
+    try if (own.toBatch.createReaderFactory.supportColumnarReads(null)) Scan.ColumnarSupportMode.SUPPORTED
+      else Scan.ColumnarSupportMode.UNSUPPORTED
+    catch { case NonFatal(_) => Scan.ColumnarSupportMode.PARTITION_DEFINED }
+
+  override def filterAttributes: Array[NamedReference] = own match {
+    case filtered: SupportsRuntimeV2Filtering => filtered.filterAttributes
+    case _ => Array.empty
+  }
+  override def filter(predicates: Array[Predicate]): Unit = synchronized {
+    own match {
+      case filtered: SupportsRuntimeV2Filtering => filtered.filter(predicates)
+      case _ =>
+    }
+    planned = None
+  }
+
+  override def supportedCustomMetrics: Array[CustomMetric] =
+    own.supportedCustomMetrics ++ Array[CustomMetric](new FilesRead, new FilesSkipped)
+  override def reportDriverMetrics: Array[CustomTaskMetric] = own.reportDriverMetrics ++ Array(
+    PrunedScan.value(FilesRead.name, remaining.files), PrunedScan.value(FilesSkipped.name, remaining.skipped))
+
+  override def equals(other: Any): Boolean = other match {
+    case that: PrunedScan => own == that.own && question == that.question
+    case _ => false
+  }
+  override def hashCode: Int = 31 * own.hashCode + question.hashCode
+}
+
+/** The batch of the remaining files, and the numbers of files that are read and skipped. */
+private[plan] final case class Remaining(batch: Batch, files: Long, skipped: Long)
+
+private class PrunedBatch(scan: PrunedScan, own: Batch) extends Batch {
+  override def planInputPartitions(): Array[InputPartition] = scan.remaining.batch.planInputPartitions()
+  // A reader of all files also reads some of them.
+  override def createReaderFactory(): PartitionReaderFactory = own.createReaderFactory()
+  override def equals(other: Any): Boolean = other match {
+    case that: PrunedBatch => scan == that.of
+    case _ => false
+  }
+  override def hashCode: Int = scan.hashCode
+  private def of: PrunedScan = scan
+}
+
+object PrunedScan extends OnceLogging {
+  /** The scan with its index; None if its table has none. */
+  def of(scan: DataSourceV2ScanRelation, filters: Seq[Expression], session: Compat.Session): Option[PrunedScan] =
+    for {
+      files <- TableFormat.scanned(scan.relation.table, scan.relation.options, scan.scan, scan.output, session)
+      entry <- Registry.find(session, files.catalogTable.get)
+    } yield {
+      val index = new SieveFileIndex(files, relation(files), files.catalogTable.get, entry, session, showsSplits = false)
+      if (Filters.evaluable(filters).nonEmpty) index.prefetch(filters)
+      new PrunedScan(scan.scan, index, filters)
+    }
+
+  private def relation(files: LogicalRelation): HadoopFsRelation = files.relation.asInstanceOf[HadoopFsRelation]
+
+  private def remaining(scan: PrunedScan): Remaining = {
+    val index = scan.index
+    val left = index.listFiles(Nil, scan.filters)
+    val (files, skipped) = (Pruned.files(left), index.metrics("numFilesSkipped").value)
+    if (skipped == 0) Remaining(scan.own.toBatch, files, skipped)
+    else try Remaining(TableFormat.of(index.relation).narrowed(index.relation, left).toBatch, files, skipped)
+    catch {
+      case e @ (NonFatal(_) | _: LinkageError) =>
+        val problem = s"${index.table.identifier.unquotedString} is read in full, since its scan cannot leave out files: $e"
+        if (Settings.strict(index.executing)) throw new SieveException("SIEVE_STRICT", problem, state = "55000")
+        warnOnce(problem)
+        Remaining(scan.own.toBatch, files + skipped, 0)
+    }
+  }
+
+  private def value(of: String, count: Long): CustomTaskMetric = new CustomTaskMetric {
+    override def name: String = of
+    override def value: Long = count
+  }
+}
+
+/** Metrics of a scan in Spark's web UI. Spark makes them by their class names. */
+class FilesRead extends CustomSumMetric {
+  override def name: String = FilesRead.name
+  override def description: String = "number of files read"
+}
+object FilesRead { val name = "numFiles" }
+
+class FilesSkipped extends CustomSumMetric {
+  override def name: String = FilesSkipped.name
+  override def description: String = "number of files skipped"
+}
+object FilesSkipped { val name = "numFilesSkipped" }

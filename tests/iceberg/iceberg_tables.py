@@ -1,0 +1,53 @@
+"""Iceberg tables for tests: their files have no column bounds, so only the index skips files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from spark_session import Lab
+
+NO_BOUNDS = {"write.metadata.metrics.default": "none"}
+AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
+"""Settings of a session in which an audit reads all skipped files again."""
+ROWS = "id, concat('v', id % 7) v"
+"""The expressions that `insert` selects."""
+
+
+@contextmanager
+def namespace(lab: Lab, name: str) -> Iterator[None]:
+    """Creates a namespace of any catalog, and makes it current within the block."""
+    lab.sql(f"CREATE NAMESPACE {name}")
+    lab.sql(f"USE {name}")
+    try:
+        yield
+    finally:
+        lab.sql("USE spark_catalog.default")
+        for _, table, *_ in lab.sql(f"SHOW TABLES IN {name}"):
+            lab.sql(f"DROP TABLE {name}.{table} PURGE")
+        # A catalog of folders drops no folder with files in it, and the indexes lie there.
+        if not name.startswith("files."):
+            lab.sql(f"DROP NAMESPACE {name}")
+
+
+def create(
+    lab: Lab,
+    name: str = "t",
+    columns: str = "id BIGINT, v STRING",
+    more: str = "",
+    **properties: str | int,
+) -> None:
+    """Creates an empty table; underscores in the names of properties are dots and hyphens."""
+    given: Mapping[str, str] = NO_BOUNDS | {
+        key.replace("__", "-").replace("_", "."): str(value) for key, value in properties.items()
+    }
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in given.items())
+    lab.sql(f"CREATE TABLE {name} ({columns}) USING iceberg {more} TBLPROPERTIES ({listed})")
+
+
+def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start: int = 0) -> None:
+    """Inserts ten rows per file of ``range``, by expressions over ``id``."""
+    lab.sql(
+        f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
+        f"FROM range({start}, {start + 10 * files})"
+    )

@@ -1,0 +1,92 @@
+"""The statements on tables of Iceberg's catalogs."""
+
+from __future__ import annotations
+
+import pytest
+from iceberg_tables import AUDITED, create, insert, namespace
+from pyspark.errors import PySparkException
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+
+
+@pytest.mark.parametrize("name", ["spark_catalog.shop", "files.shop", "store.shop"])
+def test_all_statements(lab: Lab, name: str) -> None:
+    """Each statement works on a table of the session catalog and of named catalogs."""
+    label = name.removeprefix("spark_catalog.")
+    with namespace(lab, name), lab.settings(AUDITED):
+        create(lab)
+        insert(lab, files=24)
+        assert lab.sql("ESTIMATE SIEVE INDEX ON t (id) WHERE id = 42")[0][0] == "id"
+        (made,) = lab.sql(f"CREATE SIEVE INDEX ON {name}.t (id)")
+        assert made[:3] == ("id_sieve", 1, 24)
+        (row,) = lab.sql("SHOW SIEVE INDEXES ON t")
+        assert (row[:4], row[6]) == ((label, "t", "id_sieve", "id"), "ready")
+        assert lab.sql("SHOW SIEVE INDEXES") == lab.sql(f"SHOW SIEVE INDEXES IN {name}") == [row]
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+        lab.check(f"SELECT * FROM {name}.t WHERE id = 42", exactly=1)
+        facts = lab.facts()
+        assert (facts["table"], facts["freshness"]) == (f"{label}.t", "current")
+        lab.sql("INSERT INTO t VALUES (42, 'new')")
+        assert lab.facts()["freshness"] == "stale: 1 files"
+        (row,) = lab.sql("REFRESH SIEVE INDEX ON t")
+        assert row[1:3] == (2, 25)
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=2)
+        assert [v[1] for v in lab.sql("SHOW SIEVE VERSIONS ON t")] == [2, 1]
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=25)
+        lab.sql("ALTER SIEVE INDEX id_sieve ON t ENABLE")
+        (row,) = lab.sql("CHECK SIEVE INDEX ON t")
+        assert row[2] == "ok"
+        lab.sql("OPTIMIZE SIEVE INDEX ON t")
+        lab.sql("VACUUM SIEVE INDEX ON t")
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=2)
+        lab.sql("DROP SIEVE INDEX id_sieve ON t")
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=25)
+        assert lab.sql("SHOW SIEVE INDEXES") == []
+
+
+def test_counters_and_reasons(lab: Lab) -> None:
+    """Status counts the scans; EXPLAIN has a row and a reason for a table without an index."""
+    with namespace(lab, "files.counted"):
+        create(lab)
+        insert(lab)
+        (scan,) = lab.explain("SELECT * FROM t WHERE id = 42")
+        assert (scan["table"], scan["files_total"], scan["reasons"]) == (
+            "files.counted.t", 10, "no-index: 10")  # fmt: skip
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+
+        def counts() -> dict[str, int]:
+            return {row[0]: row[2] for row in lab.sql("SELECT * FROM sieve_status()")}
+
+        before = counts()
+        lab.explain("SELECT * FROM t WHERE id = 42")
+        assert counts()["scans"] == before["scans"]
+        lab.sql("SELECT * FROM t WHERE id = 42")
+        after = counts()
+        changed = {
+            key: after[key] - before[key] for key in ("scans", "files_listed", "files_skipped")
+        }
+        assert changed == {"scans": 1, "files_listed": 10, "files_skipped": 9}
+        with (
+            lab.setting("spark.sieve.require", "true"),
+            pytest.raises(PySparkException, match="SIEVE_REQUIRED"),
+        ):
+            lab.sql("SELECT * FROM t WHERE id % 3 = 1")
+
+
+def test_another_table_of_the_name(lab: Lab) -> None:
+    """An index belongs to one table: a replaced, renamed or copied table is read in full."""
+    with namespace(lab, "files.names"):
+        create(lab)
+        insert(lab)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        ((_, value),) = [
+            row for row in lab.sql("SHOW TBLPROPERTIES t") if row[0] == "sieve.index.id_sieve"
+        ]
+        lab.sql("DROP TABLE t")
+        create(lab)
+        insert(lab, "id + 5 id, 'x' v")
+        lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
+        with lab.setting("spark.sieve.registry.ttl", "0s"):
+            assert lab.check("SELECT * FROM t WHERE id = 42", exactly=10).rows.total() == 1

@@ -1,0 +1,97 @@
+"""An index knows its column by the field's id, whatever becomes of the table's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from iceberg_tables import AUDITED, create, insert, namespace
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+
+
+@pytest.fixture(autouse=True)
+def database(lab: Lab) -> Iterator[None]:
+    """A new namespace for each test, in which each skip is audited."""
+    with namespace(lab, "spark_catalog.columns"), lab.settings(AUDITED):
+        create(lab, columns="id BIGINT, v STRING, s STRUCT<a: INT, b: INT>")
+        insert(lab, "id, 'x' v, named_struct('a', cast(id AS INT), 'b', cast(100 - id AS INT)) s")
+        yield
+
+
+def test_a_rename_keeps_the_index(lab: Lab) -> None:
+    """A renamed or moved column, also of a struct, keeps its index."""
+    lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
+    lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
+    lab.sql("ALTER TABLE t RENAME COLUMN s.a TO first")
+    lab.sql("ALTER TABLE t ALTER COLUMN v FIRST")
+    lab.check("SELECT * FROM t WHERE number = 42", exactly=1)
+    lab.check("SELECT * FROM t WHERE s.first = 42", exactly=1)
+    lab.check("SELECT v FROM t WHERE s.first = 42 AND s.b = 58", exactly=1)
+    shown = {row[2]: (row[3], row[6]) for row in lab.sql("SHOW SIEVE INDEXES ON t")}
+    assert shown == {"id_sieve": ("number", "ready"), "s_a_sieve": ("s.first", "ready")}
+    lab.sql("INSERT INTO t VALUES ('x', 42, NULL)")
+    (row, _) = lab.sql("REFRESH SIEVE INDEX ON t")
+    assert row[:3] == ("id_sieve", 2, 11)
+    lab.check("SELECT * FROM t WHERE number = 42", exactly=2)
+
+
+def test_a_new_column_of_the_old_name_is_another_column(lab: Lab) -> None:
+    """Two columns that swap their names keep their indexes; a new column has none."""
+    lab.sql("CREATE SIEVE INDEX ON t (s.a)")
+    for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
+        lab.sql(f"ALTER TABLE t RENAME COLUMN s.{old} TO {new}")
+    lab.check("SELECT * FROM t WHERE s.b = 42", exactly=1)
+    lab.check("SELECT * FROM t WHERE s.a = 42", exactly=10)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.sql("ALTER TABLE t DROP COLUMN id")
+    lab.sql("ALTER TABLE t ADD COLUMN id BIGINT")
+    lab.sql("INSERT INTO t VALUES ('x', NULL, 42)")
+    assert lab.check("SELECT * FROM t WHERE id = 42", exactly=11).rows.total() == 1
+    assert lab.check("SELECT * FROM t WHERE id IS NULL", exactly=11).rows.total() == 100
+    states = {row[2]: row[6] for row in lab.sql("SHOW SIEVE INDEXES ON t")}
+    assert states["id_sieve"] == "column dropped"
+
+
+def test_a_promoted_column_is_read_until_a_refresh(lab: Lab) -> None:
+    """After INT becomes BIGINT, scans read all files, and REFRESH builds the index again."""
+    lab.sql("CREATE SIEVE INDEX ON t (s.a)")
+    lab.sql("ALTER TABLE t ALTER COLUMN s.a TYPE BIGINT")
+    lab.check("SELECT * FROM t WHERE s.a = 42", exactly=10)
+    (scan,) = lab.explain("SELECT * FROM t WHERE s.a = 42")
+    assert scan["reasons"] == "reader-changed: 10"
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    lab.check("SELECT * FROM t WHERE s.a = 42", exactly=1)
+    lab.check(f"SELECT * FROM t WHERE s.a = {2**40}", exactly=0)
+
+
+def test_an_earlier_schema(lab: Lab) -> None:
+    """A query of an earlier snapshot uses the names of that snapshot."""
+    ((first,),) = lab.sql("SELECT max(snapshot_id) FROM spark_catalog.columns.t.snapshots")
+    lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
+    lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
+    lab.sql("ALTER TABLE t ADD COLUMN id STRING")
+    lab.sql("INSERT INTO t VALUES (200, 'x', NULL, 'y')")
+    lab.check(f"SELECT * FROM t VERSION AS OF {first} WHERE id = 42", exactly=1)
+    lab.check("SELECT * FROM t WHERE number = 42", exactly=2)
+
+
+def test_partitions_change(lab: Lab) -> None:
+    """Iceberg prunes by partitions first, and the index prunes what is left, of each spec."""
+    create(lab, "p", "id BIGINT, d DATE, k INT", "PARTITIONED BY (months(d))")
+    some = "id, date_add(date'2024-01-01', cast(id % 60 AS INT)) d, cast(id % 4 AS INT) k"
+    insert(lab, some, "p", files=12)
+    lab.sql("ALTER TABLE p ADD PARTITION FIELD bucket(2, k)")
+    insert(lab, some, "p", files=4, start=200)
+    lab.sql("CREATE SIEVE INDEX ON p (id)")
+    month = "d >= date'2024-02-01' AND d < date'2024-03-01'"
+    (scan,) = lab.explain(f"SELECT * FROM p WHERE id = 42 AND {month}")
+    with lab.setting("spark.sieve.enabled", "false"):
+        left = lab.run(f"SELECT * FROM p WHERE {month}").files
+    assert (scan["files_total"], scan["files_read"]) == (left, 1)
+    lab.check(f"SELECT * FROM p WHERE id = 42 AND {month}", exactly=1)
+    lab.check("SELECT * FROM p WHERE id = 210", exactly=1)
+    with lab.setting("spark.sql.sources.v2.bucketing.enabled", "true"):
+        lab.check("SELECT a.id FROM p a JOIN p b ON a.k = b.k AND a.d = b.d AND a.id = b.id "
+                  "WHERE a.id IN (42, 210)", at_most=10)  # fmt: skip
