@@ -26,6 +26,7 @@ from sql_ext.launcher.command_options import (
     spark_arguments,
     with_delta,
     with_hudi,
+    with_iceberg,
 )
 from sql_ext.launcher.server_commands import connect, jdbc_url, metastore_group, thriftserver
 from sql_ext.launcher.spark_home import conf_file, find_java, log_option
@@ -55,8 +56,9 @@ def main() -> None:
 @main.command(context_settings=PASS_ON)
 @with_hudi
 @with_delta
+@with_iceberg
 @spark_arguments
-def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
+def sql(hudi: bool, delta: bool, iceberg: bool, args: tuple[str, ...]) -> NoReturn:
     """Spark's SQL shell.
 
     \b
@@ -65,13 +67,21 @@ def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
     sieve sql -f report.sql       runs a file
     sieve sql --hudi              prompts, and knows tables USING hudi
     sieve sql --delta             prompts, and knows tables USING delta
+    sieve sql --iceberg           prompts, and knows tables USING iceberg
     """  # noqa: D301 - click's mark for lines to keep, which a raw string would spell out
     spark = find_spark(os.environ)
     metastore.refuse_locked_metastore(spark, os.environ, args)
     main_class = launch.SPARK_SQL_CLASS
     terminal = launch.on_terminal(args)
     command = launch.submit_command(
-        spark, os.environ, args, main_class, hudi=hudi, delta=delta, shown=terminal.settings
+        spark,
+        os.environ,
+        args,
+        main_class,
+        hudi=hudi,
+        delta=delta,
+        iceberg=iceberg,
+        shown=terminal.settings,
     )
     if terminal.is_one:
         notes.print(f"Starting Spark {spark.version}")
@@ -81,13 +91,17 @@ def sql(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
 @main.command(context_settings=UP_TO_PROGRAM)
 @with_hudi
 @with_delta
+@with_iceberg
 @spark_arguments
-def submit(hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
+def submit(hudi: bool, delta: bool, iceberg: bool, args: tuple[str, ...]) -> NoReturn:
     """Runs a program: sieve submit [OPTIONS] SCRIPT.py [ARG ...]."""
     if not args:
         raise click.UsageError("name the script or jar to run: sieve submit SCRIPT.py [ARG ...]")
     spark = find_spark(os.environ)
-    _become(spark, launch.submit_command(spark, os.environ, args, hudi=hudi, delta=delta))
+    _become(
+        spark,
+        launch.submit_command(spark, os.environ, args, hudi=hudi, delta=delta, iceberg=iceberg),
+    )
 
 
 @main.command(context_settings=PASS_ON)
@@ -116,8 +130,11 @@ def beeline(args: tuple[str, ...]) -> NoReturn:
 )
 @with_hudi
 @with_delta
+@with_iceberg
 @spark_arguments
-def inspect(output: Path | None, hudi: bool, delta: bool, args: tuple[str, ...]) -> NoReturn:
+def inspect(
+    output: Path | None, hudi: bool, delta: bool, iceberg: bool, args: tuple[str, ...]
+) -> NoReturn:
     """Draws an index: sieve inspect [OPTIONS] TABLE INDEX.
 
     Which files it reads for which keys, against their min and max, and how many for one key.
@@ -136,7 +153,10 @@ def inspect(output: Path | None, hudi: bool, delta: bool, args: tuple[str, ...])
     metastore.refuse_locked_metastore(spark, os.environ, tuple(options))
     program = [str(Path(__file__).parent / "inspection" / "__main__.py"), table, index, str(output)]
     command = [*options, *program]
-    _become(spark, launch.submit_command(spark, os.environ, command, hudi=hudi, delta=delta))
+    _become(
+        spark,
+        launch.submit_command(spark, os.environ, command, hudi=hudi, delta=delta, iceberg=iceberg),
+    )
 
 
 @main.command(context_settings=PASS_ON)
@@ -144,12 +164,14 @@ def inspect(output: Path | None, hudi: bool, delta: bool, args: tuple[str, ...])
 @click.option("--retain-hours", type=click.FloatRange(min=0), help="Age of what may go; 24.")
 @with_hudi
 @with_delta
+@with_iceberg
 @spark_arguments
 def gc(
     database: str | None,
     retain_hours: float | None,
     hudi: bool,
     delta: bool,
+    iceberg: bool,
     args: tuple[str, ...],
 ) -> NoReturn:
     """Deletes indexes that no table has, as VACUUM SIEVE INDEXES does."""
@@ -167,6 +189,7 @@ def gc(
         launch.SPARK_SQL_CLASS,
         hudi=hudi,
         delta=delta,
+        iceberg=iceberg,
     )
     _become(spark, command)
 

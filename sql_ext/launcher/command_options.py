@@ -18,4 +18,7 @@ with_hudi = click.option(
 with_delta = click.option(
     "--delta", is_flag=True, help="With Delta: its package, catalog and extension."
 )
+with_iceberg = click.option(
+    "--iceberg", is_flag=True, help="With Iceberg: its package, catalog and extension."
+)
 notes: Final = Console(stderr=True, highlight=False)

@@ -40,6 +40,9 @@ DELTA_PACKAGES = {
     "4.2": "io.delta:delta-spark_4.2_2.13:4.4.0",
 }
 """Delta's package for each release line of Spark."""
+ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+ICEBERG_PACKAGES = {"4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"}
+"""Iceberg's package for each release line of Spark."""
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 CONNECT_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
@@ -50,7 +53,7 @@ _ALIASES = {
     "--driver-class-path": "spark.driver.extraClassPath",
     "--driver-java-options": "spark.driver.extraJavaOptions",
 }
-_OWN_OPTIONS = {"--hudi", "--delta"}
+_OWN_OPTIONS = {"--hudi", "--delta", "--iceberg"}
 _SWITCHES = {
     *("--verbose", "-v", "--version", "--help", "-h", "--usage-error", "--supervise"),
     "--load-spark-defaults",
@@ -91,6 +94,42 @@ def delta_settings(spark: SparkHome, user: Settings) -> Settings:
             f"no Delta is known for Spark {spark.line}; name one with --packages",
         )
     return settings | {"spark.jars.packages": DELTA_PACKAGES[spark.line]}
+
+
+def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Settings) -> Settings:
+    """Settings that make Spark load Iceberg too, with its package unless the user names one.
+
+    Raises:
+        UnsupportedError: no release of Iceberg is known for this Spark.
+    """
+    settings = {
+        "spark.sql.extensions": f"{EXTENSIONS},{ICEBERG_EXTENSION}",
+        "spark.sql.catalog.spark_catalog": "org.apache.iceberg.spark.SparkSessionCatalog",
+        "spark.sql.catalog.spark_catalog.type": "hive",
+    }
+    if (
+        "spark.hadoop.hive.metastore.uris" not in user
+        and not (user_conf_dir(spark, environ) / "hive-site.xml").exists()
+    ):
+        # Iceberg opens the embedded metastore by Hive's client, which finds neither its pool of
+        # connections nor tables for locks, and by default refuses to change a column's type.
+        settings |= {
+            "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
+            "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+            "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
+            "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
+        }
+    if "iceberg-spark" in ",".join(
+        user.get(key, "") for key in ("spark.jars", "spark.jars.packages")
+    ):
+        return settings
+    if spark.line not in ICEBERG_PACKAGES:
+        raise UnsupportedError(
+            "SIEVE_UNSUPPORTED_SPARK",
+            f"Sieve indexes Iceberg tables on Spark {', '.join(ICEBERG_PACKAGES)}, not on "
+            f"{spark.line}; to use Iceberg all the same, name its package with --packages",
+        )
+    return settings | {"spark.jars.packages": ICEBERG_PACKAGES[spark.line]}
 
 
 def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
@@ -146,6 +185,7 @@ def submit_command(
     *,
     hudi: bool = False,
     delta: bool = False,
+    iceberg: bool = False,
     shown: Settings | None = None,
 ) -> list[str]:
     """The spark-submit command line with Sieve's settings merged into the user's.
@@ -158,12 +198,14 @@ def submit_command(
         main_class: one of Spark's own classes to start, which finds its options in ``args``.
         hudi: whether to configure Hudi too.
         delta: whether to configure Delta too.
+        iceberg: whether to configure Iceberg too.
         shown: defaults that take the place of Sieve's usual ones.
 
     Raises:
-        InvalidInputError: both Hudi and Delta are requested, but the session catalog can belong to
-            only one.
-        UnsupportedError: there is no shim jar, no Delta, or no Spark Connect, for this Spark.
+        InvalidInputError: several table formats are requested, but the session catalog can belong
+            to only one.
+        UnsupportedError: there is no shim jar, no Delta, no Iceberg, or no Spark Connect, for this
+            Spark.
     """
     if main_class == CONNECT_SERVER_CLASS and not [*(spark.path / "jars").glob("spark-connect_*")]:
         raise UnsupportedError(
@@ -171,16 +213,21 @@ def submit_command(
             f"The Spark {spark.version} at {spark.path} has no spark-connect jar; Spark 4.0 and "
             "later come with it.",
         )
-    if hudi and delta:
+    if hudi + delta + iceberg > 1:
         raise InvalidInputError(
             "SIEVE_INVALID_OPTION",
-            "Hudi and Delta each need the session catalog for themselves; choose one of --hudi and "
-            "--delta",
+            "Hudi, Delta and Iceberg each need the session catalog for themselves; choose one of "
+            "--hudi, --delta and --iceberg",
         )
     given, rest = split_arguments(args, stop_at_program=main_class is None)
     user = user_settings(spark, environ, given)
     ours = shipped_settings(spark, environ) | (shown or {})
-    ours |= hudi_settings(spark, user) if hudi else delta_settings(spark, user) if delta else {}
+    if hudi:
+        ours |= hudi_settings(spark, user)
+    elif delta:
+        ours |= delta_settings(spark, user)
+    elif iceberg:
+        ours |= iceberg_settings(spark, environ, user)
     conf = [
         part for key, value in merged(ours, user).items() for part in ("--conf", f"{key}={value}")
     ]

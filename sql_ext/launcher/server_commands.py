@@ -9,7 +9,14 @@ import click
 
 from sieve.client.spark_home import find_spark
 from sql_ext.launcher import launch, metastore, servers
-from sql_ext.launcher.command_options import PASS_ON, notes, spark_arguments, with_delta, with_hudi
+from sql_ext.launcher.command_options import (
+    PASS_ON,
+    notes,
+    spark_arguments,
+    with_delta,
+    with_hudi,
+    with_iceberg,
+)
 
 _host = click.option(
     "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
@@ -31,9 +38,10 @@ def thriftserver() -> None:
 @_host
 @with_hudi
 @with_delta
+@with_iceberg
 @spark_arguments
 def start_thriftserver(
-    port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]
+    port: int, host: str, hudi: bool, delta: bool, iceberg: bool, args: tuple[str, ...]
 ) -> None:
     """Starts the Thrift server; returns when the server answers.
 
@@ -42,7 +50,13 @@ def start_thriftserver(
     listen = ["--hiveconf", f"hive.server2.thrift.port={port}"]
     listen += ["--hiveconf", f"hive.server2.thrift.bind.host={host}"]
     server = _start_spark(
-        launch.THRIFT_SERVER_CLASS, port, host, [*args, *listen], hudi=hudi, delta=delta
+        launch.THRIFT_SERVER_CLASS,
+        port,
+        host,
+        [*args, *listen],
+        hudi=hudi,
+        delta=delta,
+        iceberg=iceberg,
     )
     click.echo(jdbc_url(_reached(host), port))
     notes.print(f"[dim]pid {server.pid}, log {server.log}; try `sieve beeline`[/dim]")
@@ -61,8 +75,11 @@ def connect() -> None:
 @_host
 @with_hudi
 @with_delta
+@with_iceberg
 @spark_arguments
-def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str, ...]) -> None:
+def start_connect(
+    port: int, host: str, hudi: bool, delta: bool, iceberg: bool, args: tuple[str, ...]
+) -> None:
     """Starts the Spark Connect server; returns when the server answers.
 
     The server has no passwords unless you configure some, hence the default host.
@@ -70,7 +87,13 @@ def start_connect(port: int, host: str, hudi: bool, delta: bool, args: tuple[str
     listen = ["--conf", f"spark.connect.grpc.binding.port={port}"]
     listen += ["--conf", f"spark.connect.grpc.binding.address={host}"]
     server = _start_spark(
-        launch.CONNECT_SERVER_CLASS, port, host, [*args, *listen], hudi=hudi, delta=delta
+        launch.CONNECT_SERVER_CLASS,
+        port,
+        host,
+        [*args, *listen],
+        hudi=hudi,
+        delta=delta,
+        iceberg=iceberg,
     )
     url = f"sc://{_reached(host)}:{port}"
     click.echo(url)
@@ -132,7 +155,14 @@ def start_metastore(
 
 
 def _start_spark(
-    main_class: str, port: int, host: str, args: list[str], *, hudi: bool, delta: bool
+    main_class: str,
+    port: int,
+    host: str,
+    args: list[str],
+    *,
+    hudi: bool,
+    delta: bool,
+    iceberg: bool,
 ) -> servers.Server:
     """Starts one of Spark's servers, which opens the metastore."""
     spark = find_spark(os.environ)
@@ -142,7 +172,7 @@ def _start_spark(
     # This option comes first so that the user's setting prevails; progress bars need a terminal.
     quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
     command = launch.submit_command(
-        spark, os.environ, [*quiet, *args], main_class, hudi=hudi, delta=delta
+        spark, os.environ, [*quiet, *args], main_class, hudi=hudi, delta=delta, iceberg=iceberg
     )
     environ = launch.environment(spark, os.environ)
     with notes.status(f"Starting the {name}"):

@@ -157,15 +157,15 @@ def _passing_on(group: click.Group) -> Iterator[click.Command]:
             yield command
 
 
-def test_who_passes_options_on_knows_hudi_and_delta() -> None:
+def test_who_passes_options_on_knows_the_table_formats() -> None:
     """Without this check, spark-submit would receive these options, and it does not know them.
 
-    Beeline is a client, so it does not need the options for Hudi and Delta.
+    Beeline is a client, so it does not need the options for table formats.
     """
     commands = {command.name: command for command in _passing_on(cli.main)}
     assert {"sql", "submit", "inspect", "gc", "start"} <= set(commands)
     for name in set(commands) - {"beeline"}:
-        assert {"hudi", "delta"} <= {option.name for option in commands[name].params}, name
+        assert {"hudi", "delta", "iceberg"} <= {option.name for option in commands[name].params}, name
 
 
 @pytest.mark.usefixtures("shim")
@@ -232,6 +232,34 @@ def test_delta_comes_with_its_package(spark_home: Path) -> None:
         inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS, delta=True
     )
     assert sum("delta-spark" in word for word in command) == 1
+
+
+@pytest.mark.usefixtures("shim")
+def test_iceberg_comes_with_its_package(spark_home: Path, tmp_path: Path) -> None:
+    """Iceberg gets its package and what its client of the embedded metastore needs."""
+
+    def conf(*given: str) -> dict[str, str]:
+        return _conf(
+            launch.submit_command(
+                inspect(spark_home),
+                {"SPARK_CONF_DIR": str(tmp_path)},
+                list(given),
+                launch.SPARK_SQL_CLASS,
+                iceberg=True,
+            )
+        )
+
+    locks = "spark.hadoop.iceberg.engine.hive.lock-enabled"
+    alone = conf()
+    assert alone["spark.sql.extensions"] == f"{launch.EXTENSIONS},{launch.ICEBERG_EXTENSION}"
+    assert alone["spark.jars.packages"] == launch.ICEBERG_PACKAGES["4.1"]
+    assert alone["spark.sql.catalog.spark_catalog"].endswith(".SparkSessionCatalog")
+    assert alone[locks] == "false"
+    # A metastore server has tables for locks.
+    assert locks not in conf("--conf", "spark.hadoop.hive.metastore.uris=thrift://meta:9083")
+    (tmp_path / "hive-site.xml").touch()
+    assert locks not in conf()
+    assert "spark.jars.packages" not in conf("--jars", "/opt/iceberg-spark-runtime.jar")
 
 
 @pytest.mark.usefixtures("shim")
