@@ -1,0 +1,186 @@
+"""A random history of an Iceberg table: writes, branches, maintenance and changes of columns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+from iceberg_tables import create
+from spark_session import Lab
+
+TABLE = "spark_catalog.histories.t"
+
+
+class History:
+    """Runs random operations on a table, and compares random queries with the index and without.
+
+    Args:
+        lab: the session.
+        seed: decides the whole history.
+    """
+
+    def __init__(self, lab: Lab, seed: int) -> None:
+        self._lab = lab
+        self._random = random.Random(seed)
+        self._number = "k"
+        self._names = 0
+        self._next = 0
+        self._partitioned = False
+        self.refs = ["main"]
+        self.skipped = 0
+        self.log: list[str] = []
+        mode = self._random.choice(["copy-on-write", "merge-on-read"])
+        create(
+            lab,
+            TABLE,
+            "id BIGINT, k INT, s STRING",
+            self._random.choice(["", "PARTITIONED BY (bucket(2, id))", "PARTITIONED BY (k)"]),
+            format__version=self._random.choice([2, 3]),
+            write_delete_mode=mode,
+            write_update_mode=self._random.choice(["copy-on-write", "merge-on-read"]),
+            write_merge_mode=self._random.choice(["copy-on-write", "merge-on-read"]),
+        )
+        self._append()
+        lab.sql(f"CREATE SIEVE INDEX ON {TABLE} (id, k, s)")
+
+    def step(self) -> None:
+        """One operation and two queries."""
+        operations: Mapping[Callable[[], None], int] = {
+            self._append: 4,
+            self._delete: 3,
+            self._update: 2,
+            self._merge: 3,
+            self._refresh: 4,
+            self._compact: 1,
+            self._branch: 1,
+            self._roll_back: 1,
+            self._change_column: 1,
+            self._change_partitions: 1,
+        }
+        (operation,) = self._random.choices(list(operations), list(operations.values()))
+        operation()
+        for _ in range(2):
+            self._query()
+
+    def _sql(self, text: str) -> list[tuple[object, ...]]:
+        self.log.append(text)
+        return self._lab.sql(text)
+
+    def _value(self) -> int:
+        return self._random.randrange(-5, self._next + 5)
+
+    def _rows(self, first: int, many: int, files: int) -> str:
+        nulls = self._random.choice([3, 7, 1000])
+        return (
+            f"SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ if(id % {nulls} = 2, NULL, id) id, "
+            f"cast(id % 4 AS INT) {self._number}, concat('s', id DIV 3) s "
+            f"FROM range({first}, {first + many})"
+        )
+
+    def _append(self) -> None:
+        many = self._random.choice([1, 20, 60])
+        names = f"id, {self._number}, s"
+        branch = self._random.choice(self.refs)
+        at = TABLE if branch == "main" else f"{TABLE}.branch_{branch}"
+        rows = self._rows(self._next, many, self._random.choice([1, 3, 6]))
+        self._sql(f"INSERT INTO {at} ({names}) SELECT id, {self._number}, s FROM ({rows})")
+        self._next += many
+
+    def _delete(self) -> None:
+        self._sql(f"DELETE FROM {TABLE} WHERE {self._predicate()}")
+
+    def _update(self) -> None:
+        self._sql(f"UPDATE {TABLE} SET s = concat(s, 'u'), id = id + 1 WHERE {self._predicate()}")
+
+    def _merge(self) -> None:
+        first = max(0, self._value() - 3)
+        rows = self._rows(first, self._random.choice([1, 6]), 1)
+        insert = f"WHEN NOT MATCHED THEN INSERT (id, {self._number}, s) VALUES (src.id, 1, 'n')"
+        clause = self._random.choice(
+            [
+                "WHEN MATCHED THEN DELETE",
+                "WHEN MATCHED THEN UPDATE SET s = 'm'",
+                f"WHEN MATCHED AND t.id % 2 = 0 THEN DELETE {insert}",
+                "WHEN NOT MATCHED BY SOURCE AND t.id < 3 THEN DELETE",
+            ]
+        )
+        self._sql(
+            f"MERGE INTO {TABLE} t USING (SELECT DISTINCT id FROM ({rows}) WHERE id IS NOT NULL) "
+            f"src ON t.id = src.id {clause}"
+        )
+
+    def _refresh(self) -> None:
+        self._sql(f"REFRESH SIEVE INDEX ON {TABLE}")
+
+    def _compact(self) -> None:
+        self._sql(
+            "CALL spark_catalog.system.rewrite_data_files(table => 'histories.t', "
+            "options => map('min-input-files', '2'))"
+        )
+
+    def _branch(self) -> None:
+        self._names += 1
+        kind = self._random.choice(["BRANCH", "TAG"])
+        name = f"{kind.lower()}{self._names}"
+        self._sql(f"ALTER TABLE {TABLE} CREATE {kind} {name}")
+        if kind == "BRANCH":
+            self.refs.append(name)
+
+    def _roll_back(self) -> None:
+        found = self._sql(
+            f"SELECT snapshot_id FROM {TABLE}.history WHERE is_current_ancestor "
+            "ORDER BY made_current_at"
+        )
+        (snapshot,) = self._random.choice(found)
+        self._sql(f"CALL spark_catalog.system.rollback_to_snapshot('histories.t', {snapshot})")
+
+    def _change_column(self) -> None:
+        self._names += 1
+        old, self._number = self._number, f"k{self._names}"
+        if self._random.random() < 0.5 or self._partitioned_by(old):
+            self._sql(f"ALTER TABLE {TABLE} RENAME COLUMN {old} TO {self._number}")
+        else:
+            self._number = old
+            self._sql(f"ALTER TABLE {TABLE} DROP COLUMN {old}")
+            self._sql(f"ALTER TABLE {TABLE} ADD COLUMN {old} INT")
+
+    def _partitioned_by(self, name: str) -> bool:
+        # Iceberg cannot read a table whose specs name a dropped column.
+        specs = self._lab.sql(f"SHOW CREATE TABLE {TABLE}")[0][0]
+        return self._partitioned or f"PARTITIONED BY ({name}" in str(specs)
+
+    def _change_partitions(self) -> None:
+        if self._partitioned:
+            self._sql(f"ALTER TABLE {TABLE} DROP PARTITION FIELD truncate(1, s)")
+        else:
+            self._sql(f"ALTER TABLE {TABLE} ADD PARTITION FIELD truncate(1, s)")
+        self._partitioned = not self._partitioned
+
+    def _predicate(self) -> str:
+        value, other = self._value(), self._value()
+        return self._random.choice(
+            [
+                f"id = {value}",
+                f"id IN ({value}, {other}, {value + 1})",
+                f"id BETWEEN {value} AND {value + 4}",
+                f"s = 's{value // 3}'",
+                f"{self._number} = {value % 5} AND id > {other}",
+                "id IS NULL",
+                f"id = {value} OR s = 's{other // 3}'",
+            ]
+        )
+
+    def _query(self) -> None:
+        predicate = self._predicate()
+        of = ""
+        if self._random.random() < 0.4 and self._number not in predicate:
+            ((versions),) = [self._lab.sql(f"SELECT snapshot_id FROM {TABLE}.snapshots")]
+            names = [row[0] for row in self._lab.sql(f"SELECT name FROM {TABLE}.refs")]
+            chosen = self._random.choice([*(row[0] for row in versions), *names])
+            of = f" VERSION AS OF {chosen!r}"
+        query = f"SELECT * FROM {TABLE}{of} WHERE {predicate}"
+        self.log.append(query)
+        with self._lab.setting("spark.sieve.enabled", "false"):
+            off = self._lab.run(query)
+        on = self._lab.check(query, known={query: off})
+        self.skipped += off.files - on.files

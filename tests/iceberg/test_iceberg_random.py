@@ -1,0 +1,36 @@
+"""Random histories: each query gives the same rows with the index and without."""
+
+from __future__ import annotations
+
+import pytest
+from iceberg_history import History
+from iceberg_tables import AUDITED, namespace
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+
+
+def run(lab: Lab, seed: int, steps: int) -> int:
+    """The number of files skipped in a history; a failure shows the history's statements."""
+    with namespace(lab, "spark_catalog.histories"), lab.settings(AUDITED):
+        history = History(lab, seed)
+        try:
+            for _ in range(steps):
+                history.step()
+        except Exception as error:
+            raise AssertionError(";\n".join(history.log)) from error
+        return history.skipped
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_random_history(lab: Lab, seed: int) -> None:
+    """A short history; its queries skip some files."""
+    assert run(lab, seed, 12) > 0
+
+
+@pytest.mark.soak
+def test_many_random_histories(lab: Lab) -> None:
+    """500 histories of 30 steps."""
+    skipped = [run(lab, seed, 30) for seed in range(100, 600)]
+    assert min(skipped) >= 0
+    assert sum(skipped) > 1000

@@ -1,0 +1,97 @@
+"""DELETE, UPDATE and MERGE give the same rows and the same snapshots with an index and without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+from iceberg_tables import AUDITED, create, insert, namespace
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+
+STATEMENTS = (
+    "DELETE FROM {t} WHERE id IN (3, 42, 43)",
+    "UPDATE {t} SET v = 'u' WHERE id BETWEEN 20 AND 25",
+    "UPDATE {t} SET id = id + 1000 WHERE v IN (SELECT v FROM {t} WHERE id = 77)",
+    "DELETE FROM {t} WHERE id = (SELECT max(id) FROM {t} WHERE id < 90)",
+    "MERGE INTO {t} t USING (SELECT explode(array(5, 55, 500)) id) s ON t.id = s.id "  # noqa: ISC004
+    "WHEN MATCHED AND s.id = 5 THEN DELETE WHEN MATCHED THEN UPDATE SET v = 'm' "
+    "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 'n')",
+    "MERGE INTO {t} t USING (SELECT 60L id) s ON t.id = s.id AND t.id > 50 "  # noqa: ISC004
+    "WHEN MATCHED THEN UPDATE SET v = 'm' WHEN NOT MATCHED BY SOURCE AND t.id = 61 THEN DELETE",
+    "DELETE FROM {t} WHERE id >= 1000",
+)
+OWN = ("spark.app.id", "app-id", "size")
+"""Words in the keys of a snapshot's summary whose values depend on the run."""
+
+
+@pytest.fixture(autouse=True)
+def database(lab: Lab) -> Iterator[None]:
+    """A new namespace for each test, in which each skip is audited."""
+    with namespace(lab, "spark_catalog.writes"), lab.settings(AUDITED):
+        yield
+
+
+def summary(lab: Lab, name: str) -> tuple[str, dict[str, Any]]:
+    """The operation of a table's newest snapshot, and its summary."""
+    ((operation, found),) = lab.sql(
+        f"SELECT operation, summary FROM spark_catalog.writes.{name}.snapshots "
+        "ORDER BY committed_at DESC LIMIT 1"
+    )
+    return operation, {k: v for k, v in found.items() if not any(word in k for word in OWN)}
+
+
+@pytest.mark.parametrize(("version", "mode"), product([2, 3], ["copy-on-write", "merge-on-read"]))
+def test_the_same_commits(lab: Lab, version: int, mode: str) -> None:
+    """Each statement commits the same as on a table without an index."""
+    for name in ("t", "u"):
+        create(lab, name, format__version=version, write_delete_mode=mode,
+               write_update_mode=mode, write_merge_mode=mode)  # fmt: skip
+        insert(lab, name=name)
+    lab.sql("CREATE SIEVE INDEX ON t (id, v)")
+    for number, statement in enumerate(STATEMENTS):
+        if number % 3 == 2:
+            lab.sql("REFRESH SIEVE INDEX ON t")
+        for name in ("t", "u"):
+            lab.sql(statement.format(t=name))
+        assert summary(lab, "t") == summary(lab, "u"), statement
+        rows = [sorted(lab.sql(f"SELECT * FROM {name}")) for name in ("t", "u")]
+        assert rows[0] == rows[1], statement
+
+
+def test_rows_that_were_deleted_at_the_build_come_back(lab: Lab) -> None:
+    """An index that was built while rows were deleted finds them after a rollback."""
+    create(lab, write_delete_mode="merge-on-read")
+    insert(lab)
+    ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.writes.t.snapshots")
+    lab.sql("DELETE FROM t WHERE id IN (42, 43, 44)")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 0
+    sql = f"SELECT * FROM t VERSION AS OF {first} WHERE id = 43"
+    assert lab.check(sql, exactly=1).rows.total() == 1
+    lab.sql(f"CALL spark_catalog.system.rollback_to_snapshot('writes.t', {first})")
+    assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
+
+
+def test_copy_on_write_finds_its_files_by_the_index(lab: Lab) -> None:
+    """The scan by which a statement finds the files to rewrite skips files."""
+    create(lab, write_delete_mode="copy-on-write", write_merge_mode="copy-on-write")
+    insert(lab)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+
+    def skipped() -> int:
+        return next(row[2] for row in lab.sql("SELECT * FROM sieve_status()")
+                    if row[0] == "files_skipped")  # fmt: skip
+
+    before = skipped()
+    lab.sql("DELETE FROM t WHERE id = 42")
+    assert skipped() - before == 9
+    operation, found = summary(lab, "t")
+    assert (operation, found["deleted-data-files"], found["added-records"]) == (
+        "overwrite",
+        "1",
+        "9",
+    )
