@@ -179,6 +179,12 @@ class History:
             chosen = self._random.choice([*(row[0] for row in versions), *names])
             of = f" VERSION AS OF {chosen!r}"
         query = f"SELECT * FROM {TABLE}{of} WHERE {predicate}"
+        if self._random.random() < 0.3:
+            keys = ", ".join(f"({self._value()}L)" for _ in range(3))
+            query = (
+                f"SELECT /*+ BROADCAST(d) */ t.* FROM {TABLE}{of} t "
+                f"JOIN (VALUES {keys} AS d(id)) d ON t.id = d.id"
+            )
         self.log.append(query)
         with self._lab.setting("spark.sieve.enabled", "false"):
             off = self._lab.run(query)

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.sieve.ask.Filters
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Compat, Reason, Settings}
 import org.apache.spark.sql.sieve.catalog.Registry
@@ -111,7 +111,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
         if (shuffled) beyondExchange += made
         made
       }
-      pushed(side, key, filter, !source.alone)
+      pushed(side, key, new Filters(source.isShared, filter), !source.alone)
     }
     val scans = reached.map(_._1).distinct.toSeq
     if (scans.isEmpty) source.probe
@@ -125,7 +125,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /** Whether a scan below supplies the values of a key; other keys are not collected. */
   private def reaches(probe: LogicalPlan, key: Expression): Boolean =
-    pushed(probe, key, (_, _, _) => Literal.TrueLiteral, shuffled = false) ne probe
+    pushed(probe, key, new Filters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
 
   // -- which joins ----------------------------------------------------------------------------
 
@@ -220,17 +220,21 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   // -- how far down ---------------------------------------------------------------------------
 
-  /** Makes the filter of a scan by a key; the flag says whether there is an exchange above the scan. */
-  private type Filters = (LogicalRelation, Expression, Boolean) => Expression
+  /**
+   * Makes the filter of a scan by a key; the flag says whether there is an exchange above the scan.
+   *
+   * @param isShared whether the keys come from a broadcast
+   */
+  private class Filters(val isShared: Boolean, val make: (LogicalRelation, Expression, Boolean) => Expression)
 
   /**
    * The plan with a filter of `key` at the scans that supply its values; the same plan if there is none.
    *
    * @param shuffled whether there is an exchange between the join and this plan
    */
-  private def pushed(plan: LogicalPlan, key: Expression, make: Filters, shuffled: Boolean): LogicalPlan = {
+  private def pushed(plan: LogicalPlan, key: Expression, of: Filters, shuffled: Boolean): LogicalPlan = {
     def into(child: LogicalPlan, key: Expression, shuffled: Boolean = shuffled): LogicalPlan =
-      if (key.references.subsetOf(child.outputSet)) pushed(child, key, make, shuffled) else child
+      if (key.references.subsetOf(child.outputSet)) pushed(child, key, of, shuffled) else child
     plan match {
       case _ if isFrozen(plan) => plan
       case p: Project if p.projectList.forall(_.deterministic) || TableFormat.numbersRows(p) =>
@@ -249,20 +253,28 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
         }: _*)
       case j: Join =>
         val built = broadcast(j)
-        def side(of: LogicalPlan, handsOn: Boolean, own: BuildSide) =
+        def side(child: LogicalPlan, handsOn: Boolean, own: BuildSide) =
           if (handsOn && !built.contains(own) && j.condition.forall(_.deterministic)) {
-            into(of, key, shuffled || built.isEmpty)
-          } else of
+            into(child, key, shuffled || built.isEmpty)
+          } else child
         replaced(
           j, side(j.left, handsOnLeft(j.joinType), BuildLeft),
           side(j.right, handsOnRight(j.joinType), BuildRight))
-      case RunTimeFilteredScan(l: LogicalRelation, filters) if isPruned(l, key) =>
-        RunTimeFilteredScan(l, filters :+ make(l, bare(key), shuffled))
-      case l: LogicalRelation if isPruned(l, key) =>
-        RunTimeFilteredScan(l, Seq(make(l, bare(key), shuffled)))
-      case _ => plan
+      case RunTimeFilteredScan(scan, filters) => filtered(scan, filters, key, of, shuffled).getOrElse(plan)
+      case scan => filtered(scan, Nil, key, of, shuffled).getOrElse(scan)
     }
   }
+
+  /** A scan of files with one more filter; None if no index evaluates the filter. */
+  private def filtered(
+      scan: LogicalPlan, others: Seq[Expression], key: Expression, of: Filters, shuffled: Boolean): Option[LogicalPlan] =
+    (scan match {
+      case files: LogicalRelation => Some(files)
+      // Spark hands such a scan only the keys of broadcasts.
+      case source: DataSourceV2ScanRelation if of.isShared => TableFormat.scanned(
+        source.relation.table, source.relation.options, source.scan, source.output, session)
+      case _ => None
+    }).filter(isPruned(_, key)).map(files => RunTimeFilteredScan(scan, others :+ of.make(files, bare(key), shuffled)))
 
   /**
    * A child with a filter at its scan. If the filter were below a nondeterministic projection, Spark would
@@ -316,10 +328,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       plan.transformDown {
         case scan: RunTimeFilteredScan if unlike.exists(_ eq scan) =>
           val (shared, own) = scan.filters.partition(filter => beyondExchange.exists(_ eq filter))
-          scan.child match {
-            case l: LogicalRelation if shared.nonEmpty => JoinRefusals.note(l, Reason.ExchangeShared)
-            case _ =>
-          }
+          if (shared.nonEmpty) JoinRefusals.note(scan.child, Reason.ExchangeShared)
           if (own.isEmpty) scan.child else if (shared.isEmpty) scan else scan.copy(filters = own)
       }
     }
@@ -342,7 +351,8 @@ object JoinKeys {
 
   private def isChain(plan: LogicalPlan): Boolean = plan match {
     case _: Project | _: Filter | _: RunTimeFilteredScan => isChain(plan.children.head)
-    case _ => plan.isInstanceOf[LogicalRelation]
+    case _: LogicalRelation | _: DataSourceV2ScanRelation => true
+    case _ => false
   }
 
   private def unfiltered(chain: LogicalPlan): LogicalPlan =

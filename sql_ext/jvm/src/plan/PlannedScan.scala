@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2Relation}
+import org.apache.spark.sql.sieve.ask.Filters
 import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -36,17 +37,19 @@ object PlannedScan {
       case pruned: PrunedScan =>
         val relation = pruned.index.relation
         Some(ofSource(batch, relation.copy(location = pruned.index)(relation.sparkSession),
-          pruned.index.table.identifier, pruned.filters))
+          pruned.index.table.identifier, pruned.filters ++ batch.runtimeFilters.filter(Filters.isUnused),
+          RunTimeFilters.awaited(pruned.index, batch.runtimeFilters)))
       case own =>
         TableFormat.scanned(batch.table, CaseInsensitiveStringMap.empty, own, batch.output, session(batch)).map(files =>
-          ofSource(batch, relation(files), files.catalogTable.get.identifier, Nil))
+          ofSource(batch, relation(files), files.catalogTable.get.identifier, Nil, Nil))
     }
     case _ => None
   }
 
   private def ofSource(
-      node: SparkPlan, relation: HadoopFsRelation, table: TableIdentifier, filters: Seq[Expression]): PlannedScan =
-    PlannedScan(node, relation, Some(table), Nil, filters, Nil, readsRanges = false)
+      node: SparkPlan, relation: HadoopFsRelation, table: TableIdentifier, filters: Seq[Expression],
+      awaited: Seq[Expression]): PlannedScan =
+    PlannedScan(node, relation, Some(table), Nil, filters, awaited, readsRanges = false)
 
   private def session(node: SparkPlan): Compat.Session = node.session.asInstanceOf[Compat.Session]
   private def relation(files: LogicalRelation): HadoopFsRelation = files.relation.asInstanceOf[HadoopFsRelation]

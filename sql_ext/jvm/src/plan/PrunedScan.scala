@@ -1,15 +1,15 @@
 package org.apache.spark.sql.sieve.plan
 
 import scala.util.control.NonFatal
-import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.connector.expressions.NamedReference
+import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruningExpression, Expression, GetStructField}
+import org.apache.spark.sql.connector.expressions.{Literal, NamedReference}
 import org.apache.spark.sql.connector.expressions.filter.Predicate
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.sieve.ask.{Filters, Pruned}
-import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings, SieveException}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, Pruned}
+import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types.StructType
@@ -27,6 +27,8 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   private lazy val question =
     (Filters.of(index.scan.output, index.relation).conjunction(Filters.evaluable(filters)), index.entry.epoch)
   private var planned = Option.empty[Remaining]
+  /** The keys of joins that Spark has handed to this scan. */
+  @volatile private[plan] var keys: Seq[Valued] = Nil
 
   /** The files that remain after an index skips files, at the first call and after `filter`. */
   private[plan] def remaining: Remaining = synchronized {
@@ -54,9 +56,13 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   }
   override def filter(predicates: Array[Predicate]): Unit = synchronized {
     own match {
-      case filtered: SupportsRuntimeV2Filtering => filtered.filter(predicates)
+      case filtered: SupportsRuntimeV2Filtering =>
+        val columns = filterAttributes.map(_.fieldNames.toSeq).toSet
+        val some = predicates.filter(_.references.forall(column => columns(column.fieldNames.toSeq)))
+        if (some.nonEmpty) filtered.filter(some)
       case _ =>
     }
+    keys = predicates.toSeq.flatMap(PrunedScan.keys(_, index.scan.output))
     planned = None
   }
 
@@ -89,13 +95,14 @@ private class PrunedBatch(scan: PrunedScan, own: Batch) extends Batch {
 
 object PrunedScan extends OnceLogging {
   /** The scan with its index; None if its table has none. */
-  def of(scan: DataSourceV2ScanRelation, filters: Seq[Expression], session: Compat.Session): Option[PrunedScan] =
+  def of(scan: DataSourceV2ScanRelation, filters: Seq[Expression], awaits: Boolean, session: Compat.Session): Option[PrunedScan] =
     for {
       files <- TableFormat.scanned(scan.relation.table, scan.relation.options, scan.scan, scan.output, session)
       entry <- Registry.find(session, files.catalogTable.get)
     } yield {
       val index = new SieveFileIndex(files, relation(files), files.catalogTable.get, entry, session, showsSplits = false)
-      if (Filters.evaluable(filters).nonEmpty) index.prefetch(filters)
+      // Run-time values would change the request.
+      if (!awaits && Filters.evaluable(filters).nonEmpty) index.prefetch(filters)
       new PrunedScan(scan.scan, index, filters)
     }
 
@@ -103,7 +110,13 @@ object PrunedScan extends OnceLogging {
 
   private def remaining(scan: PrunedScan): Remaining = {
     val index = scan.index
-    val left = index.listFiles(Nil, scan.filters)
+    val keys = scan.keys
+    if (keys.nonEmpty) {
+      val count = keys.map(_.keys).sum
+      Counters.resolved(count)
+      index.received(Resolved(Nil, count, if (keys.exists(_.isOfMany)) Some(Reason.KeysTooMany) else None))
+    }
+    val left = index.listFiles(Nil, scan.filters ++ keys.map(k => DynamicPruningExpression(k.filter)))
     val (files, skipped) = (Pruned.files(left), index.metrics("numFilesSkipped").value)
     if (skipped == 0) Remaining(scan.own.toBatch, files, skipped)
     else try Remaining(TableFormat.of(index.relation).narrowed(index.relation, left).toBatch, files, skipped)
@@ -114,6 +127,17 @@ object PrunedScan extends OnceLogging {
         warnOnce(problem)
         Remaining(scan.own.toBatch, files + skipped, 0)
     }
+  }
+
+  /** `column IN keys`, as Spark hands it to a scan; None for any other predicate. */
+  private def keys(predicate: Predicate, output: Seq[Attribute]): Option[Valued] = predicate.children.toSeq match {
+    case (column: NamedReference) +: values if predicate.name == "IN" =>
+      val path = column.fieldNames.toSeq
+      val found = output.find(_.name == path.head).map(path.tail.foldLeft[Expression](_) { (struct, name) =>
+        GetStructField(struct, struct.dataType.asInstanceOf[StructType].fieldIndex(name), Some(name))
+      })
+      found.map(RunTimeFilters.oneOf(_, values.collect { case literal: Literal[_] => literal.value: Any }.toArray))
+    case _ => None
   }
 
   private def value(of: String, count: Long): CustomTaskMetric = new CustomTaskMetric {

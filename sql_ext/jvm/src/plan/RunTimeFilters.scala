@@ -32,11 +32,16 @@ object RunTimeFilters {
    * look for fewer rows.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
-    case index: SieveFileIndex if Settings.joinPruning(index.executing) =>
-      val (indexed, stored) = (index.entry.columns.map(_.head), TableFormat.of(index.relation).stored(index.relation))
-      scan.dataFilters.filter(f => awaits(f) && f.references.exists(a => indexed(stored(Seq(a.name)).head)))
+    case index: SieveFileIndex => awaited(index, scan.dataFilters)
     case _ => Nil
   }
+
+  def awaited(index: SieveFileIndex, filters: Seq[Expression]): Seq[Expression] =
+    if (!Settings.joinPruning(index.executing)) Nil
+    else {
+      val (indexed, stored) = (index.entry.columns.map(_.head), TableFormat.of(index.relation).stored(index.relation))
+      filters.filter(f => awaits(f) && f.references.exists(a => indexed(stored(Seq(a.name)).head)))
+    }
 
   /** The data filters of a scan, with the results of its subqueries. */
   def resolved(scan: CountedScan): Resolved = {

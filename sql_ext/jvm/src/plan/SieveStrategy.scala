@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.planning.{PhysicalOperation, ScanOperation}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, GlobalLimit, LogicalPlan, Offset, ReturnAnswer}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2ScanRelation, DataSourceV2Strategy}
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation, DataSourceV2Strategy}
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
@@ -26,8 +26,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       bounded(plan)
     case _: GlobalLimit | _: Offset | _: Aggregate => bounded(plan)
     case ReadOnce(source) => Seq(planLater(source))
-    case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
-      ofSource(plan, filters, scan)
+    case PhysicalOperation(_, _, _: DataSourceV2ScanRelation) => ofSource(plan, Nil).getOrElse(Nil)
     case _ => NumberedRows.filteredFirst(plan).filter(isOfIndexed).map(made => Seq(planLater(made))).getOrElse(scanned(plan))
   }
 
@@ -35,17 +34,24 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     RunTimeFilteredScan.takenOff(plan) match {
       // Other strategies plan a scan without an index, and no scan then waits for these filters.
       case Some((bare, filters)) =>
-        indexed(bare).fold(Seq(planLater(bare)))(s => prefetched(s.map(CountedScan.withFilters(_, filters))))
+        ofSource(bare, filters).orElse(
+          indexed(bare).map(s => prefetched(s.map(CountedScan.withFilters(_, filters))))).getOrElse(Seq(planLater(bare)))
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
     }
 
-  /** The plan of a scan of the second data source interface; Nil if its table has no index. */
-  private def ofSource(plan: LogicalPlan, filters: Seq[Expression], scan: DataSourceV2ScanRelation): Seq[SparkPlan] =
-    PrunedScan.of(scan, filters, executing).fold[Seq[SparkPlan]](Nil) { pruned =>
-      new DataSourceV2Strategy(executing).apply(plan.transform {
-        case own: DataSourceV2ScanRelation if own eq scan => own.copy(scan = pruned)
-      })
-    }
+  /** The plan of a scan of the second data source interface; None if its table has no index. */
+  private def ofSource(plan: LogicalPlan, keys: Seq[Expression]): Option[Seq[SparkPlan]] = plan match {
+    case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
+      PrunedScan.of(scan, filters, keys.nonEmpty, executing).map { pruned =>
+        new DataSourceV2Strategy(executing).apply(plan.transform {
+          case own: DataSourceV2ScanRelation if own eq scan => own.copy(scan = pruned)
+        }).map(_.transform {
+          case batch: BatchScanExec if keys.nonEmpty && (batch.scan eq pruned) =>
+            batch.copy(runtimeFilters = batch.runtimeFilters ++ keys)
+        })
+      }
+    case _ => None
+  }
 
   private def isOfIndexed(plan: LogicalPlan): Boolean = Settings.enabled(session) && plan.collectLeaves().exists {
     case scan: LogicalRelation => entry(scan).nonEmpty
