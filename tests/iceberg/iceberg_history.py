@@ -24,6 +24,7 @@ class History:
         self._random = random.Random(seed)
         self._number = "k"
         self._names = 0
+        self._index = "k_sieve"
         self._next = 0
         self._partitioned = False
         self.refs = ["main"]
@@ -143,6 +144,10 @@ class History:
             self._number = old
             self._sql(f"ALTER TABLE {TABLE} DROP COLUMN {old}")
             self._sql(f"ALTER TABLE {TABLE} ADD COLUMN {old} INT")
+            # The index of the dropped column cannot be refreshed.
+            self._sql(f"DROP SIEVE INDEX {self._index} ON {TABLE}")
+            self._index = f"k{self._names}_sieve"
+            self._sql(f"CREATE SIEVE INDEX {self._index} ON {TABLE} ({old})")
 
     def _partitioned_by(self, name: str) -> bool:
         # Iceberg cannot read a table whose specs name a dropped column.

@@ -165,7 +165,8 @@ def test_who_passes_options_on_knows_the_table_formats() -> None:
     commands = {command.name: command for command in _passing_on(cli.main)}
     assert {"sql", "submit", "inspect", "gc", "start"} <= set(commands)
     for name in set(commands) - {"beeline"}:
-        assert {"hudi", "delta", "iceberg"} <= {option.name for option in commands[name].params}, name
+        known = {option.name for option in commands[name].params}
+        assert {"hudi", "delta", "iceberg"} <= known, name
 
 
 @pytest.mark.usefixtures("shim")
