@@ -53,15 +53,11 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
         yield it
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [("ice.db.t", ICEBERG),
-     ("a", "is stored as avro; Sieve indexes Parquet.* copy it into one .CREATE TABLE")],
-)  # fmt: skip
-def test_create_is_refused(mixed: Driver, table: str, words: str) -> None:
+def test_create_is_refused(mixed: Driver) -> None:
     """CREATE names the kind of table and a remedy in its error, and queries of it still work."""
-    for statement in (f"CREATE SIEVE INDEX ON {table} (id)", f"SHOW SIEVE INDEXES ON {table}"):
-        with pytest.raises(DriverError, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{table} {words}"):
+    words = "a is stored as avro; Sieve indexes Parquet.* copy it into one .CREATE TABLE"
+    for statement in ("CREATE SIEVE INDEX ON a (id)", "SHOW SIEVE INDEXES ON a"):
+        with pytest.raises(DriverError, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
             mixed.sql(statement)
     assert mixed.sql("SELECT count(*) FROM a WHERE id > 89") == [[10]]
     assert mixed.sql("SHOW SIEVE INDEXES") == []
