@@ -67,6 +67,7 @@ case class FilePlace(child: Expression, places: Broadcast[JMap[UTF8String, Int]]
   override def eval(input: org.apache.spark.sql.catalyst.InternalRow): Any = {
     val location = child.eval(input).asInstanceOf[UTF8String]
     if (location != last) {
+      if (!places.value.containsKey(location)) throw new IllegalStateException(s"rows of another file: $location")
       found = places.value.get(location)
       last = location.clone()
     }
