@@ -12,7 +12,7 @@ import org.apache.spark.sql.sieve.plan.{InstallJoinPruning, SieveFileIndex, Siev
 import org.apache.spark.sql.sieve.statements.{BindStatement, CreateIndexHint, FrontendGateway, FunctionRows, SieveKey}
 import org.apache.spark.sql.sieve.statements.{StatementParser, TableFunction}
 
-/** What `spark.sql.extensions` names: the list of all hooks that Sieve puts into a session. */
+/** Installs all hooks of Sieve into a session. The setting `spark.sql.extensions` names this class. */
 class SieveExtensions extends (SparkSessionExtensions => Unit) {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     FrontendProcess.entryPoint = new FrontendGateway(_, _)
@@ -25,9 +25,10 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
       SieveTab.attach(session.asInstanceOf[Compat.Session])
       StatementParser(session, delegate)
     }
-    // Spark asks the parser injected last first, and the first strategy that takes a scan plans it.
-    // Parsers of others take some of our statements, and Delta's strategy takes every scan of files;
-    // ours take nothing but what is ours, so both go first, in whichever order extensions are named.
+    // Spark calls the last injected parser first. Spark plans a scan by the first strategy that accepts the scan.
+    // Other parsers accept some of Sieve's statements, and Delta's strategy accepts every scan of files. Sieve's
+    // parser and strategy accept only Sieve's statements and scans, so Spark must call them first, in any order of
+    // extensions.
     reorder(extensions, "parserBuilders")(builders => new LastStaysLast(builders.toList))
     extensions.injectPlannerStrategy(session => new SieveStrategy(session))
     reorder(extensions, "plannerStrategyBuilders") { builders =>
@@ -45,7 +46,10 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     }
   }
 
-  /** There is no public way to say so; a Spark that keeps its builders elsewhere asks in turn. */
+  /**
+   * Spark has no public method for this order. If a Spark release stores its builders elsewhere, Spark's own order
+   * remains.
+   */
   private def reorder(extensions: SparkSessionExtensions, name: String)(
       change: mutable.Buffer[AnyRef] => mutable.Buffer[AnyRef]): Unit = Try {
     val field = classOf[SparkSessionExtensions].getDeclaredField(name)
@@ -54,7 +58,9 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
   }
 }
 
-/** Builders that Spark folds over in their order, but for the last one so far: it stays last. */
+/**
+ * A list of builders that Spark applies in order. The builder that was last when this list was made remains last.
+ */
 private class LastStaysLast(sofar: Seq[AnyRef]) extends mutable.ArrayBuffer[AnyRef] {
   private val own = sofar.last
   this ++= sofar

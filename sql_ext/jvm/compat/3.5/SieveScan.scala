@@ -4,7 +4,10 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 
-/** Spark's scan of files and ranges. Its arguments are those of Spark's constructor in this release line. */
+/**
+ * A Spark scan of whole files and of ranges of files. The constructor has the same arguments as Spark's own scan in
+ * this release of Spark.
+ */
 class SieveScan(of: FileSourceScanExec)
     extends FileSourceScanExec(
       of.relation, of.output, of.requiredSchema, of.partitionFilters, of.optionalBucketSet,

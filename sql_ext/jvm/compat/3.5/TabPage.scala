@@ -4,9 +4,9 @@ import javax.servlet.http.HttpServletRequest
 import scala.xml.Node
 import org.apache.spark.ui.{SparkUITab, UIUtils, WebUIPage}
 
-/** The only page of a tab of Spark's web UI, in the usual frame: here for 3.5, with the servlets of `javax`. */
+/** The only page of a tab in Spark's web UI, with Spark's usual header. Spark 3.5 uses the servlets of `javax`. */
 abstract class TabPage(tab: SparkUITab) extends WebUIPage("") {
-  /** The content of the frame. */
+  /** The content of the page below the header. */
   def content: Seq[Node]
 
   override def render(request: HttpServletRequest): Seq[Node] =

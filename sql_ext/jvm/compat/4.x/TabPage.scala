@@ -4,9 +4,11 @@ import jakarta.servlet.http.HttpServletRequest
 import scala.xml.Node
 import org.apache.spark.ui.{SparkUITab, UIUtils, WebUIPage}
 
-/** The only page of a tab of Spark's web UI, in the usual frame: here for 4.x, with the servlets of `jakarta`. */
+/**
+ * The only page of a tab in Spark's web UI, with Spark's usual header. Spark 4.x uses the servlets of `jakarta`.
+ */
 abstract class TabPage(tab: SparkUITab) extends WebUIPage("") {
-  /** The content of the frame. */
+  /** The content of the page below the header. */
   def content: Seq[Node]
 
   override def render(request: HttpServletRequest): Seq[Node] =

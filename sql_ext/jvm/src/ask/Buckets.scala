@@ -2,8 +2,9 @@ package org.apache.spark.sql.sieve.ask
 
 
 /**
- * Hashes sorted by their first bits: the few hashes of one bucket are adjacent, without empty places.
- * The object holds the start of each bucket; its owner holds the hashes.
+ * An index into an array of hashes that is sorted by the first bits of each hash. The few hashes of one bucket are
+ * adjacent, without empty places between them. This object stores the start of each bucket, and its owner stores
+ * the hashes.
  */
 final class Buckets private (starts: Array[Int], shift: Int) {
   def bytes: Long = starts.length.toLong * Integer.BYTES
@@ -19,12 +20,12 @@ final class Buckets private (starts: Array[Int], shift: Int) {
 }
 
 object Buckets {
-  // Buckets take half a byte per file, and a look-up takes a few steps.
+  // With this mean, buckets need half a byte of memory per file, and a look-up needs a few steps.
   private val mean = 8
 
-  /** The buckets of some hashes, and the position of each hash. */
+  /** Returns the buckets of some hashes, and the position of each hash. */
   def of(hashes: Array[Long]): (Buckets, Array[Int]) = {
-    // At least one bit: the JVM would take a shift by 64 as a shift by 0.
+    // The number of bits is at least one, because the JVM treats a shift by 64 bits as a shift by 0 bits.
     val bits = math.max(1, java.lang.Long.SIZE - java.lang.Long.numberOfLeadingZeros(hashes.length / mean))
     val shift = java.lang.Long.SIZE - bits
     val starts = new Array[Int]((1 << bits) + 1)

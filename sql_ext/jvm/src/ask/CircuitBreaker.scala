@@ -5,9 +5,9 @@ import scala.util.control.NonFatal
 
 /**
  * Keeps scans from waiting for a front end that was too slow several times in a row. Scans then read without an
- * index, and from time to time one of them probes whether the front end answers again (Nygard, "Release It!":
- * circuit breaker). A hung front end delays three scans by the time-out (500 ms), and later one scan per
- * minute. Without the breaker, it would delay every scan.
+ * index. From time to time one scan tests whether the front end answers again (Nygard, "Release It!": circuit
+ * breaker). A front end that hangs delays three scans by the time-out (500 ms), and later one scan per minute.
+ * Without the breaker, it would delay every scan.
  */
 object CircuitBreaker {
   private val threshold = 3
@@ -23,7 +23,7 @@ object CircuitBreaker {
       answer
     } catch {
       case e: TimeoutException =>
-        // If many scans time out together, one of them opens the circuit, and the others change nothing.
+        // If many scans time out together, the first of them opens the circuit, and the other scans change nothing.
         synchronized(if (probes || failures < threshold) {
           failures += 1
           closedUntil = System.currentTimeMillis + Backoff.millis(
@@ -31,25 +31,25 @@ object CircuitBreaker {
         })
         throw e
       case e: InterruptedException =>
-        // Nobody knows whether the front end would have answered; the next scan probes.
+        // It is unknown whether the front end would have answered, so the next scan tests it.
         synchronized { closedUntil = 0L }
         throw e
       case NonFatal(e) =>
-        // The front end failed in time, so it is not too slow.
+        // The front end answered in time with an error, so the front end is not too slow.
         reset()
         throw e
     }
   }
 
-  /** Whether scans go on without waiting for the front end. */
+  /** True if scans do not wait for the front end. */
   def isOpen: Boolean = synchronized { failures >= threshold }
 
-  /** Closes the circuit: earlier failures do not count against a new front end. */
+  /** Closes the circuit. Earlier failures do not count for a new front end. */
   def reset(): Unit = synchronized { failures = 0 }
 
   /**
-   * Refuses at once while the circuit is open. When a probe is due, lets one scan through and returns
-   * true.
+   * Throws an exception at once while the circuit is open. When the next test of the front end is due, lets one
+   * scan through and returns true.
    */
   private def enter(): Boolean = synchronized {
     val open = isOpen

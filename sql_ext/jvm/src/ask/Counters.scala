@@ -12,13 +12,13 @@ object Counters {
   private val nanos, audits, reread, keys, nanosForKeys = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
-  /** Nanoseconds of the latest prune calls, or 0 for a slot without a call. */
+  /** The durations of the latest prune calls in nanoseconds. An unused slot has 0. */
   private val latest = new AtomicLongArray(256)
   val frontEndStarts, statements = new LongAdder
 
   /**
-   * Runs a prune call and times it, whatever its outcome; earlier work on the call took `before`
-   * nanoseconds.
+   * Runs a prune call and records its duration, even if the call fails. The duration includes `before` nanoseconds
+   * of earlier work.
    */
   def timed[A](before: Long)(call: => A): A = {
     val start = System.nanoTime - before
@@ -44,7 +44,7 @@ object Counters {
     unused.foreach { case (reason, times) => if (result.reasons.contains(reason)) times.increment() }
   }
 
-  /** Counts a scan that received this many run-time values, such as keys of a join. */
+  /** Counts a scan that received run-time values, such as keys of a join. `received` is the number of values. */
   def resolved(received: Long): Unit = {
     atRunTime.increment()
     keys.add(received)
@@ -53,16 +53,16 @@ object Counters {
   /** Counts the time that a scan waited for run-time values. */
   def waited(forKeys: Long): Unit = nanosForKeys.add(forKeys)
 
-  /** Counts a scan that gets no keys of a join. */
+  /** Counts a scan that could use the keys of a join but does not get them. */
   def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
 
-  /** Counts a scan in which an audit read the skipped files and ranges again. */
+  /** Counts a scan whose skipped files and ranges were read by an audit. */
   def audited(result: Pruned): Unit = {
     audits.increment()
     reread.add(Pruned.files(result.skipped))
   }
 
-  /** Milliseconds, rounded up, within which this share of the latest prune calls ended. */
+  /** The number of milliseconds, rounded up, within which a given share of the latest prune calls ended. */
   private def within(share: Double): Long = {
     val sorted = Seq.tabulate(latest.length)(latest.get).filter(_ > 0).sorted
     if (sorted.isEmpty) 0L else math.ceil(sorted(math.ceil(share * sorted.size).toInt - 1) / 1e6).toLong
@@ -70,7 +70,7 @@ object Counters {
 
   private def millis(nanos: Long): Long = TimeUnit.NANOSECONDS.toMillis(nanos)
 
-  /** All counters in a fixed order: [name, reason or null, value]. */
+  /** All counters as JSON, in a fixed order. Each counter is [name, reason or null, value]. */
   def json: String = Json.write(Seq(
     "scans" -> scans.sum, "scans_pruned" -> pruned.sum,
     "scans_at_run_time" -> atRunTime.sum, "keys_received" -> keys.sum,

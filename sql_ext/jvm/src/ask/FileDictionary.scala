@@ -11,16 +11,16 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.sieve.base.{Hash, LruMap, Reason, SipHash, Unpack}
 import org.apache.spark.sql.sieve.formats.State
 
-/** A file that an index knows: its number, and the number of its ranges. */
+/** A file that an index contains: the number that identifies the file, and the number of its ranges. */
 final case class IndexedFile(number: Int, ranges: Int)
 
 /**
- * The files that one state of a table's indexes knows. Arrays hold two hashes of each file: one of its path,
- * and one of its path and state. Two files with the same 128 bits of the second hash would be confused;
- * decision 8 states the probability.
+ * The files that are in one state of a table's indexes. Arrays store two hashes of each file: a hash of its path,
+ * and a hash of its path and state. If two files had the same second hash of 128 bits, one would be taken for the
+ * other. Decision 8 states the probability.
  *
- * @param paths   the first half of the hash of each path, in buckets
- * @param high    the first half of the hash of path and state of each file, in buckets
+ * @param paths   the first 64 bits of the hash of each path, sorted into buckets
+ * @param high    the first 64 bits of each file's hash of path and state, sorted into buckets
  * @param numbers the number of each file, in the order of `high`
  * @param ranges  the number of ranges of each file, in order of file numbers; a single number applies to all
  *                files
@@ -35,7 +35,7 @@ final class FileDictionary private (
   /** The number of files. */
   def files: Int = numbers.length
 
-  /** Whether a file of this path is known, in any state. */
+  /** True if the dictionary contains a file with this path, in any state. */
   def knows(path: Hash): Boolean = byPath.find(path.high, paths(_) == path.high) >= 0
 
   def find(path: Hash, state: State): Option[IndexedFile] = {
@@ -44,7 +44,9 @@ final class FileDictionary private (
     if (at < 0) None else Some(IndexedFile(numbers(at), if (ranges.length == 1) ranges(0) else ranges(numbers(at))))
   }
 
-  /** Why the build did not index a file that has not changed since then; None for another file. */
+  /**
+   * The reason why the build did not index a file. None if the file was indexed, or has changed since the build.
+   */
   def whyUnread(path: Hash, state: State): Option[Reason.Value] = FileDictionary.unread.collectFirst {
     case (length, reason) if find(path, State(length, state.modified)).nonEmpty => reason
   }
@@ -55,7 +57,10 @@ final class FileDictionary private (
  * on memory.
  */
 object FileDictionary {
-  /** The lengths that mark a file without proof, as `FileState` in `sieve/metadata/file_list.py`. */
+  /**
+   * Negative lengths that mark a file for which the index proves nothing. They are the same as in `FileState` in
+   * `sieve/metadata/file_list.py`.
+   */
   private val unread = Map(-1L -> Reason.UnprovenFile, -2L -> Reason.UnsettledFile)
   private val (pathKey, stateKey) = {
     val random = new SecureRandom
@@ -67,8 +72,8 @@ object FileDictionary {
   def get(id: String): Option[FileDictionary] = cached.synchronized(Option(cached.get(id)))
 
   /**
-   * Adds the dictionary of an answer, and evicts the least recently used dictionaries above the memory bound.
-   * Each refresh makes a new dictionary.
+   * Adds the dictionary in an answer. If the memory bound is exceeded, the least recently used dictionaries are
+   * removed. Each refresh of an index creates a new dictionary.
    */
   def add(id: String, answer: JsonNode): FileDictionary = {
     val made = read(answer)
@@ -93,8 +98,8 @@ object FileDictionary {
       .putLong(path.high).putLong(path.low).putLong(state.length).putLong(state.modified).array)
 
   /**
-   * Paths are hashed one by one as they are unpacked, because all paths together may not fit into the
-   * driver's memory.
+   * Decodes the dictionary in an answer. Each path is hashed as soon as it is unpacked, because all paths together
+   * may not fit into the driver's memory.
    */
   def read(answer: JsonNode): FileDictionary = {
     val files = answer.get("files").asInt

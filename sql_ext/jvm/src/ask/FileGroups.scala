@@ -11,14 +11,14 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDi
 import org.apache.spark.sql.sieve.formats.Locations
 
 /**
- * The group of each listed file that an index knows in its current state. A group is a set of
- * partitions from which a query needs the first rows. Without groups, all files are in one group.
+ * Assigns a group to each listed file whose current state is in an index. A query needs the first rows of each
+ * group of partitions. Without groups, all files are in one group.
  */
 object FileGroups {
   private val absent = -1
   private val twice = -2
 
-  /** The group of each file, in the order of file numbers, encoded for the front end. */
+  /** Returns the group of each file in the order of file numbers, encoded for the front end. */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
       relation: HadoopFsRelation, first: TopK): String = {
@@ -31,13 +31,16 @@ object FileGroups {
         location <- locations.of(directory.values, file)
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       }
-        // If a file is listed twice, its rows are in both groups, so it counts in neither.
+        // A file that is listed twice has its rows in both groups, so the file counts in neither group.
         groups(of.number) = if (groups(of.number) == absent) group else twice
     }
     encoded(groups.map(group => if (group == twice) absent else group))
   }
 
-  /** Values that Spark considers equal may be in several groups. Then the scan only reads more files. */
+  /**
+   * Partition values that Spark considers equal may be put into different groups. In that case the scan only reads
+   * more files.
+   */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>
       val k = relation.partitionSchema.fieldIndex(column.name)

@@ -6,22 +6,22 @@ import org.apache.spark.sql.sieve.base.Unpack
 import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
- * The files that a scan reads only in part, according to an answer: their cuts and their skipped ranges. The
- * driver learns cuts only from answers; see decision 8.
+ * The files that a scan reads only in part: the cuts and the skipped ranges of each file. The driver gets the cuts
+ * only from answers of the front end; see decision 8.
  *
  * @param numbers the files' numbers, ascending
  * @param ends    the cumulative number of ranges up to each file
- * @param cuts    the offsets at which the files are cut; a file has one offset less than ranges
+ * @param cuts    the offsets at which the files are cut; a file with n ranges has n - 1 offsets
  */
 final class FileParts private (
     numbers: Array[Int], ends: Array[Int], footers: Array[Long], cuts: Array[Long], skip: BitSet) {
-  /** The ranges of a file to read and to skip; None if the file is read or skipped whole. */
+  /** The ranges to read and the ranges to skip in a file. None if the whole file is read or skipped. */
   def of(number: Int, length: Long): Option[(FilePart, Seq[ByteRange])] = {
     val at = Arrays.binarySearch(numbers, number)
     if (at < 0) None
     else {
       val first = if (at == 0) 0 else ends(at - 1)
-      // Each earlier file has one cut less than ranges.
+      // Each earlier file with n ranges has n - 1 cuts.
       val own = cuts.slice(first - at, ends(at) - at - 1)
       val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex
         .partition { case (_, k) => skip.get(first + k) }

@@ -9,22 +9,25 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Translates Catalyst filters to the tree that the front end reads. The tree has names for columns and internal
- * values for literals, and NOT only at the leaves. An expression without such a form becomes "unknown": any row
- * may satisfy it.
+ * Translates Catalyst filters to the tree that the front end reads. The tree has column names, literals as Spark's
+ * internal values, and NOT only at its leaves. An expression that the tree cannot represent becomes "unknown",
+ * which any row may satisfy.
  */
 class Filters(
     columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String]) {
-  /** A node of the tree in its JSON form. */
+  /** A node of the tree as a JSON object. */
   type Node = Map[String, Any]
 
-  // JSON readers refuse much deeper nesting.
+  // JSON parsers reject trees that are nested much deeper.
   private val deepest = 200
 
   def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)))
 
-  /** The path of a bare column of the files, with the names that an index uses. */
+  /**
+   * The path of a column in the files, with the names that an index uses. None for an expression that is not a
+   * plain column.
+   */
   def column(e: Expression): Option[Seq[String]] = Column.unapply(e).map { case (path, _) => stored(path) }
 
   def isPartition(e: Expression): Boolean = e match {
@@ -32,10 +35,13 @@ class Filters(
     case _ => false
   }
 
-  /** The orders whose first rows a scan needs, and the scan's filters, which are all negatable. */
+  /**
+   * The sort orders whose first rows a scan needs. The scan's filters apply to these rows, and `isNegatable` is
+   * true for each filter.
+   */
   def orders(first: TopK, filters: Seq[Expression]): Seq[Node] = first.orders.map { order =>
     val path = Column.unapply(order.child).get._1
-    /** Whether a filter only says that a column, or a struct that contains the column, is not NULL. */
+    /** True if a filter only requires that the column, or a struct that contains it, is not NULL. */
     def isPresence(e: Expression) = e match {
       case IsNotNull(Column(of, _)) => path.startsWith(of)
       case _ => false
@@ -54,15 +60,18 @@ class Filters(
       "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
   }
 
-  /** The columns in a filter; a field of a struct counts by its own path, not by the struct's path. */
+  /**
+   * The paths of the columns in a filter. A field of a struct has its own path, and the struct's path is not
+   * included.
+   */
   private def paths(e: Expression): Seq[Seq[String]] = e match {
     case Column(path, _) => Seq(path)
     case _ => e.children.flatMap(paths)
   }
 
   /**
-   * Whether each row satisfies a filter, satisfies its negation, or has NULL in one of the filter's
-   * columns. A function may also be NULL, or fail, for other reasons.
+   * True if each row without NULL in the filter's columns satisfies either the filter or its negation. This is
+   * false for functions that can return NULL, or fail, for other reasons.
    */
   def isNegatable(e: Expression): Boolean = e match {
     case Not(child) => isNegatable(child)
@@ -99,8 +108,8 @@ class Filters(
     case StartsWith(Column(path, StringType), Literal(v: UTF8String, StringType)) if !negated =>
       leaf("starts with", path) + ("value" -> base64(v.getBytes))
     case Like(Column(path, StringType), Literal(v: UTF8String, StringType), escape) if !negated =>
-      // LIKE compares characters, and every sequence of bytes that is not UTF-8 reads as the
-      // replacement character.
+      // LIKE compares characters. Each sequence of bytes that is not valid UTF-8 is decoded as the replacement
+      // character.
       val fixed = v.toString.takeWhile(c => c != '%' && c != '_' && c != escape && c != '\uFFFD')
       if (fixed.isEmpty) unknown(e)
       else leaf("starts with", path) + ("value" -> base64(fixed.getBytes("UTF-8")))
@@ -108,7 +117,7 @@ class Filters(
     case _ => unknown(e)
   }
 
-  /** The operands of a chain of one connective, in order, whatever its length. */
+  /** The operands of a chain of ANDs or of ORs, in order. The chain can have any length. */
   private def operands(e: Expression)(
       split: PartialFunction[Expression, (Expression, Expression)]): Seq[Expression] = {
     val found = Seq.newBuilder[Expression]
@@ -158,15 +167,18 @@ class Filters(
       e: Expression, path: Seq[String], t: DataType, values: Seq[Any], negated: Boolean): Node = {
     val present = values.filter(_ != null)
     if (negated && present.size < values.size) return node("false")
-    // A set distinguishes -0.0 from 0.0, but a comparison does not: NOT IN a set with one zero may
-    // include the other zero.
+    // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set has only one of the zeros, NOT IN
+    // may accept the other zero.
     val counted = if (!negated) present else present.filterNot(v => v == 0.0 || v == 0.0f)
     val made = counted.map(value(_, t))
     if (made.contains(None)) unknown(e)
     else leaf(if (negated) "not in" else "in", path) + ("values" -> made.flatten)
   }
 
-  /** A bare column of the table, or a leaf of its structs, with its type. It is found by expression id. */
+  /**
+   * Matches a plain column of the table, or a field of one of its structs, and returns its path and type. Columns
+   * are identified by expression id.
+   */
   private object Column {
     def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
       case a: AttributeReference => columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
@@ -183,7 +195,8 @@ class Filters(
 
   private def constant(e: Expression): Option[Literal] = e match {
     case l: Literal => Some(l)
-    // If an expression fails here, the query may never evaluate it, or fails with Spark's own error.
+    // An error of the expression is ignored here: the query may never evaluate the expression, or it fails with
+    // Spark's own error.
     case _ if e.foldable && e.deterministic => Try(Literal(e.eval(), e.dataType)).toOption
     case _ => None
   }
@@ -222,9 +235,7 @@ class Filters(
 }
 
 object Filters {
-  /**
-   * Whether Spark has found a run-time filter useless, because its keys would be computed only for this filter.
-   */
+  /** True if Spark has dropped a run-time filter because its keys would be computed only for this filter. */
   def isUnused(filter: Expression): Boolean =
     filter == DynamicPruningExpression(Literal.TrueLiteral)
 
@@ -233,9 +244,9 @@ object Filters {
     TableFormat.of(relation).stored(relation))
 
   /**
-   * The filters whose result depends only on the row. This excludes filters with values that only a running
-   * query knows (a subquery's result, a join's keys), and filters that may give another result when they are
-   * evaluated again. Spark lists files only by such filters, and other listings may not support other filters.
+   * The filters whose result depends only on the row. Filters that use a subquery's result or a join's keys are
+   * excluded, because only a running query has these values. Nondeterministic filters are excluded, too. Spark
+   * passes only such filters to a listing of files, and listings of other libraries may not support other filters.
    */
   def evaluable(filters: Seq[Expression]): Seq[Expression] =
     TopK.without(filters).filterNot(isUnused).map {

@@ -4,12 +4,15 @@ import org.apache.spark.sql.sieve.base.{Compat, LruMap}
 import org.apache.spark.sql.sieve.catalog.{Registry, TableKey}
 import org.apache.spark.sql.sieve.formats.Fingerprint
 
-/** The fingerprints of a scan's readers: in its own session, and in the session that made its relation. */
+/**
+ * The fingerprints of a scan's readers. One fingerprint is for the session that runs the scan, the other is for the
+ * session that created its relation.
+ */
 object FingerprintCache {
   private type Key = (TableKey, Map[String, String])
   private val latest = new LruMap[Key, Seq[Fingerprint]](256)
 
-  /** The current fingerprints, which `likely` returns from then on. */
+  /** Computes the current fingerprints. Afterwards `likely` returns them. */
   def update(index: IndexedScan): Seq[Fingerprint] = {
     val made = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
       .distinct.map(Fingerprint.of(index.relation, index.table, _)).distinct
@@ -18,8 +21,8 @@ object FingerprintCache {
   }
 
   /**
-   * The fingerprints of the last scan of the table under the same settings, at little cost. The current ones
-   * may differ: Hadoop has a thousand settings, and announces no change of them.
+   * Returns the fingerprints of the last scan of the table under the same settings, without computing them again.
+   * The current fingerprints may be different, because Hadoop does not announce a change of its settings.
    */
   def likely(index: IndexedScan): Seq[Fingerprint] =
     Option(latest.synchronized(latest.get(key(index)))).getOrElse(update(index))

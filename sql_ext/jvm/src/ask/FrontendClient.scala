@@ -5,7 +5,7 @@ import scala.util.{Failure, Success, Try}
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.sieve.base.{Compat, Json, Settings, SieveException}
 
-/** A request, and the front end that it was sent to. */
+/** A request, and the front end to which it was sent. */
 final case class Sent(process: FrontendProcess, request: Request)
 
 /**
@@ -13,7 +13,10 @@ final case class Sent(process: FrontendProcess, request: Request)
  * how long each call waits.
  */
 object FrontendClient {
-  /** Runs a statement or function to its end; an interrupt cancels its jobs and is passed on. */
+  /**
+   * Runs a statement or function and waits for its result. An interrupt cancels the jobs, and the exception is
+   * thrown again.
+   */
   def ask(session: Compat.Session, kind: String, fields: => Map[String, Any]): JsonNode = {
     val runs = kind != "parse"
     if (kind == "statement") Counters.statements.increment()
@@ -36,18 +39,18 @@ object FrontendClient {
     "SIEVE_FRONT_END_DOWN", s"$why. Nothing was changed: run the statement again", state = "08006")
 
   /**
-   * Sends a request early, while the scan still has other work; None if the request would have to wait in the
-   * queue.
+   * Sends a scan's request early, while the scan still does other work. None if the request would have to wait in
+   * the queue.
    */
   def prefetch(session: Compat.Session, body: String): Option[Sent] =
-    // The bound keeps requests from accumulating while a front end hangs.
+    // This limit prevents requests from accumulating while a front end hangs.
     FrontendProcess.running.filter(_.queue.scansWaiting < 64).map { process =>
       Sent(process, put(process, new Request("scan", body, session)))
     }
 
   /**
-   * Sends the request of a scan. The reply is processed even if it comes too late for this scan. If a
-   * prefetched request is equal to this request, its reply is used.
+   * Sends the request of a scan. The reply is processed even if it arrives too late for this scan. If a prefetched
+   * request is equal to this request, its reply is used.
    */
   def prune[A](
       session: Compat.Session, body: String, prefetched: Option[Sent], answer: JsonNode => A): A = {
@@ -60,7 +63,7 @@ object FrontendClient {
     }
   }
 
-  /** The HTML of a page, if a front end runs and answers in time. */
+  /** Returns the HTML of a page. None if no front end runs, or if the answer is late. */
   def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
     FrontendProcess.running.flatMap { process =>
       val request = put(process, new Request("page", body(session, "page", fields), session))
@@ -77,8 +80,8 @@ object FrontendClient {
     exchange(identity[JsonNode], patience(session, "event"))(send(session, event("statement", session, fields)))
 
   /**
-   * Reports a change that needs long work; `done` gets the answer. Returns a function that says whether
-   * the work has begun.
+   * Reports a change of a table that needs long work. The answer is passed to `done`. Returns a function that is
+   * true once the work has begun.
    */
   def post(
       session: Compat.Session, fields: Map[String, Any], done: Try[JsonNode] => Unit): () => Boolean = {
@@ -87,7 +90,7 @@ object FrontendClient {
     () => request.begun || request.answer.isDone
   }
 
-  /** Makes the front end save the record of scans, and waits for it. */
+  /** Makes the front end save the record of scans, and waits until the record is saved. */
   def saveHistory(session: Compat.Session): Unit = exchange(identity[JsonNode], patience(session, "history")) {
     send(session, new Request("statement", body(session, "history", Map.empty), session), atOnce = true)
   }
@@ -95,12 +98,13 @@ object FrontendClient {
   private def event(queue: String, session: Compat.Session, fields: Map[String, Any]) =
     new Request(queue, body(session, "event", fields), session)
 
-  /** The wire form of a request: its kind, its fields, and the session's Sieve settings. */
+  /** A request as JSON: its kind, its fields, and the session's Sieve settings. */
   def body(session: Compat.Session, kind: String, fields: Map[String, Any]): String =
     Json.write(fields ++ Map("kind" -> kind, "settings" -> Settings.of(session)))
 
   /**
-   * Milliseconds that a request waits for its answer. After a start of the front end, a scan waits longer.
+   * The maximum number of milliseconds that a request waits for its answer. After a start of the front end, a scan
+   * waits longer.
    */
   private def patience(session: Compat.Session, kind: String)(process: FrontendProcess): Long = kind match {
     case "parse" => Settings.startMillis(session)
@@ -114,8 +118,8 @@ object FrontendClient {
   }
 
   /**
-   * Sends a request and waits. If the front end dies before it begins the request, sends the request once more
-   * to the next front end.
+   * Sends a request and waits. If the front end ends before it begins the request, the request is sent once more to
+   * the next front end.
    */
   private def exchange[A](use: JsonNode => A, patience: FrontendProcess => Long)(sending: => Sent): A = {
     def once(): A = {
@@ -135,7 +139,7 @@ object FrontendClient {
     if (!process.queue.withdraw(request) && !request.isScan) {
       request.cancelled = true
       request.session.sparkContext.cancelJobsWithTag(request.tag)
-      // The statement cleans up after itself. Wait for the clean-up, then report to the caller.
+      // The cancelled statement cleans up its files. Waits for this before the caller gets the error.
       try request.answer.get(10, TimeUnit.SECONDS) catch { case _: Exception => }
     }
 

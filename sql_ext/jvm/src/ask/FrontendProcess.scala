@@ -10,33 +10,30 @@ import org.apache.spark.api.python.PythonUtils
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 
-/**
- * A running front end: its queue carries requests to the process, and its gateway serves only this
- * process.
- */
+/** A running front end. Its queue passes requests to the process, and its gateway serves only this process. */
 final class FrontendProcess(
     val application: String, val python: String, val process: Process, val gateway: ClientServer,
     val queue: RequestQueue, failures: Int) {
   private val started = System.nanoTime
   @volatile var ready = false
   @volatile var givenUp = false
-  /** Whether scans wait until the front end has started; false after several failures in a row. */
+  /** True if scans wait until the front end has started. False after several failures in a row. */
   val awaited: Boolean = failures <= 1
-  /** Milliseconds after which no caller still waits for the start of this front end. */
+  /** The number of milliseconds after which no caller waits any longer for the start of this front end. */
   @volatile var patience: Long = Backoff.millis(10000, failures, 160000)
   def ageMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - started)
 }
 
 /**
- * The Python process that parses SIEVE statements, runs them and answers scans. A driver has one front
- * end. It starts when it is first needed, and restarts with back-off when it dies. It ends with the driver,
- * which closes its standard input. Its gateway listens on loopback and requires a token that only this process
- * gets.
+ * The Python process that parses SIEVE statements, runs them and answers scans. A driver has one front end. The
+ * process starts when it is first needed, and restarts after a pause when it fails. When the driver ends, the
+ * standard input of the process is closed, and the process ends. The gateway listens on the loopback address and
+ * requires a token that only this process gets.
  */
 object FrontendProcess extends Logging {
   /**
-   * The object whose methods a front end may call, given the session that starts it and the queue of
-   * its requests.
+   * Creates the object whose methods a front end is allowed to call. The arguments are the session that starts the
+   * front end and the queue of its requests.
    */
   @volatile var entryPoint: (Compat.Session, RequestQueue) => AnyRef = _
   private var current: FrontendProcess = _
@@ -51,12 +48,13 @@ object FrontendProcess extends Logging {
     }
   }
 
-  /** The front end, if it runs and has attached itself. */
+  /** The front end. None unless its process runs and has connected to the driver. */
   def running: Option[FrontendProcess] =
     synchronized { Option(current).filter(c => c.ready && c.process.isAlive) }
 
   /**
-   * The front end. Starts it unless it runs; throws FrontendDown if it cannot start, or may not start yet.
+   * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start, or
+   * if the pause after a failure has not ended.
    */
   def ensure(session: Compat.Session, atOnce: Boolean): FrontendProcess = synchronized {
     val application = session.sparkContext.applicationId
@@ -86,7 +84,7 @@ object FrontendProcess extends Logging {
     current = null
     stuck.givenUp = true
     failed(0, late)
-    // The process may not end by itself if the file system that holds its Python hangs.
+    // The process may be unable to end by itself, for example if the file system with its Python hangs.
     stuck.process.destroyForcibly()
     stuck.gateway.shutdown()
     stuck.queue.close(new Undelivered(late))
@@ -128,7 +126,8 @@ object FrontendProcess extends Logging {
   }
 
   /**
-   * Listens on a daemon thread, whose connection threads are daemons too: they must not outlive main.
+   * Listens on a daemon thread. The threads of its connections are then daemons, too, so the driver can end while
+   * they run.
    */
   private def listen(server: ClientServer): Unit = {
     daemon("sieve-gateway")(server.startServer(false))
@@ -157,9 +156,7 @@ object FrontendProcess extends Logging {
     s"the front end cannot be started with $python ($why); set spark.sieve.python to an " +
       "interpreter that has the package sieve-index"
 
-  /**
-   * Records a failure. With each successive failure, the pause before scans start a front end again grows.
-   */
+  /** Records a failure. Each successive failure makes the pause longer before scans start a front end again. */
   private def failed(ageMillis: Long, why: String): String = synchronized {
     // If a front end ran for a minute, earlier failures do not count.
     if (ageMillis > 60000) failures = 0
@@ -171,7 +168,7 @@ object FrontendProcess extends Logging {
   }
 
   /**
-   * The folder above the Python package that contains this jar, if the jar belongs to an installed package.
+   * The parent folder of the Python package that contains this jar. None if the jar is not in an installed package.
    */
   private def packageRoot: Option[String] = {
     val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)

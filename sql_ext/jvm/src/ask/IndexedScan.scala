@@ -5,17 +5,20 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.catalog.Entry
 
-/** A scan of an indexed table: the properties on which a request to the front end depends. */
+/** The properties of a scan of an indexed table that determine its request to the front end. */
 trait IndexedScan {
   def scan: LogicalRelation
   def relation: HadoopFsRelation
   def table: CatalogTable
   /** The indexes that the table had when the scan was planned. */
   def entry: Entry
-  /** The session that runs the query; another session may have made the relation. */
+  /** The session that runs the query. The relation may have been created by another session. */
   def executing: Compat.Session
-  /** Whether a filter of the query compares an indexed column only together with a partition column. */
+  /** True if a filter of the query has an indexed column only in comparisons that also have a partition column. */
   def mixesPartitions: Boolean
-  /** The prefetched request, which is returned only once, because a later listing may show a later state. */
+  /**
+   * Returns the prefetched request. The request is returned only once, because a later listing may show a later
+   * state of the table.
+   */
   def takePrefetched(): Option[Prefetch]
 }

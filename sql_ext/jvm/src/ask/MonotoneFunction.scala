@@ -7,24 +7,27 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.types._
 
 /**
- * A function of one argument whose other operands are constant, and the part of the argument's type on which
- * the function never decreases. Outside `low` to `high` (ordinals, both included) the function may wrap or
- * fail.
+ * A function of one argument, with constants as its other operands. The function never decreases for arguments with
+ * ordinals from `low` to `high`, both included. For other arguments, the function may overflow or fail.
  *
- * @param slack the distance within which a smaller argument may have a greater result
+ * @param slack the maximum distance of two arguments of which the smaller one can have the greater result
  */
 final case class MonotoneFunction(
     argument: Expression, low: BigInt, high: BigInt, slack: BigInt => BigInt = _ => 0)
 
 object MonotoneFunction {
   private val microsPerDay = BigInt(MICROS_PER_DAY)
-  // Truncation takes off at most a year and a day, in any time zone.
+  // Truncation of a date subtracts at most a year and a day, in any time zone.
   private val marginDays = BigInt(400)
 
-  /** The function that an expression is; None if it may decrease, or if its argument has no ordinals. */
+  /**
+   * The expression as a monotone function. None if the function may decrease, or if the values of its argument's
+   * type are not numbered.
+   */
   def of(e: Expression): Option[MonotoneFunction] = e match {
     case c: Cast if rises(c.child.dataType, c.dataType) => (c.child.dataType, c.dataType) match {
-      // An INT has days beyond the range of a LONG of microseconds.
+      // A date is a number of days (INT). Some dates are outside the range of timestamps, which are microseconds
+      // (LONG).
       case (DateType, _) =>
         val most = Long.MaxValue / microsPerDay - marginDays
         Some(MonotoneFunction(c.child, -most, most))
@@ -54,21 +57,23 @@ object MonotoneFunction {
     case _ => false
   }
 
-  /** A function that is monotone except near the ends of the argument's type. */
+  /** A function that is monotone except near the least and the greatest value of the argument's type. */
   private def within(
       argument: Expression, margin: BigInt, slack: BigInt => BigInt = _ => 0): Option[MonotoneFunction] =
     NumberedValues.of(argument.dataType)
       .map(o => MonotoneFunction(argument, o.low + margin, o.high - margin, slack))
 
   /**
-   * The dates to which `days` can be added within an INT. Beyond the end of an INT, Spark's dates wrap.
+   * The function that adds `days` to a date. The function is limited to dates whose result fits into an INT,
+   * because Spark's dates overflow beyond that.
    */
   private def moved(date: Expression, days: BigInt): Option[MonotoneFunction] = NumberedValues.of(date.dataType)
     .map(o => MonotoneFunction(date, o.low.max(o.low - days), o.high.min(o.high - days)))
 
   /**
-   * When clocks are set back, local time repeats a stretch. A function of local time then decreases once,
-   * within two days, by the length of the stretch. The result is this length in microseconds.
+   * The number of microseconds by which a function of local time can decrease within two days of `micros`. When
+   * clocks are set back, local time repeats an interval, and the function decreases once by the length of the
+   * interval.
    */
   private def overlap(e: TimeZoneAwareExpression, micros: BigInt): BigInt = {
     val at = Instant.ofEpochSecond((micros / MICROS_PER_SECOND).toLong)

@@ -7,21 +7,23 @@ import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types._
 
 /**
- * Turns `f(column) op literal`, where f is a chain of monotone functions, into ranges of the column.
- * Each function is Spark's own expression, evaluated by Spark. The solver finds the bounds on the argument by
- * bisection over the part on which the function is monotone. The ranges also contain all values outside this
- * part.
+ * Turns `f(column) op literal`, where f is a chain of monotone functions, into ranges of the column. Each function
+ * is Spark's own expression, evaluated by Spark. The solver finds the bounds of the argument by bisection over the
+ * values for which the function is monotone. The ranges also contain all other values.
  *
- * @param column the type of an expression that is a bare column, None for any other
+ * @param column returns the type of an expression that is a plain column, and None for any other expression
  */
 class MonotoneSolver(column: Expression => Option[DataType]) {
   /** A range of ordinals, both ends included. */
   private type Range = (BigInt, BigInt)
-  /** The column, and ranges of its values: least and greatest, both included, None for unbounded. */
+  /**
+   * A column, and ranges of its values. Each range has its least and greatest value, both included. None means that
+   * the range has no bound.
+   */
   private type Solution = (Expression, Seq[(Option[Any], Option[Any])])
 
   /**
-   * Ranges that contain every value for which the comparison is TRUE, or None if it is not solvable.
+   * Returns ranges that contain every value for which the comparison is TRUE. None if the ranges cannot be found.
    */
   def solve(f: Expression, op: String, v: Any): Option[Solution] = for {
     function <- MonotoneFunction.of(f)
@@ -30,11 +32,13 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     solved <- invert(function.argument, ranges)
   } yield solved
 
-  /** The column's values for which `e`, a chain of monotone functions, is in one of the `ranges`. */
+  /**
+   * Returns the values of the column for which `e` is in one of the `ranges`. `e` is a chain of monotone functions.
+   */
   private def invert(e: Expression, ranges: Seq[Range]): Option[Solution] =
     if (column(e).isDefined) NumberedValues.of(e.dataType).map { all =>
-      // A bound at the end of a type does not bound values beyond the type, such as decimals of more
-      // digits.
+      // If a bound is the least or greatest value of its type, values outside the type, such as decimals with more
+      // digits, satisfy it, too.
       (e, ranges.map { case (from, to) =>
         (Some(from).filter(_ > all.low).map(all.value), Some(to).filter(_ < all.high).map(all.value))
       })
@@ -44,7 +48,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
       solved <- invert(function.argument, below)
     } yield solved
 
-  /** The arguments for which a comparison of the function with a constant is TRUE. */
+  /** Returns the arguments for which a comparison of the function's result with a constant is TRUE. */
   private def compared(f: Expression, function: MonotoneFunction, op: String, v: Any): Option[Seq[Range]] = {
     val least = start(f, function, v, orEqual = true)
     val above = start(f, function, v, orEqual = false)
@@ -59,17 +63,20 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     range.map { case (from, to) => widened(function, from, to).toSeq ++ outside(function) }
   }
 
-  /** The arguments for which the function's result is in a range of its type. */
+  /** Returns the arguments for which the function's result is in a range. */
   private def between(f: Expression, function: MonotoneFunction, range: Range): Option[Range] =
     NumberedValues.of(f.dataType).flatMap { results =>
       val from = start(f, function, results.value(range._1), orEqual = true)
       val after = start(f, function, results.value(range._2), orEqual = false)
-      // A bound at the end of a type bounds nothing.
+      // A bound that is the least or greatest value of the type excludes no argument.
       widened(function, if (range._1 == results.low) function.low else from,
         if (range._2 == results.high) function.high else after - 1)
     }
 
-  /** The first argument whose result is above `v`, or equal to `v` if that counts; `high + 1` if there is none. */
+  /**
+   * Returns the first argument whose result is greater than `v`, or equal to `v` if `orEqual` is set. Returns `high
+   * + 1` if there is no such argument.
+   */
   private def start(f: Expression, function: MonotoneFunction, v: Any, orEqual: Boolean): BigInt = {
     val argument = function.argument
     val bound = f.mapChildren { c =>
@@ -86,11 +93,11 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     low
   }
 
-  /** A range, widened at each end where the function may decrease for a while; None if it is empty. */
+  /** Returns a range that is widened at each end by the function's `slack`. None if the range is empty. */
   private def widened(function: MonotoneFunction, from: BigInt, to: BigInt): Option[Range] = {
     def clamp(at: BigInt): BigInt = at.max(function.low).min(function.high)
-    // A range that reaches an end of the type contains all values beyond this end, such as decimals of
-    // more digits.
+    // A range that ends at the least or greatest value of the type also contains all values beyond it, such as
+    // decimals with more digits.
     val low = clamp(from - function.slack(clamp(from)))
     val high = clamp(to + function.slack(clamp(to + 1)))
     if (low <= high) Some((low, high)) else None
@@ -104,8 +111,8 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
 
 object MonotoneSolver {
   /**
-   * The maximum number of values of an IN list to solve: each value takes two searches over the column's
-   * domain.
+   * The solver ignores an IN list with more values than this, because each value needs two searches over the values
+   * of the column's type.
    */
   val mostValues = 20
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types._
 final case class NumberedValues(low: BigInt, high: BigInt, value: BigInt => Any)
 
 object NumberedValues {
-  /** The ordinals of a type, or None for a type whose values are not numbered. */
+  /** The numbering of a type's values. None for a type whose values are not numbered. */
   def of(t: DataType): Option[NumberedValues] = t match {
     case ByteType => Some(NumberedValues(Byte.MinValue.toInt, Byte.MaxValue.toInt, _.toByte))
     case ShortType => Some(NumberedValues(Short.MinValue.toInt, Short.MaxValue.toInt, _.toShort))
@@ -16,7 +16,7 @@ object NumberedValues {
       val most = BigInt(10).pow(d.precision) - 1
       Some(NumberedValues(-most, most, x => Decimal(new java.math.BigDecimal(x.bigInteger, d.scale), d.precision, d.scale)))
     case FloatType =>
-      // The finite floats and the infinities, mapped to integers in their order.
+      // Finite floats and infinities are mapped to integers in ascending order.
       def float(i: Int): Float = java.lang.Float.intBitsToFloat(if (i >= 0) i else i ^ Int.MaxValue)
       val top = java.lang.Float.floatToRawIntBits(Float.PositiveInfinity)
       Some(NumberedValues(-top - 1, top, x => float(x.toInt)))

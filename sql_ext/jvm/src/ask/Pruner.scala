@@ -18,13 +18,15 @@ import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecord
 /**
  * A listing after pruning.
  *
- * @param remaining    the files to read, restricted to ranges if the ranges suffice @param ranges       the
- * number of ranges of all files, and the number of ranges that are read @param used         the indexes that
- * evaluated the filter @param reasons      the reasons why files are read, with the number of files for each
- * @param skipped      the files that are not read, and the ranges of other files that are not read @param
- * bytesSkipped the bytes that are not read @param rangesOf     the number of ranges of a listed file, or the
- * reason why no index knows the file @param detail       details of a reason @param narrows      whether the
- * indexes evaluated more of the filter than IS NOT NULL
+ * @param remaining    the files to read; a file is restricted to ranges if the scan needs only these ranges
+ * @param ranges       the number of ranges of all files, and the number of ranges that are read
+ * @param used         the indexes that evaluated the filter
+ * @param reasons      the reasons why files are read, with the number of files for each reason
+ * @param skipped      the files that are not read, and the ranges of other files that are not read
+ * @param bytesSkipped the number of bytes that are not read
+ * @param rangesOf     returns the number of ranges of a listed file, or the reason why the file is in no index
+ * @param detail       details of a reason
+ * @param narrows      whether the indexes evaluated more of the filter than IS NOT NULL
  */
 final case class Pruned(
     remaining: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
@@ -38,11 +40,11 @@ final case class Pruned(
 final case class RangeCounts(total: Long, read: Long)
 
 object Pruned {
-  /** The whole listing, for one reason. */
+  /** The result if no file is skipped, for one reason. */
   def nothing(listed: Seq[PartitionDirectory], reason: Reason, detail: String = ""): Pruned =
     whole(listed, Map(reason -> files(listed)), detail)
 
-  /** The whole listing, for reasons with the number of files of each. */
+  /** The result if no file is skipped, for several reasons. Each reason has a number of files. */
   def whole(listed: Seq[PartitionDirectory], reasons: Map[Reason, Long], detail: String = ""): Pruned =
     Pruned(listed, RangeCounts(files(listed), files(listed)), Nil, reasons, detail = detail)
 
@@ -55,17 +57,20 @@ object Pruned {
     directories.map(_.files.count(is).toLong).sum
 }
 
-/** A request that was sent before the files were listed, and the nanoseconds that it took to send it. */
+/** A request that was sent before the files were listed, and the time in nanoseconds that the sending took. */
 final case class Prefetch(request: Sent, nanos: Long) {
   private val sentAt = System.nanoTime
-  /** An older answer may miss a refresh of the index. */
+  /**
+   * True if the request was sent within the last ten seconds. An older answer may be from before a refresh of the
+   * index.
+   */
   def isRecent: Boolean = System.nanoTime - sentAt < TimeUnit.SECONDS.toNanos(10)
 }
 
 /**
- * Gets from the front end the files that a scan may skip, and drops them from the listing. Only this object
- * turns a failure into "read everything". It counts the failure and logs it once for each cause; under
- * `spark.sieve.strict` the failure is an error.
+ * Requests from the front end which files a scan can skip, and removes these files from the listing. If the request
+ * fails, the scan reads all files; only this object decides that. Each failure is counted, and each cause is logged
+ * once. With `spark.sieve.strict`, a failure is an error.
  */
 object Pruner extends OnceLogging {
   /**
@@ -96,14 +101,15 @@ object Pruner extends OnceLogging {
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
-      // An answer and its dictionary count as one call, so that a slow front end counts only once.
+      // The circuit breaker counts an answer and its dictionary as one call, so that a slow front end counts only
+      // once.
       val (reply, known) = CircuitBreaker.guard {
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
           def sent(more: Map[String, Any], ahead: Option[Prefetch]) = FrontendClient.prune(
             index.executing, question(index, filters, first, fingerprints, asOf.getOrElse(Map.empty) ++ more),
             ahead.map(_.request), identity[JsonNode])
-          // If the front end has already seen the parts of a fingerprint, the hash suffices.
+          // If the front end already has the parts of a fingerprint, the request needs only the hash.
           val reply = sent(more, ahead) match {
             case unknown if unknown.has("unknown") =>
               sent(more + ("parts" -> fingerprints.map(one => one.hash -> one.parts).toMap), None)
@@ -112,7 +118,8 @@ object Pruner extends OnceLogging {
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         ask(Map.empty, prefetched) match {
-          // Only rows of listed files can give a bound, so the front end needs the numbers of the listed files.
+          // The front end needs the numbers of the listed files, because only rows of these files can limit the
+          // first rows.
           case (reply, Some(known)) if first.nonEmpty =>
             val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
             ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
@@ -123,7 +130,7 @@ object Pruner extends OnceLogging {
         case (Reason.NoPredicate, files) => withoutPredicate -> files
         case other => other
       }, reply.path("detail").asText)
-      // The error of a broken index is reported even if another index served the scan.
+      // An error of a broken index is reported even if another index could evaluate the filter.
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
@@ -139,14 +146,14 @@ object Pruner extends OnceLogging {
       case e: InterruptedException => throw e
       case _: TimeoutException => fallback(Reason.Timeout, "the front end did not answer in time")
       case e: FrontendDown => fallback(Reason.FrontEndDown, e.getMessage)
-      // Queries must not fail if Spark's classes differ from those at compile time.
+      // A query must not fail if Spark's classes are not the same as when Sieve was compiled.
       case e @ (NonFatal(_) | _: LinkageError) => fallback(Reason.Error, String.valueOf(e.getMessage))
     }
   }
 
   /**
-   * Sends a scan's request before the scan lists its files, so that the answer arrives in the meantime. For a
-   * query of an earlier instant this is impossible, because its request depends on the listing.
+   * Sends a scan's request before the scan lists its files, so that the answer arrives in the meantime. A query of
+   * an earlier state of the table sends no early request, because its request depends on the listing.
    */
   def prefetch(
       index: IndexedScan, filters: Seq[Expression], first: Option[TopK]): Option[Prefetch] =
@@ -168,24 +175,32 @@ object Pruner extends OnceLogging {
       first.map("top_k" -> made.orders(_, filters)) ++ more)
   }
 
-  /** Whether Spark could fail on the remaining files, because fewer bytes give smaller splits. */
+  /** True if Spark could fail on the remaining files. With fewer bytes to read, Spark makes smaller splits. */
   private def dependsOnSplits(index: IndexedScan, pruned: Pruned): Boolean =
     pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
       pruned.remaining.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
 
-  /** The files of one state of a table's indexes. If the dictionary arrives late, the next scan uses it. */
+  /**
+   * Returns the dictionary of the files in one state of a table's indexes. If the dictionary arrives late, the next
+   * scan uses it.
+   */
   private def dictionary(index: IndexedScan, id: String): FileDictionary =
     FileDictionary.get(id).getOrElse(FrontendClient.prune(
       index.executing, FrontendClient.body(index.executing, "dictionary", Map("dictionary" -> id)),
       None, FileDictionary.add(id, _)))
 
-  /** An answer by file numbers, both for the rows that readers show and for all rows that were written. */
+  /**
+   * An answer of the front end, by file number. One part is about the rows that readers show, the other part about
+   * all rows that were written.
+   */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
     private val parts = Option(reply.get("parts")).fold(FileParts.none)(FileParts.read)
     private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
 
-    /** The ranges of a location, or the reason why the indexes prove nothing about it. */
+    /**
+     * Returns the ranges to read and to skip in a file, or the reason why the indexes prove nothing about the file.
+     */
     def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
       location.map(now => (now, FileDictionary.hash(now.path))) match {
         case None => Left(Reason.ChangedFile)
@@ -209,14 +224,17 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * The ranges of a file that may hold a matching row, and the ranges that hold none.
+   * The ranges of a file that may contain a matching row, and the ranges that contain no such row.
    *
    * @param ranges the number of ranges; a file that is read or skipped whole counts as one range
    */
   private final case class Verdict(remaining: FilePart, skipped: Seq[ByteRange], ranges: Int) {
     def isMixed: Boolean = remaining.ranges.nonEmpty && skipped.nonEmpty
 
-    /** Whether opening the file for each stretch, and reading its footer, costs more than the skipped parts. */
+    /**
+     * True if reading the file in parts costs more than reading the whole file. Each part needs another opening of
+     * the file and another reading of its footer.
+     */
     def isCostly(length: Long, opening: Long): Boolean =
       (remaining.stretches.size - 1) * opening.toDouble > length - remaining.bytes(length)
   }
@@ -229,15 +247,15 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * @param opening the bytes that could be read in the time that it takes to open a range; with None, files are
-   *                read whole
+   * @param opening the number of bytes that can be read in the time of opening a range; None if the scan reads only
+   *                whole files
    */
   private def drop(
       listed: Seq[PartitionDirectory], locations: Locations, answer: Answer,
       opening: Option[Long]): Pruned = {
     val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
     var (total, read, bytesSkipped) = (0L, 0L, 0L)
-    /** The part of a file to read, and the part to skip. */
+    /** Returns the part of a file to read and the part to skip. */
     def parts(values: InternalRow, file: FileStatusWithMetadata) = {
       val verdict = answer.of(locations.of(values, file), file.getLen).fold(
         reason => { reasons(reason) += 1; Verdict.whole(file.getLen, skips = false) }, identity)

@@ -8,12 +8,12 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
 
 /**
- * The front end cannot be reached, or ended during a request. `changing` says whether it may have changed what
- * other sessions see.
+ * The front end cannot be reached, or ended during a request. `changing` is true if the request may have changed
+ * data that other sessions see.
  */
 class FrontendDown(message: String, val changing: Boolean = false) extends RuntimeException(message)
 
-/** The front end ended before it began the request, so the request may go to the next front end. */
+/** The front end ended before it began the request, so the request can be sent to the next front end. */
 class Undelivered(message: String) extends FrontendDown(message)
 
 /** A request, the session that sends it, and a future for its answer. */
@@ -23,9 +23,9 @@ final class Request(val queue: String, val body: String, val session: Compat.Ses
   val answer = new CompletableFuture[JsonNode]
   val locals: Properties = session.sparkContext.getLocalProperties.clone.asInstanceOf[Properties]
   @volatile var cancelled = false
-  /** Whether the front end may have changed something for this request. */
+  /** True if the front end has begun the request, and so may have changed something. */
   @volatile var begun = false
-  /** Whether the front end may have changed what other sessions see. */
+  /** True if this request may have changed data that other sessions see. */
   @volatile var changing = false
   def isScan: Boolean = queue == "scan"
 }
@@ -38,9 +38,10 @@ object RequestQueue {
   private val queueOfThread = new ThreadLocal[String]
 
   /**
-   * The queue for a request that runs a statement or function. Threads of the front end send requests
-   * too, if a query that they plan calls a function. If all threads of one queue waited for requests in the
-   * same queue, none of them would ever be free. Threads that answer a request of this queue send no requests.
+   * The queue for a request that runs a statement or function. A thread of the front end sends a request itself if
+   * it plans a query that calls a function. If all threads of a queue waited for requests in the same queue, no
+   * thread would ever be free. So a request from a thread of the front end is put into the queue "nested". The
+   * threads of this queue send no requests.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
@@ -50,13 +51,12 @@ object RequestQueue {
 }
 
 /**
- * Requests to one front end, and its answers. The front end opens no port: its threads call `take` on
- * the authenticated gateway and wait there. There are separate queues for scans, statements, functions
- * in queries that statements plan, and background work, so that no kind of work delays another.
+ * The requests to one front end, and the answers of the front end. The front end opens no port. Its threads call
+ * `take` through the authenticated gateway, and wait there for requests. There are separate queues for scans,
+ * statements, functions inside statements, and background work, so that no kind of work delays another.
  */
 final class RequestQueue {
-  // The gateway delays a reply of more than 8 KB in the socket by 43 ms, so longer texts are sent in
-  // pieces.
+  // A reply of more than 8 KB is delayed in the gateway's socket by 43 ms, so longer texts are sent in pieces.
   private val pieceLength = 7500
   private val pool = "spark.scheduler.pool"
   private val queues = new ConcurrentHashMap[String, LinkedBlockingQueue[Request]]
@@ -74,16 +74,19 @@ final class RequestQueue {
   /** The number of scans that no thread of the front end has taken yet. */
   def scansWaiting: Int = waiting("scan").size
 
-  /** Withdraws a request; false if the front end has already taken it. */
+  /** Removes a request from its queue. False if the front end has already received the request. */
   def withdraw(request: Request): Boolean = waiting(request.queue).remove(request)
 
-  /** Fails all requests after the front end has ended; requests that it had not begun fail with `end`. */
+  /**
+   * Makes all requests fail after the front end has ended. Requests that the front end had not begun fail with
+   * `end`.
+   */
   def close(end: FrontendDown): Unit = {
     ended = Some(end)
     failWaiting(end)
     taken.keySet.forEach { id =>
       Option(taken.remove(id)).foreach { request =>
-        // No caller is left that could use the results of the request's jobs.
+        // Cancels the jobs of the request, because no caller waits for their results any more.
         val context = request.session.sparkContext
         if (request.begun && !context.isStopped) context.cancelJobsWithTag(request.tag)
         request.answer.completeExceptionally(
@@ -98,21 +101,22 @@ final class RequestQueue {
 
   // -- called by the front end's threads through the gateway --------------------------------------
 
-  /** The next request as "id pieces\nfirst piece", or "" after `millis` without one. */
+  /** Returns the next request as "id pieces\nfirst piece", or "" if no request arrives within `millis`. */
   def take(queue: String, millis: Long): String = {
     RequestQueue.queueOfThread.set(queue)
     val request = waiting(queue).poll(millis, TimeUnit.MILLISECONDS)
     if (request == null) ""
     else {
       taken.put(request.id, request)
-      // The front end may have ended between the two lines above, and missed this request.
+      // The front end may have ended between the two lines above. The request must then fail here.
       ended.foreach(end => if (taken.remove(request.id) != null) request.answer.completeExceptionally(end))
-      // The front end works on this thread, which takes over the properties of the sender's thread.
+      // This thread works for the front end, so it gets the properties of the thread that sent the request.
       val context = request.session.sparkContext
       context.setLocalProperties(request.locals)
       if (!request.isScan) {
         context.addJobTag(request.tag)
-        // With a fair scheduler, queries need not wait until a build has read its last file.
+        // In a separate pool of the fair scheduler, queries do not have to wait until a build has read its last
+        // file.
         if (context.getLocalProperty(pool) == null) context.setLocalProperty(pool, "sieve")
       }
       SparkSession.setActiveSession(request.session)
@@ -126,7 +130,7 @@ final class RequestQueue {
   private def piece(request: Request, k: Int): String =
     request.body.substring(k * pieceLength, math.min((k + 1) * pieceLength, request.body.length))
 
-  /** The session of the user who sent the request; nothing can be changed without it. */
+  /** The session of the user who sent the request. A request can change data only through this session. */
   def session(id: Long): Compat.Session = {
     val request = taken.get(id)
     if (!request.isScan) request.begun = true

@@ -7,15 +7,15 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.types.{BooleanType, DataType}
 
 /**
- * The first rows, in some orders, that a query needs from a scan, in addition to the scan's filters. The
- * expression is one of the scan's data filters, so Spark compares it when it compares scans: an exchange is
- * shared only between scans with the same bounds. Spark evaluates the expression for no row; only an index's
- * own listing uses it.
+ * The condition that a query needs only the first rows of a scan, in one or several sort orders. The condition
+ * applies in addition to the scan's filters. The expression is one of the scan's data filters, so Spark shares an
+ * exchange only between scans with the same condition. Spark never evaluates the expression on rows. Only the
+ * listing of an indexed table uses the expression.
  *
  * @param orders     columns of the relation; a row is needed if it is among the first in any order
  * @param rows       the number of rows needed in each order
- * @param isOfValues whether MIN or MAX needs only the least values, not their rows; NULL does not count as a
- * value @param groups     partition columns; the query needs `rows` rows for each group of their values
+ * @param isOfValues whether MIN or MAX needs only values, not rows; NULL does not count as a value
+ * @param groups     partition columns; the query needs `rows` rows for each group of their values
  */
 case class TopK(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups: Seq[Expression])
     extends Expression with Unevaluable {
@@ -27,7 +27,7 @@ case class TopK(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups:
     copy(orders = first.collect { case order: SortOrder => order }, groups = second)
   }
 
-  /** The text of the expression, as the query has it. */
+  /** The expression as SQL text, in the form of the query. */
   override def sql: String =
     if (isOfValues) orders.map { o =>
       s"${if (o.direction == Descending) "MAX" else "MIN"}(${o.child.sql})"
@@ -41,9 +41,7 @@ object TopK {
 
   def without(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[TopK])
 
-  /**
-   * Whether an option of the relation or a current setting of the session lets readers leave out rows of files.
-   */
+  /** True if an option of the relation or a setting of the session allows readers to leave out rows of files. */
   def mayBeMissing(relation: HadoopFsRelation): Boolean = {
     val options = new FileSourceOptions(CaseInsensitiveMap(relation.options))
     options.ignoreCorruptFiles || options.ignoreMissingFiles

@@ -4,7 +4,8 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
 
 /**
- * JSON of the wire and of the jar's resources; Scala's maps, sequences and options become JSON values.
+ * Reads and writes the JSON of requests, answers and the jar's resources. Scala's maps, sequences and options
+ * become JSON values.
  */
 object Json {
   private val mapper = new ObjectMapper().registerModule(DefaultScalaModule)

@@ -2,7 +2,10 @@ package org.apache.spark.sql.sieve.base
 
 import java.util.{LinkedHashMap, Map => JMap}
 
-/** A map of at most `capacity` entries, which drops the least recently used entry. Not thread safe. */
+/**
+ * A map of at most `capacity` entries. When the map is full, the least recently used entry is removed. Not thread
+ * safe.
+ */
 class LruMap[K, V](capacity: Long) extends LinkedHashMap[K, V](16, 0.75f, true) {
   override def removeEldestEntry(eldest: JMap.Entry[K, V]): Boolean = size > capacity
 }

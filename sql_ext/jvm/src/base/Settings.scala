@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.command.ResetCommand
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.unsafe.types.UTF8String
 
-/** A setting as `settings.json` describes it. */
+/** A setting that `settings.json` describes. */
 final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
   private val pattern = Pattern.compile(form.get("pattern").asText)
   private def optional(name: String): Option[String] = Option(spec.get(name)).map(_.asText)
@@ -33,11 +33,10 @@ trait OnceLogging extends Logging {
 }
 
 /**
- * The `spark.sieve.*` settings, listed in `settings.json`, which the front end reads as well. Each
- * setting is an entry of Spark's configuration with a checked value: `SET`, `conf.set` and a connection
- * string fail for a wrong value. Spark copies a wrong value of `spark-defaults.conf` or `--conf` into
- * sessions. A wrong value must not prevent a session from starting, so scans ignore the value, with one
- * warning.
+ * The `spark.sieve.*` settings, listed in `settings.json`, which the front end reads as well. Each setting is
+ * registered in Spark's configuration with a check of its value. `SET`, `conf.set` and a connection string fail for
+ * an invalid value. Spark copies an invalid value from `spark-defaults.conf` or `--conf` into new sessions. An
+ * invalid value must not prevent a session from starting, so scans ignore the value and log one warning.
  */
 object Settings extends OnceLogging {
   private val prefix = "spark.sieve."
@@ -52,23 +51,23 @@ object Settings extends OnceLogging {
   def enabled(s: SparkSession): Boolean = flag(s, "spark.sieve.enabled")
   def strict(s: SparkSession): Boolean = flag(s, "spark.sieve.strict")
   def required(s: SparkSession): Boolean = flag(s, "spark.sieve.require")
-  /** Whether values that are known only at run time select files. */
+  /** True if values that are known only at run time, such as join keys, are used to skip files. */
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
-  /** Whether Sieve fetches the keys of joins whatever their cost. */
+  /** True if Sieve fetches the keys of joins even if this is expensive. */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
-  /** Whether ORDER BY ... LIMIT, MIN and MAX select files. */
+  /** True if ORDER BY ... LIMIT, MIN and MAX are used to skip files. */
   def topPruning(s: SparkSession): Boolean =
     valid(s, "spark.sieve.top.pruning").trim.equalsIgnoreCase("auto")
   def refreshAuto(s: SparkSession): Boolean = flag(s, "spark.sieve.refresh.auto")
   def pruneMillis(s: SparkSession): Long = millis(s, "spark.sieve.prune.timeout")
   def startMillis(s: SparkSession): Long = millis(s, "spark.sieve.start.timeout")
   def registryMillis(s: SparkSession): Long = millis(s, "spark.sieve.registry.ttl")
-  /** Share of scans to audit, 0 to 1. */
+  /** The share of scans that are audited, from 0 to 1. */
   def auditSample(s: SparkSession): Double = valid(s, "spark.sieve.audit.sample").toDouble
 
-  /** Whether the record of scans is saved; a setting of the driver, to which the record belongs. */
+  /** True if the record of scans is saved. The record belongs to the driver, so the driver's setting applies. */
   def history(context: SparkContext): Boolean =
     context.getConf.get("spark.sieve.history", "").trim.equalsIgnoreCase("true")
 
@@ -82,9 +81,7 @@ object Settings extends OnceLogging {
       .++(Seq("PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON").flatMap(sys.env.get(_)))
       .headOption.getOrElse("python3")
 
-  /**
-   * The session's settings under the prefix `spark.sieve.`; warns of names and values without effect.
-   */
+  /** The session's settings with the prefix `spark.sieve.`. Logs a warning for unknown names and invalid values. */
   def of(s: Compat.Session): Map[String, String] = {
     val set = s.sessionState.conf.getAllConfs.filter(_._1.startsWith(prefix))
     set.foreach { case (key, value) => inspect(key, value) }
@@ -107,14 +104,17 @@ object Settings extends OnceLogging {
     }
   }
 
-  /** Registers the entries once per JVM, and checks the settings with which this driver was started. */
+  /**
+   * Registers the settings in Spark's configuration once per JVM. Checks the settings with which this driver was
+   * started.
+   */
   def register(context: SparkContext): Unit = {
     registered
     context.conf.getAll.foreach { case (key, value) => inspect(key, value) }
   }
 
   private lazy val registered: Unit = known.values.foreach { setting =>
-    // If an entry cannot be registered, only statements check the setting.
+    // If a setting cannot be registered, only SIEVE statements check its value.
     try {
       val builder =
         if (setting.isStatic) SQLConf.buildStaticConf(setting.key) else SQLConf.buildConf(setting.key)
@@ -129,7 +129,7 @@ object Settings extends OnceLogging {
     }
   }
 
-  /** Whether Spark is copying a value of the driver or of another session into a session. */
+  /** True if Spark is copying a value from the driver, or from another session, into a session. */
   private def isCopied: Boolean = Thread.currentThread.getStackTrace.exists { frame =>
     copies.exists { case (name, methods) => frame.getClassName.startsWith(name) && methods(frame.getMethodName) }
   }
@@ -137,7 +137,9 @@ object Settings extends OnceLogging {
     classOf[SQLConf].getName -> Set("clone", "mergeSparkConf", "mergeNonStaticSQLConfigs"),
     classOf[ResetCommand].getName -> Set("run"))
 
-  /** A valid value for queries, since a wrong value must not make queries fail. */
+  /**
+   * The value of a setting, or the default if the value is invalid. An invalid value must not make queries fail.
+   */
   private def valid(s: SparkSession, key: String): String = {
     val setting = known(key)
     val value = s.conf.getOption(key).filter(_ != null).orElse(setting.default)

@@ -4,9 +4,7 @@ import org.apache.spark.QueryContext
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
 
-/**
- * An error of Sieve, raised as Spark raises its own errors: clients see condition, text and SQLSTATE.
- */
+/** An error of Sieve with a condition, a message and an SQLSTATE. Clients see the error like an error of Spark. */
 class SieveException(
     val condition: String, text: String, cause: Option[Throwable] = None, state: String)
     extends AnalysisException(
@@ -15,7 +13,8 @@ class SieveException(
   override def getSqlState: String = state
 
   /**
-   * For an error with a position, PySpark looks up its condition's template, which Spark does not have.
+   * Ignores the position. For an error with a position, PySpark looks up the message template of the condition, and
+   * Spark has no template for Sieve's conditions.
    */
   override def withPosition(origin: Origin): AnalysisException = this
 }

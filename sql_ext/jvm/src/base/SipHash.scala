@@ -7,8 +7,8 @@ import java.nio.{ByteBuffer, ByteOrder}
 final case class Hash(high: Long, low: Long)
 
 /**
- * SipHash-2-4 with 128 bits, by Aumasson and Bernstein: without the secret key, nobody can make two
- * texts with the same hash.
+ * The hash function SipHash-2-4 of Aumasson and Bernstein, with 128 bits. Without the secret key, nobody can find
+ * two texts with the same hash.
  */
 final class SipHash(key: Hash) {
   private var v0 = key.low ^ 0x736f6d6570736575L

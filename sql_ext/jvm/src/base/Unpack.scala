@@ -7,7 +7,7 @@ import java.util.Base64
 import com.fasterxml.jackson.databind.JsonNode
 import com.github.luben.zstd.ZstdInputStream
 
-/** Decodes bytes of an answer, which the front end has compressed and encoded as text. */
+/** Decodes binary data in an answer. The front end has compressed the data and encoded it as text. */
 object Unpack {
   def stream(node: JsonNode): InputStream =
     new ZstdInputStream(new ByteArrayInputStream(Base64.getDecoder.decode(node.asText)))
@@ -17,6 +17,6 @@ object Unpack {
     try in.readAllBytes() finally in.close()
   }
 
-  /** A column of numbers. */
+  /** Decodes an array of numbers. */
   def numbers(node: JsonNode): LongBuffer = ByteBuffer.wrap(bytes(node)).order(LITTLE_ENDIAN).asLongBuffer
 }

@@ -16,9 +16,10 @@ import org.apache.spark.unsafe.types.UTF8String
  * characters it also happens after line breaks. A record with a value that may have been written in one of
  * these ways counts as damaged.
  *
- * @param strings the positions of string columns; values of other types have none of these characters @param
- * marks   the texts that no value may contain @param broken  the texts that a value with a quote may not
- * contain; empty if each record ends with its line
+ * @param strings the positions of string columns; values of other types contain none of these characters
+ * @param marks   the texts that no value is allowed to contain
+ * @param broken  the texts that a value with a quote is not allowed to contain; empty if each record ends with its
+ *                line
  */
 class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, broken: Seq[UTF8String])
     extends Serializable {
