@@ -7,14 +7,14 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * CSV records that the parser may cut differently for a query that does not read all columns.
+ * Recognises CSV records that the parser may split into other values if a query does not read all columns.
  *
- * Under column pruning, univocity skips the values of other columns by separate code. After some quoted
- * values, this code continues at a different place than the code that reads values. With `escape = '"'` this
- * happens after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the default escape
- * it happens after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of several
- * characters it also happens after line breaks. A record with a value that may have been written in one of
- * these ways counts as damaged.
+ * With column pruning, the parser univocity has separate code to skip the values of other columns. After some
+ * quoted values, the code that skips values continues at another position than the code that reads values. With
+ * `escape = '"'`, the positions differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes.
+ * With the default escape, the positions differ after a value that ends in an escaped backslash (`"y\\"`). With a
+ * delimiter of several characters, the positions also differ after line breaks. A record counts as damaged if one
+ * of its values may have been written in one of these ways.
  *
  * @param strings the positions of string columns; values of other types contain none of these characters
  * @param marks   the texts that no value is allowed to contain
@@ -33,10 +33,11 @@ class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, b
 }
 
 object CsvQuoting {
-  // Replaces an empty value in quotes, which otherwise reads as NULL or as an empty string.
+  // The parser returns this text for an empty value in quotes. Otherwise the parser would return NULL or an empty
+  // string.
   private val empty = "\u0001sieve\u0001"
 
-  /** The rule for a schema, and the options with which to read the schema's records. */
+  /** Returns the rule for a schema, and the options that are needed to read the records. */
   def of(schema: StructType, options: Map[String, String], conf: SQLConf): (CsvQuoting, Map[String, String]) = {
     val csv = new CSVOptions(options, true, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
     val format = csv.asParserSettings.getFormat

@@ -14,23 +14,27 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.Utils
 
 /**
- * Delta tables as Spark reads them: a relation of Parquet files whose listing and format are classes of
- * Delta. The user supplies Delta's jar, of any version, so this object finds Delta's classes and methods by
- * name. A file never changes under its name; deletion vectors hide some of its rows from queries.
+ * Support for Delta tables. For Spark, a Delta table is a relation of Parquet files whose listing and format are
+ * classes of Delta. The user supplies Delta's jar, of any version, so this object finds Delta's classes and methods
+ * by name. The content of a file never changes. Deletion vectors hide some rows of a file from queries.
  */
 object Delta extends TableFormat with OnceLogging {
   private val root = "org.apache.spark.sql.delta"
-  /** The listing of files that a Delta command names, which no query has. */
+  /**
+   * The listing that only commands of Delta use, for files that the command chooses. No query uses this listing.
+   */
   val listingOfFiles: String = s"$root.files.TahoeBatchFileIndex"
-  /** Listings of queries, of tables without Delta's own skipping, and of DELETE, UPDATE and MERGE. */
+  /**
+   * The classes of listings that queries, tables without Delta's own data skipping, DELETE, UPDATE and MERGE use.
+   */
   private val listings =
     Set(s"$root.stats.PreparedDeltaFileIndex", s"$root.files.TahoeLogFileIndex", listingOfFiles)
   private val tableClass = s"$root.catalog.DeltaTableV2"
   private val deletedColumn = "__delta_internal_is_row_deleted"
 
   /**
-   * Whether a listing shows a snapshot, or some files of a snapshot. Listings of changes between snapshots do
-   * not count.
+   * True if a listing contains the files of a snapshot, or some of them. False for a listing of changes between
+   * snapshots.
    */
   override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
 
@@ -50,23 +54,25 @@ object Delta extends TableFormat with OnceLogging {
     "DeltaReorgTable", "RestoreTable").map(name => s"$root.commands.${name}Command")
   override def isReplacedInPlace(table: CatalogTable): Boolean = table.provider.exists(_.equalsIgnoreCase("delta"))
 
-  /** Whether this driver has Delta, without which no table is a Delta table. */
+  /**
+   * True if the classes of Delta are available in this driver. Without these classes, no table is a Delta table.
+   */
   override lazy val replacesInPlace: Boolean =
     Try(Class.forName(tableClass, false, Utils.getContextOrSparkClassLoader)).isSuccess
 
   def isFormat(format: FileFormat): Boolean = format.getClass.getName == s"$root.DeltaParquetFileFormat"
 
   /**
-   * Whether this release of Delta gives access to a relation's column names in files and to the version that is
+   * True if this release of Delta has methods for a relation's column names in files and for the version that is
    * read.
    */
   override def isKnown(relation: HadoopFsRelation): Boolean = isFormat(relation.fileFormat) &&
     attempt((DeltaColumns.stored(relation), asOf(relation))).isDefined
 
   /**
-   * The plan with a filter of the rows that deletion vectors hide, above scans of tables that have such rows;
-   * None if the filter cannot be made. Delta adds the filter when it plans a scan, which it recognises by its
-   * own listing. A rule that wraps the listing must call this method first, or queries show deleted rows.
+   * Returns the plan with filters that remove the rows that deletion vectors hide. Scans of tables with such rows
+   * get a filter. None if a filter cannot be created. Delta adds the filter itself only to a scan with Delta's own
+   * listing. A rule that replaces the listing must call this method first, otherwise queries return deleted rows.
    */
   override def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] =
     plan.collectFirst { case l: LogicalRelation => l.relation }.collect {
@@ -81,13 +87,13 @@ object Delta extends TableFormat with OnceLogging {
     }
 
   /**
-   * The result of a call of Delta's classes; None, with a warning, if the classes differ from what the
-   * call expects.
+   * Returns the result of a call of Delta's classes. If the classes do not have the expected methods, logs a
+   * warning and returns None.
    */
   private def attempt[A](call: => A): Option[A] =
     try Some(call)
     catch {
-      // Delta would fail, or be cancelled, in the same way without an index.
+      // The same error or cancellation of Delta would happen without an index.
       case e: InvocationTargetException => throw e.getCause
       case e @ (NonFatal(_) | _: LinkageError) =>
         warnOnce(s"no index of a Delta table is used, since this Delta has other classes: $e")
@@ -95,12 +101,14 @@ object Delta extends TableFormat with OnceLogging {
     }
 
   /**
-   * Whether a filter is Delta's filter of deletion vectors. Indexes do not know this filter, because
-   * they index hidden rows as well.
+   * True if a filter is Delta's filter for deletion vectors. Indexes ignore this filter, because hidden rows are
+   * indexed, too.
    */
   override def addsFilter(filter: Expression): Boolean = filter.references.exists(_.name == deletedColumn)
 
-  /** The relation's Parquet files with hidden rows, and columns as named in the files. */
+  /**
+   * Returns a relation of the same Parquet files that includes hidden rows and has the column names of the files.
+   */
   override def physical(relation: HadoopFsRelation): HadoopFsRelation =
     if (!isFormat(relation.fileFormat)) relation
     else {
@@ -112,15 +120,15 @@ object Delta extends TableFormat with OnceLogging {
     }
 
   /**
-   * An expression without Delta's counters of rows, which return their argument. No row is counted twice:
-   * keys of a join come only from its broadcast, otherwise the filter is dropped.
+   * Returns an expression without Delta's functions that count rows. These functions return their argument. No row
+   * is counted twice, because keys of a join are read only from its broadcast. Otherwise the filter is removed.
    */
   override def withoutCounters(e: Expression): Expression =
     e.transform { case count if count.getClass.getName == s"$root.metric.IncrementMetric" => count.children.head }
 
   /**
-   * Whether a projection of Delta's MERGE numbers the rows of its target and names their files. The
-   * numbers only distinguish rows, so they may change when rows without a match are left out.
+   * True if a projection in Delta's MERGE adds row numbers and file names to the target's rows. The numbers only
+   * distinguish rows, so the numbers are allowed to change when rows without a match are left out.
    */
   override def numbersRows(projection: Project): Boolean = projection.collectLeaves().forall {
     case l: LogicalRelation => l.relation match {
@@ -135,7 +143,7 @@ object Delta extends TableFormat with OnceLogging {
 
   // -- versions -----------------------------------------------------------------------------------
 
-  /** A table's own listing, pinned to the table's current snapshot. */
+  /** Returns the table's own listing, fixed to the current snapshot of the table. */
   def pinned(location: FileIndex): FileIndex = location match {
     case table: Product =>
       val (known, now) = (call(table, "snapshotAtAnalysis"), call(table, "getSnapshot"))
@@ -149,13 +157,13 @@ object Delta extends TableFormat with OnceLogging {
   }
 
   /**
-   * Whether a listing stays at one version. A table's own listing follows the newest version, until
-   * Delta's rule prepares a query's scan.
+   * True if a listing always shows the same version. A table's own listing shows the newest version until a rule of
+   * Delta fixes the version for a query.
    */
   override def isPinned(location: FileIndex): Boolean =
     !has(location, "isTimeTravelQuery") || call(location, "isTimeTravelQuery") == true
 
-  /** Whether a query reads an earlier version of the table. */
+  /** True if a query reads an earlier version of the table. */
   override def isAsOf(relation: HadoopFsRelation): Boolean = earlier(relation.location).nonEmpty
 
   /** The commit time of the earlier version that a query reads, ms since the epoch. */
@@ -164,7 +172,9 @@ object Delta extends TableFormat with OnceLogging {
   /** The commit time of a snapshot, ms since the epoch. */
   private def committed(snapshot: AnyRef): Long = call(snapshot, "timestamp").asInstanceOf[Long]
 
-  /** The commit of a pinned listing as JSON: its time, its number, and the identity of the table. */
+  /**
+   * Returns the commit that a pinned listing shows, as JSON: the time and number of the commit, and the table's id.
+   */
   def commit(location: FileIndex): String = {
     val snapshot = call(location, "getSnapshot")
     Json.write(Map("time_ms" -> committed(snapshot), "version" -> call(snapshot, "version"),

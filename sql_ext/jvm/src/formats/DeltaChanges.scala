@@ -9,15 +9,15 @@ import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory
  *
  * @param versions the numbers of the commits
  * @param touched  all files that a commit added or removed, by their paths in listings
- * @param there    the touched files that are in the table after the last commit
+ * @param there    the touched files that still are in the table after the last commit
  */
 final case class DeltaChanges(versions: Seq[Long], touched: Seq[String], there: Seq[PartitionDirectory])
 
 object DeltaChanges {
 
   /**
-   * The commits after `version`, up to the commit of a pinned listing. Fails if Delta finds that a commit is
-   * missing. A commit that gives a file another deletion vector removes and adds the file's path.
+   * Returns the changes by the commits after `version`, up to the commit of a pinned listing. Fails if Delta finds
+   * that a commit is missing. A commit that changes the deletion vector of a file removes and adds the file's path.
    */
   def since(location: FileIndex, version: Long): DeltaChanges = {
     val snapshot = Hudi.call(location, "getSnapshot")

@@ -5,12 +5,15 @@ import org.apache.spark.sql.sieve.base.Json
 import org.apache.spark.sql.types._
 
 /**
- * The columns of a Delta table as its files name them. If the table maps columns, a name in the table
- * may change, and after DROP may denote another column; the name in the files stays.
+ * The columns of a Delta table by their names in the files. With column mapping, a name in the table can change,
+ * and after DROP can be the name of another column. The name in the files does not change.
  */
 object DeltaColumns {
   private val storedName = "delta.columnMapping.physicalName"
-  /** The metadata that readers use. Other metadata, as of an identity column, changes with each insert. */
+  /**
+   * The keys of column metadata that readers use. Other metadata, for example of an identity column, changes with
+   * each insert.
+   */
   private val heeded = Seq(
     "delta.columnMapping.id", "delta.typeChanges", "__CHAR_VARCHAR_TYPE_STRING", "EXISTS_DEFAULT")
 
@@ -30,15 +33,13 @@ object DeltaColumns {
       })
     }
 
-  /**
-   * The columns of a relation's files. Delta also lists partition columns, which are not in the files.
-   */
+  /** The columns in a relation's files. Delta's schema also has partition columns, which are not in the files. */
   def ofFiles(relation: HadoopFsRelation): StructType =
     if (!Delta.isFormat(relation.fileFormat)) relation.dataSchema
     else StructType(relation.dataSchema.filterNot(f => relation.partitionSchema.fieldNames.contains(f.name)))
 
   /**
-   * All columns by their names in the files, with the metadata by which a reader finds and reads them.
+   * All columns by their names in the files, with the metadata that a reader needs to find and read the columns.
    */
   def schema(format: FileFormat): StructType =
     inFiles(reference(format), isMapped(format)).asInstanceOf[StructType].asNullable
@@ -49,7 +50,7 @@ object DeltaColumns {
     StructType(names.map(name => all(own.fieldIndex(name))))
   }
 
-  /** How readers find a column in a file: none, name or id. */
+  /** The method by which readers find a column in a file: "none", "name" or "id". */
   def mapping(format: FileFormat): String = Hudi.call(Hudi.call(format, "columnMappingMode"), "name").toString
 
   private def inFiles(t: DataType, mapped: Boolean): DataType = t match {
@@ -60,7 +61,7 @@ object DeltaColumns {
     case other => other
   }
 
-  /** The metadata that readers use; other metadata changes with the table's rows, or with comments. */
+  /** Returns only the metadata that readers use. Other metadata changes with the table's rows or with comments. */
   private def only(metadata: Metadata): Metadata = {
     val all = Json.read(metadata.json)
     Metadata.fromJson(Json.write(heeded.filter(all.has).map(key => key -> all.get(key)).toMap))

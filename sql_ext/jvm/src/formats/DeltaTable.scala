@@ -3,7 +3,7 @@ package org.apache.spark.sql.sieve.formats
 import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.sieve.base.Json
 
-/** A Delta table for statements: the commits of its log. */
+/** A Delta table for SIEVE statements, with access to the commits in its log. */
 final class DeltaTable(files: ListedFiles) extends FormatTable(files) {
   private var snapshot = Option.empty[FileIndex]
 
@@ -13,13 +13,13 @@ final class DeltaTable(files: ListedFiles) extends FormatTable(files) {
     pinned
   }
 
-  /** The commit that was listed last, otherwise the newest commit; see `Delta.commit`. */
+  /** The commit of the last listing. Before a listing, the newest commit. See `Delta.commit`. */
   def commit: String = Delta.commit(snapshot.getOrElse(Delta.pinned(relation.location)))
 
   /**
-   * The changes to the table's files by the commits after `version`, as JSON; see `DeltaChanges`. The JSON
-   * has the numbers of the commits, the touched paths, and the touched files that are in the table, in the
-   * form of `list`.
+   * Returns the changes to the table's files by the commits after `version`, as JSON. The JSON has the members of
+   * `DeltaChanges`: the numbers of the commits, the touched paths, and the touched files that are in the table. The
+   * files have the same form as in `list`.
    */
   def listSince(version: Long): String = {
     val changes = DeltaChanges.since(newest(), version)

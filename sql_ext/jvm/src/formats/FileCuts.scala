@@ -16,28 +16,29 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Finds the offsets at which files can be cut into ranges: between row groups of Parquet, or stripes of ORC.
- * A reader assigns a row group to the split that contains its middle, and a stripe to the split that contains
- * its start. So a cut at the start of a group separates all groups before the cut from those after it. Text
- * files need no look-up: a line belongs to the split in which it begins.
+ * Finds the offsets at which files can be cut into ranges: between row groups of Parquet, or stripes of ORC. A
+ * reader assigns a row group to the split that contains its middle, and a stripe to the split that contains its
+ * start. So a cut at the start of a row group separates all row groups before the cut from all row groups after it.
+ * Text files can be cut anywhere, because a line belongs to the split in which the line begins.
  */
 class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)
   private lazy val codecs = new CompressionCodecFactory(conf)
 
   /**
-   * The cuts of each file. The cuts are empty if the file has one row group, if its footer cannot be
-   * read, or if its format is text. A file that is always read whole has None.
+   * Returns the cuts of each file. A file has no cuts if it has one row group, if its footer cannot be read, or if
+   * its format is text. The result is None for a file that is always read whole.
    *
-   * @param bytes the minimum bytes of a range. A footer above a limit raises the minimum to the footer's
-   * size, because a scan reads the footer again for each range
+   * @param bytes the minimum number of bytes of a range. If the footer is large, its size is the minimum, because a
+   *              scan reads the footer again for each range
    */
   def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[FileCuts.Cuts]] = {
     val canCut = files.map(isCut)
     val read = FileCuts.readers.get(Fingerprint.format(relation))
     if (read.isEmpty || !canCut.contains(true)) canCut.map(if (_) Some(FileCuts.Cuts(Nil, 0)) else None)
     else {
-      // Reading a smaller footer costs less than the opening, which Spark takes for 4 MB.
+      // Reading a smaller footer costs less than opening the file. Spark assumes that opening a file costs as much
+      // as reading 4 MB.
       val (sent, layout, large) = (new SerializableConfiguration(conf), read.get, 1L << 20)
       val inputs = files.zip(canCut).map { case (file, can) => (file.getPath.toString, file.getLen, can) }
       val context = session.sparkContext
@@ -51,7 +52,7 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     }
   }
 
-  /** Whether readers split a file, given its format and this session. */
+  /** True if readers in this session split a file of this format. */
   private def isCut(file: FileStatusWithMetadata): Boolean =
     FileRanges.areRead(session) && TableFormat.of(relation) == PlainFiles &&
       relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath) &&
@@ -63,28 +64,31 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
 
 object FileCuts {
   /**
-   * The ascending offsets at which a file is cut, and the bytes of its footer; 0 if it has no footer.
+   * The offsets at which a file is cut, ascending, and the number of bytes of its footer. 0 for a file without a
+   * footer.
    */
   final case class Cuts(offsets: Seq[Long], footer: Long)
 
-  /** Reads the start offsets of the row groups in a file, and the bytes of its footer. */
+  /**
+   * A function that returns the start offsets of the row groups in a file, and the number of bytes of the footer.
+   */
   private type Layout = (Path, Configuration) => (Seq[Long], Long)
   private val readers = Map[String, Layout]("parquet" -> rowGroups, "orc" -> stripes)
 
   /**
-   * Whether a path has an ending without a codec in Hadoop. Spark 4.1 decompresses such files, and
-   * fails on two splits of a file.
+   * True if a path ends in `.zstd`, for which Hadoop has no codec. Spark 4.1 decompresses such a file, and fails if
+   * the file has two splits.
    */
   def isZstd(path: Path): Boolean = path.getName.toLowerCase(Locale.ROOT).endsWith(".zstd")
 
   private def rowGroups(path: Path, conf: Configuration): (Seq[Long], Long) = {
     val file = HadoopInputFile.fromPath(path, conf)
-    // Without options, the reader would read Hadoop's configuration files again for each file.
+    // Passes options, because otherwise the reader would load Hadoop's configuration files again for each file.
     val reader = ParquetFileReader.open(file, HadoopReadOptions.builder(conf, path).build())
     val starts =
       try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq
       finally reader.close()
-    // The footer's length and the format's magic bytes follow the footer.
+    // The footer is followed by the length of the footer and by the magic bytes of the format.
     val end = ParquetFileWriter.MAGIC.length + Integer.BYTES
     val in = file.newStream()
     try {
@@ -101,7 +105,7 @@ object FileCuts {
     } finally reader.close()
   }
 
-  /** The start offsets at which to cut a file so that each range has at least `bytes` bytes. */
+  /** Returns the offsets at which a file is cut. Each range between two cuts has at least `bytes` bytes. */
   private def spaced(starts: Seq[Long], length: Long, bytes: Long): Seq[Long] =
     starts.sorted.drop(1).foldLeft(List(0L)) {
       case (cuts, start) if start - cuts.head >= bytes && length - start >= bytes => start :: cuts

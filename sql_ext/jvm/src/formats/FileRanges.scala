@@ -6,7 +6,10 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
-/** The bytes of a file from `start` until `end`. A reader decides which rows belong to these bytes. */
+/**
+ * The bytes of a file from `start` until `end`, without `end`. The reader of the format decides which rows belong
+ * to these bytes.
+ */
 final case class ByteRange(start: Long, end: Long) {
   def length: Long = end - start
 }
@@ -14,28 +17,28 @@ final case class ByteRange(start: Long, end: Long) {
 /**
  * Ranges of a file in ascending order; adjacent ranges are not merged.
  *
- * @param footer the bytes at the end of the file that a reader needs for each stretch of ranges
+ * @param footer the number of bytes at the end of the file that a reader needs each time it opens the file
  */
 final case class FilePart(ranges: Seq[ByteRange], footer: Long) {
-  /** The bytes read of a file with this length. */
+  /** The number of bytes that a reader reads of a file with this length. */
   def bytes(length: Long): Long =
     ranges.map(_.length).sum + stretches.count(_.end < length) * footer
 
-  /** The stretches of adjacent ranges, for each of which a reader opens the file. */
+  /** The ranges with adjacent ranges merged. A reader opens the file once for each merged range. */
   def stretches: Seq[ByteRange] = FileRanges.joined(ranges, Long.MaxValue)
 }
 
 /**
- * The ranges of a file that a scan reads, in ascending order. The ranges are part of the listing, as
- * metadata of the file; a file without this metadata is read whole.
+ * Stores in a listing which ranges of a file a scan reads, in ascending order. The ranges are metadata of the file.
+ * A file without this metadata is read whole.
  */
 object FileRanges {
   private val key = "sieve_ranges"
 
   /**
-   * Whether a session's scans can read ranges. Plug-ins that replace Spark's operators may recognise an
-   * operator only by its class. If the session has a plug-in, scans stay Spark's own operators, which
-   * read whole files.
+   * True if a session's scans can read ranges. A plug-in that replaces Spark's operators may recognise an operator
+   * only by its class. In a session with a plug-in, scans therefore remain Spark's own operators, which read whole
+   * files.
    */
   def areRead(session: SparkSession): Boolean = session.sessionState.columnarRules.isEmpty
 
@@ -51,10 +54,10 @@ object FileRanges {
   private def part(file: FileStatusWithMetadata): Option[FilePart] =
     file.metadata.get(key).map(_.asInstanceOf[FilePart])
 
-  /** The file's metadata other than its ranges. */
+  /** The metadata of a file without its ranges. */
   def others(file: FileStatusWithMetadata): Map[String, Any] = file.metadata - key
 
-  /** The bytes read of the file. */
+  /** The number of bytes that a scan reads of the file. */
   def bytes(file: FileStatusWithMetadata): Long = part(file).fold(file.getLen)(_.bytes(file.getLen))
 
   /** The ranges, with adjacent ranges merged up to `most` bytes. A longer range stays whole. */
@@ -67,8 +70,8 @@ object FileRanges {
 }
 
 /**
- * A listing that can restrict files to ranges. The restriction is only for scans that read only these
- * ranges.
+ * A listing that can restrict files to ranges. Only scans that can read single ranges of a file use the restricted
+ * listing.
  */
 trait RangeListing extends FileIndex {
   /** The listing that this listing replaces. */

@@ -12,14 +12,14 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
- * The file slices that Hudi lists. A slice is a base file, or none yet, and the log files that a reader
- * merges into it. Names are unique, and a file never changes under its name, so the names identify a slice. The
- * slice's path is the path of its base file, or of its first log file. The slice's length is the sum of its
- * files' lengths. The slice's time is a digest of the names and lengths of its log files, or 0 without log
- * files.
+ * The file slices that Hudi lists. A slice is a base file and the log files that a reader merges into the base
+ * file. A new slice may have no base file. File names are unique and the content of a file never changes, so the
+ * names of its files identify a slice. The slice's path is the path of its base file, or of its first log file. The
+ * slice's length is the sum of its files' lengths. The slice's time is a digest of the names and lengths of its log
+ * files, or 0 without log files.
  *
- * A reader ignores log entries after the instant at which it reads. It then shows the rows of the slice
- * without the later log files, unless one of these rolls back an earlier log file.
+ * A reader ignores log entries after the instant that it reads. The reader then shows the rows of the slice without
+ * the later log files. An exception is a later log file that rolls back an earlier log file.
  */
 class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}
@@ -40,7 +40,7 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     val (base, logs) = parts(slice)
     val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
       name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
-    // Instants are digits, so Hudi compares them as text, too.
+    // Instants consist of digits, so Hudi also compares instants as text.
     val shown = logs.filter(call(_, "getDeltaCommitTime").toString <= instant)
     base.orElse(logs.headOption).map(name).filter(_ => understood).map { n =>
       val (path, all) = (new Path(listed.getParent, n), Some(state(base, logs)))
@@ -50,7 +50,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   }
 
   /**
-   * The bytes of all files of a slice: Hudi lists a slice with log files as if it were one base file.
+   * The number of bytes of all files of a slice. Hudi lists a slice with log files as if the slice were one base
+   * file.
    */
   override def bytes(values: InternalRow, file: FileStatusWithMetadata): Long =
     of(values, file).flatMap(one => one.written.orElse(one.shown)).fold(super.bytes(values, file))(_.length)
@@ -64,9 +65,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   }
 
   /**
-   * The bytes of a slice's base file, the sum of the bytes of its log files, and a list of the slice's states
-   * as [length, time]: without log files, with the first log file, with the first two, up to all. The result
-   * is null for a slice without a base file, or if the file is no slice.
+   * Returns the size of a slice's base file, the total size of its log files, and a list of the slice's states.
+   * Each state is [length, time]: first the state without log files, then with the first log file, with the first
+   * two log files, and so on. Returns null for a slice without a base file, and for a file that is no slice.
    */
   def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
     (if (isMapping(values)) slice(values, file) else None).map(parts).collect {
@@ -80,8 +81,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     slice(values, file).toSeq.flatMap(parts(_)._2)
 
   /**
-   * The file to list instead of a slice in order to read only its log files, starting with number
-   * `from`.
+   * Returns a file that stands for the log files of a slice, starting with number `from`. A reader of this file
+   * reads only these log files.
    */
   def logsAlone(
       values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {
@@ -101,16 +102,16 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     (option(call(slice, "getBaseFile")),
       call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq.sortBy(name))
 
-  /** The values of a directory, extended by a file's slice. */
+  /** The partition values of a directory, together with the slice of a file. */
   private def mapping(like: InternalRow, values: InternalRow, path: Path, slice: AnyRef): InternalRow =
     like.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
       .newInstance(values, Map(fileId(like, path) -> slice))
 
-  /** Whether the values of a directory also hold the slices of its files. */
+  /** True if the partition values of a directory also contain the slices of its files. */
   private def isMapping(values: InternalRow): Boolean =
     Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")
 
-  /** The slice that a reader finds for a file; a reader reads a file without a slice as it is. */
+  /** The slice of a file, as a reader finds it. None for a file that is read without log files. */
   private def slice(values: InternalRow, file: FileStatusWithMetadata): Option[AnyRef] =
     values.getClass.getMethod("getSlice", classOf[String]).invoke(values, fileId(values, file.getPath))
       .asInstanceOf[Option[AnyRef]]
@@ -137,6 +138,6 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
 }
 
 object FileSlices {
-  /** Makes a reader return every logged record, instead of only the one shown for each key. */
+  /** Options with which a reader returns every record in log files, instead of one record for each key. */
   val unmerged: Map[String, String] = Map("hoodie.datasource.merge.type" -> "skip_merge")
 }

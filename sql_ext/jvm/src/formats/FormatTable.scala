@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.sieve.base.Json
 
-/** The files of a table that a statement has listed, by their numbers in the list. */
+/** The files that a statement has listed in a table. Each file is identified by its number in the list. */
 final class ListedFiles(val relation: HadoopFsRelation) {
   private type Listed = (InternalRow, FileStatusWithMetadata)
   val locations: Locations = TableFormat.of(relation).locations(relation)
@@ -13,15 +13,18 @@ final class ListedFiles(val relation: HadoopFsRelation) {
 
   def apply(number: Int): Listed = files(number)
 
-  /** The file to read instead of a file for which `append` was called. */
+  /** The file that replaces a file for which `append` was called. */
   def appended(number: Int): Listed = appendices(number)
 
-  /** Makes `appended` return the file with the rows that were added to a file after its earlier reading. */
+  /**
+   * Registers the file that `appended` returns. The file contains only the rows that were added since the last
+   * reading.
+   */
   def append(number: Int, appended: Listed): Unit = synchronized { appendices += number -> appended }
 
   /**
-   * Replaces the list. Returns [path, length, time] of each location as JSON, without files that have
-   * no state of their own.
+   * Replaces the list of files. Returns [path, length, time] of each file or file slice as JSON. Files without a
+   * state are left out.
    */
   def replace(directories: Seq[PartitionDirectory]): String = {
     appendices = Map.empty
@@ -37,26 +40,24 @@ final class ListedFiles(val relation: HadoopFsRelation) {
 }
 
 /**
- * A table for statements. A subclass adds the information in the log of its format. Python calls the
+ * A table for SIEVE statements. A subclass adds information from the log of its table format. Python calls the
  * methods by name.
  */
 class FormatTable(val files: ListedFiles) {
   protected def relation: HadoopFsRelation = files.relation
 
-  /** The listing of the table in its current state. */
+  /** Returns a listing of the table in its current state. */
   protected def newest(): FileIndex = {
     relation.location.refresh()
     relation.location
   }
 
-  /** All current files of the table, in the form of `ListedFiles.replace`. */
+  /** Lists all current files of the table. The result has the form of `ListedFiles.replace`. */
   def list(): String = files.replace(newest().listFiles(Nil, Nil))
 
-  /**
-   * The time since which the table has had the listed state, ms since the epoch; negative if unknown.
-   */
+  /** The time when the table got the listed state, in ms since the epoch. Negative if the time is unknown. */
   def instant: Long = -1
 
-  /** The options with which a reader reads the rows that were appended to files. */
+  /** The options that a reader needs to read only the rows that were appended to files. */
   def optionsOfAppended: Map[String, String] = Map.empty
 }

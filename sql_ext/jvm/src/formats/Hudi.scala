@@ -13,55 +13,62 @@ import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileIndex, H
 import org.apache.spark.sql.sieve.base.{Compat, Json}
 
 /**
- * Hudi tables as Spark reads them: a relation of files whose listing is a class of Hudi. The user supplies
- * Hudi's jar, of any version, so this object finds its classes and methods by name.
+ * Support for Hudi tables. For Spark, a Hudi table is a relation of files whose listing is a class of Hudi. The
+ * user supplies Hudi's jar, of any version, so this object finds Hudi's classes and methods by name.
  */
 object Hudi extends TableFormat {
-  /** Properties that readers of a table's data do not use. */
+  /** Table properties that readers do not use. */
   private val ignoredProperties = Set("table.checksum", "table.metadata.partitions",
     "table.metadata.partitions.inflight", "table.index.defs.path", "table.secondary.indexes.metadata",
     "archivelog.folder").map("hoodie." + _)
-  /** Prefixes of settings of writers, of table services and of listings. */
+  /** Prefixes of settings that only writers, table services and listings use. */
   private val ignoredSettings = Seq("datasource.write.", "datasource.hive_sync.", "datasource.meta.sync.",
     "meta.sync.", "insert.", "upsert.", "delete.", "bulkinsert.", "compact.", "clustering.", "clean.",
     "cleaner.", "keep.", "archive.", "rollback.", "parquet.", "logfile.", "copyonwrite.", "index.", "bloom.",
     "metadata.", "enable.data.skipping", "fileindex.", "spark.sql.", "sql.", "write.concurrency.",
     "write.lock.", "write.markers.", "write.commit.callback.", "embed.", "filesystem.view.", "memory.")
     .map("hoodie." + _)
-  /** Words in the names of writers' settings that a merging reader may use, too. */
+  /** Words in the names of writers' settings that a reader may also use when it merges log files. */
   private val merging = Seq("payload", "precombine", "ordering", "merge")
   private val commits = Set("commit", "deltacommit", "replacecommit")
   private val rollbacks = Set("rollback", "restore")
 
-  /** Whether a listing is of a snapshot; listings of changes between instants have another class. */
+  /**
+   * True if a listing contains the files of a snapshot. Listings of changes between instants have another class.
+   */
   override def owns(location: FileIndex): Boolean = location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
 
   override def locations(relation: HadoopFsRelation): Locations = new FileSlices(relation)
   override def table(files: ListedFiles): FormatTable = new HudiTable(files)
 
-  /** Hudi may read partition columns from files, and their values may differ from those in paths. */
+  /**
+   * False, because Hudi may read partition columns from files, where the values can be different from the values in
+   * paths.
+   */
   override def hasPartitionsByPath: Boolean = false
 
-  /** Whether readers ignore a setting, of a session or an option of a table. */
+  /** True if readers ignore a setting of a session or an option of a table. */
   def isHarmless(setting: String): Boolean = {
     val key = setting.toLowerCase(Locale.ROOT)
     ignoredSettings.exists(key.startsWith) &&
       !(key.startsWith("hoodie.datasource.write.") && merging.exists(key.contains))
   }
 
-  /** The properties that decide the rows of a slice, besides the settings of Parquet's reader. */
+  /**
+   * Returns the properties on which the rows of a slice depend, in addition to the settings of Parquet's reader.
+   */
   def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
     val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
     val table = properties.asScala.toMap.collect { case (k, v) if !ignoredProperties(k) => s"hudi.$k" -> v }
     val set = settings.collect {
       case (k, v) if k.startsWith("hoodie.") && !isHarmless(k) => s"conf.$k" -> v
     }
-    // If a column was dropped and added again, only its id differs.
+    // A column that was dropped and added again is different only in its id.
     val ids = call(field(relation.fileFormat, "tableSchema"), "internalSchema")
     table ++ set + ("hudi.columns" -> ids.toString)
   }
 
-  /** The instant at which a reader reads: it ignores later entries of log files. */
+  /** The instant that a reader reads. The reader ignores later entries of log files. */
   def instant(relation: HadoopFsRelation): String = field(relation.fileFormat, "queryTimestamp").toString
 
   /** The completion time of the newest commit that the relation shows, ms since the epoch. */
@@ -80,15 +87,16 @@ object Hudi extends TableFormat {
     }
 
   /**
-   * The active timeline as JSON, oldest first: each action, whether it is complete, and its completion time.
+   * The active timeline as JSON, the oldest action first. Each entry has the action, its completion time, and
+   * whether it is complete.
    */
   def timeline(relation: HadoopFsRelation): String = Json.write(instants(activeTimeline(relation)).map { one =>
     Seq(action(one), call(one, "isCompleted"), completion(relation, one))
   })
 
   /**
-   * The partitions in which an instant wrote or replaced files, as JSON. `number` is the instant's position
-   * in `timeline`.
+   * Returns the partitions in which an instant wrote or replaced files, as JSON. `number` is the position of the
+   * instant in `timeline`.
    */
   def partitions(relation: HadoopFsRelation, number: Int): String = {
     val instant = instants(activeTimeline(relation))(number)
@@ -100,9 +108,9 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * Whether commits may have been rolled back after an instant. Some releases write a rollback block into a
-   * log file, which readers of any instant apply. Commits before the oldest one of the active timeline are
-   * unknown; a savepoint may keep an old commit there while later ones are archived.
+   * True if a commit may have been rolled back after an instant. Some releases write a rollback block into a log
+   * file, and readers of every instant apply this block. Commits before the oldest commit of the active timeline
+   * are unknown. A savepoint can keep an old commit in the timeline although later commits are archived.
    */
   def isRolledBack(relation: HadoopFsRelation, instant: String): Boolean = {
     val all = instants(activeTimeline(relation))
@@ -113,14 +121,16 @@ object Hudi extends TableFormat {
       Option(call(one, "getCompletionTime")).forall(_.toString > instant))
   }
 
-  /** Whether a query reads an earlier instant. */
+  /** True if a query reads an earlier instant. */
   override def isAsOf(relation: HadoopFsRelation): Boolean =
     relation.options.contains("as.of.instant")
 
-  /** The completion time of the newest commit that such a query shows; None for any other query. */
+  /**
+   * The completion time of the newest commit that a query of an earlier instant shows. None for any other query.
+   */
   override def asOf(relation: HadoopFsRelation): Option[Long] = if (isAsOf(relation)) completed(relation) else None
 
-  /** The result of `listFiles` for some partitions; None in releases that cannot list single partitions. */
+  /** The result of `listFiles` for some partitions. None if this release of Hudi cannot list single partitions. */
   def list(location: FileIndex, partitions: Seq[String]): Option[Seq[PartitionDirectory]] = for {
     path <- method(location, "convertToPartitionPath")
     slices <- method(location, "getInputFileSlices")
@@ -134,8 +144,8 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * The result of `listFiles` for filters, without Hudi's own data skipping. Hudi's rule lists and caches the same while
-   * it optimizes a query. None in releases without this method.
+   * The result of `listFiles` for filters, without Hudi's own data skipping. An optimizer rule of Hudi makes and
+   * caches the same listing. None if this release of Hudi does not have the method.
    */
   override def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = for {
     slices <- method(location, "filterFileSlices", _.getParameterTypes.lastOption.contains(classOf[Boolean]))
@@ -152,24 +162,24 @@ object Hudi extends TableFormat {
       location: FileIndex, prepare: Method, found: Seq[(AnyRef, Seq[AnyRef])]): Seq[PartitionDirectory] = {
     val rows = for {
       (partition, inside) <- found
-      // From Hudi 1.2 on, a method returns the values.
+      // From Hudi 1.2 on, the values are read by a method.
       values = field(partition, "values").asInstanceOf[Array[Any]].toSeq
       slice <- inside if call(slice, "isEmpty") == false
     } yield (InternalRow.fromSeq(values), slice)
     prepare.invoke(location, rows).asInstanceOf[scala.collection.Seq[PartitionDirectory]].toSeq
   }
 
-  /** A reader of the blocks of a log file, without a schema of its records. */
+  /** Opens a reader of the blocks in a log file. The reader does not need the schema of the records. */
   def logReader(relation: HadoopFsRelation, log: AnyRef): AnyRef =
     load(log, "common.table.log.HoodieLogFileReader").getConstructors.find(_.getParameterCount == 4).get
       .newInstance(call(client(relation), "getStorage"), log, null, Int.box(1 << 16)).asInstanceOf[AnyRef]
 
-  /** Hudi's own view of the table: its folder, properties and timeline. */
+  /** Hudi's object for a table, with the folder, the properties and the timeline of the table. */
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
 
   /**
-   * Hudi's own indexes find rows by their record key. Without such an index, MERGE joins its source with the
-   * table.
+   * The type of the join in MERGE. Hudi's own indexes find rows by record key, and without such an index MERGE
+   * joins its source with the table.
    */
   override def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] =
     if (option(call(call(client(relation), "getTableConfig"), "getRecordKeyFields")).nonEmpty) None else Some(LeftOuter)
@@ -182,7 +192,7 @@ object Hudi extends TableFormat {
 
   // -- reflection ---------------------------------------------------------------------------------
 
-  /** Whether a value's class belongs to Hudi. */
+  /** True if a value's class is a class of Hudi. */
   def isOwn(value: AnyRef): Boolean = value.getClass.getName.startsWith("org.apache.hudi.")
 
   override def runs(command: LogicalPlan): Boolean = command.getClass.getName.startsWith("org.apache.spark.sql.hudi.")
@@ -194,7 +204,10 @@ object Hudi extends TableFormat {
   override def tableIn(argument: AnyRef): Option[AnyRef] =
     if (argument.getClass.getSimpleName == "HoodieCatalogTable") Some(call(argument, "table")) else None
 
-  /** The table with the name (and database, if given) in the properties that Hudi stores in the folder. */
+  /**
+   * The catalog's table for a folder. Hudi stores the table's name, and possibly its database, in a file of
+   * properties in the folder.
+   */
   override def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = {
     val files = path.getFileSystem(session.sessionState.newHadoopConf())
     val properties = new Properties
@@ -211,13 +224,13 @@ object Hudi extends TableFormat {
     } yield identifier
   }
 
-  /** The content of an option of Hudi's own class. */
+  /** The value in an optional value of Hudi's own class `Option`. */
   def option(of: AnyRef): Option[AnyRef] = if (call(of, "isPresent") == true) Some(call(of, "get")) else None
 
-  /** The result of a public method without arguments. */
+  /** Calls a public method without arguments, and returns its result. */
   def call(of: AnyRef, method: String): AnyRef = of.getClass.getMethod(method).invoke(of)
 
-  /** A class from the jar of an object's class. */
+  /** Loads a class from the same jar as the class of an object. */
   def load(like: AnyRef, name: String): Class[_] =
     like.getClass.getClassLoader.loadClass(s"org.apache.hudi.$name")
 

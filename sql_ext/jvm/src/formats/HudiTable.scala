@@ -5,19 +5,19 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.sieve.base.Json
 
-/** A Hudi table for statements: its timeline, and the log files of its slices. */
+/** A Hudi table for SIEVE statements, with access to its timeline and to the log files of its slices. */
 final class HudiTable(files: ListedFiles) extends FormatTable(files) {
   private val slices = new FileSlices(relation)
 
   /**
-   * The relation's own listing. A refreshed listing would include later commits than its reader, which
-   * ignores log entries of later commits.
+   * Returns the relation's own listing. A refreshed listing could include commits that the relation's reader
+   * ignores.
    */
   override protected def newest(): FileIndex = relation.location
 
   /**
-   * All current files of some partitions, in the form of `list`; null in releases that cannot list
-   * single partitions.
+   * Returns all current files of some partitions, in the form of `list`. Returns null if this release of Hudi
+   * cannot list single partitions.
    */
   def listPartitions(partitions: JList[String]): String =
     Hudi.list(relation.location, partitions.asScala.toSeq).map(files.replace).orNull
@@ -28,16 +28,14 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
 
   override def instant: Long = Hudi.completed(relation).getOrElse(-1)
 
-  /**
-   * The states of a file slice, given its number in the last listing, as JSON; see `FileSlices.states`.
-   */
+  /** Returns the states of the file slice with a number in the last listing, as JSON. See `FileSlices.states`. */
   def slice(number: Int): String = Json.write((slices.states _).tupled(files(number)))
 
-  /** A reader of the blocks of one log file; the log files of a slice are sorted by name. */
+  /** Opens a reader of the blocks in log file `k` of a slice. The log files of a slice are sorted by name. */
   def logReader(number: Int, k: Int): AnyRef =
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))
 
-  /** Makes data frames read only the log files from number `from` on of an appended file slice. */
+  /** Makes data frames read only the newer log files of an appended file slice, starting with number `from`. */
   def append(number: Int, from: Int): Unit = {
     val (values, file) = files(number)
     files.append(number, slices.logsAlone(values, file, from))

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.sieve.base.SieveException
 import org.apache.spark.sql.types.StructType
 
-/** A listing of exactly these files and ranges of files. */
+/** A listing that always consists of the given files and ranges of files. */
 class PinnedFileIndex(
     override val delegate: FileIndex, files: Seq[PartitionDirectory], override val partitionSchema: StructType)
     extends RangeListing {
@@ -14,7 +14,10 @@ class PinnedFileIndex(
 
   override def rootPaths: Seq[Path] = delegate.rootPaths
   override def listRanges(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = files
-  /** Fails for ranges: such a scan would read a file whole once for each of its ranges. */
+  /**
+   * Fails if a file is restricted to ranges, because Spark's own scan would read the whole file once for each
+   * range.
+   */
   override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] =
     if (!hasRanges) files
     else throw new SieveException("SIEVE_RANGES_UNREADABLE",
@@ -29,8 +32,7 @@ object PinnedFileIndex {
   private val ignoring = Seq("ignoreCorruptFiles", "ignoreMissingFiles")
 
   /**
-   * The relation over exactly these files. A reader treats the files as in a query, except that it
-   * ignores no error.
+   * Returns a relation of exactly these files. Files are read as in a query, but every error of a file is reported.
    */
   def over(
       relation: HadoopFsRelation, files: Seq[PartitionDirectory], partitionSchema: StructType,

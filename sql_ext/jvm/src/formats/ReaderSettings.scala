@@ -8,27 +8,29 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sieve.base.Compat
 
 /**
- * The settings that decide how a session's reader interprets a file's bytes. These are all keys set under the
- * readers' prefixes, except keys known to be harmless. An unknown key therefore makes queries read the files.
- * A key set to its default counts as not set. The modes of rebasing are an exception, because another value
- * may be set under their alternative names.
+ * The settings that decide how a session's reader interprets a file's bytes. These settings are all keys with a
+ * reader's prefix, except keys that are known to be harmless. A query with an unknown key therefore reads all
+ * files. A key with its default value counts as not set. Exceptions are the rebase modes, because another value may
+ * be set by their alternative names.
  */
 object ReaderSettings {
-  // The first read of any table loads these resources anyway: from then on, Hadoop knows
-  // mapred-site.xml and the old names of its keys. Loading them here gives the same fingerprint before
-  // and after the first read.
+  // The first read of any table loads mapred-site.xml and the old names of Hadoop's keys. Loading these resources
+  // here makes the fingerprint the same before and after the first read.
   ConfigUtil.loadResources()
 
   private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant",
     "defaultColumn").map(name => s"spark.sql.$name.")
   private val lineReader = "spark.sql.execution.datasources.hadoopLineRecordReader.enabled"
-  /** The prefix hive.exec.orc. has ORC's alternative names. Settings under hadoop.security.key. decrypt columns. */
+  /**
+   * ORC's alternative names have the prefix hive.exec.orc., and settings for decryption of columns have the prefix
+   * hadoop.security.key.
+   */
   private val hadoopPrefixes =
     Seq("parquet.", "orc.", "hive.exec.orc.", "mapreduce.input.", "io.", "hadoop.security.key.")
   /**
-   * Harmless settings. They change how much is read at once, which folders are listed, how servers describe
-   * columns, or only what is written. Or they can only make a reader see fewer rows of a file than the build
-   * saw.
+   * Settings that cannot make a query miss rows. These settings change how much is read at once, which folders are
+   * listed, how servers describe columns, or only what is written. Other harmless settings only make a reader
+   * return fewer rows of a file than the build read.
    */
   private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
     "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",
@@ -41,14 +43,17 @@ object ReaderSettings {
     "orc.columnarWriterBatchSize", "csv.filterPushdown.enabled", "json.filterPushdown.enabled",
     "legacy.bucketedTableScan.outputOrdering").map("spark.sql." + _) + "io.file.buffer.size"
   private val harmlessPrefix = "spark.sql.parquet.filterPushdown."
-  /** These settings give the executors' Java its time zone and its names of months and days. */
+  /** The settings that determine the time zone and the names of months and days in the executors' Java. */
   private val executorOptions = Seq("spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions",
     "spark.executorEnv.JAVA_TOOL_OPTIONS", "spark.executorEnv.JDK_JAVA_OPTIONS")
   private val executorVariables = Seq("spark.executorEnv.TZ")
   private val localeOption =
     """-D(user\.(timezone|language|country|variant|region)|java\.locale\.|file\.encoding)\S*""".r
 
-  /** Keys and values; for one version of Spark, equal maps mean equal reading. */
+  /**
+   * Returns the settings of a session. In the same version of Spark, two sessions with equal settings read a file
+   * in the same way.
+   */
   def of(session: Compat.Session): Map[String, String] = {
     val set = session.sessionState.conf.getAllConfs
     sql(set) ++ hadoop(session.sparkContext.hadoopConfiguration, set) ++
@@ -70,12 +75,9 @@ object ReaderSettings {
   private def isDefault(key: String, value: String): Boolean =
     !key.endsWith("RebaseModeInRead") && Try(unset.getConfString(key)).toOption.contains(value)
 
-  /**
-   * The settings that readers find in Hadoop's configuration: the context's, overridden by the
-   * session's own keys.
-   */
+  /** The settings of readers in Hadoop's configuration. Keys of the session override keys of the context. */
   private def hadoop(context: Configuration, set: Map[String, String]): Map[String, String] = {
-    // A key that is set under its old name takes effect, and appears here under the new name, too.
+    // A key that is set by its old name is effective. The configuration then contains the new name, too.
     val own = new Configuration(false)
     set.foreach { case (k, v) => if (!k.startsWith("spark.")) own.set(k, v) }
     def chosen(conf: Configuration): Map[String, String] = conf.iterator.asScala.collect {
@@ -85,7 +87,7 @@ object ReaderSettings {
     chosen(context) ++ chosen(own)
   }
 
-  /** Whether a value comes only from the defaults in Hadoop's jars. */
+  /** True if a value is set only by the default files in Hadoop's jars. */
   private def shipped(conf: Configuration, key: String): Boolean =
     Option(conf.getPropertySources(key)).flatMap(_.lastOption).exists(_.endsWith("-default.xml"))
 

@@ -18,19 +18,19 @@ import org.apache.spark.sql.types._
 import org.apache.spark.util.NextIterator
 
 /**
- * A text format, CSV or JSON, that reads every column of a record, whatever columns a plan needs.
+ * A text format, CSV or JSON, that reads all columns of a record even if a plan needs only some columns.
  *
- * Spark's result for a damaged record depends on the columns that a query reads. For `{"a":9,"t":"\q"}`, a
- * query of `a` alone gets NULL, since the JSON parser fails where it skips `t`, and a query of `a` and `t`
- * gets 9. A record without an error in any column gives all queries the same values: a parser that converts
- * every column without an error also skips each column without an error (for exceptions in CSV, see
- * `CsvQuoting`). Therefore the rows of a file are valid for every query if no record of the file has an
- * error. Otherwise they prove nothing.
+ * Spark's result for a damaged record depends on the columns that a query reads. For the record `{"a":9,"t":"\q"}`,
+ * a query that reads only `a` gets NULL, because the JSON parser fails when it skips `t`. A query that reads `a`
+ * and `t` gets 9. A record without an error in any column has the same values for all queries, because a parser
+ * that can convert a column can also skip the column. `CsvQuoting` describes the exceptions in CSV. If no record of
+ * a file has an error, the rows of the file are therefore valid for every query. If a record has an error, the rows
+ * prove nothing.
  *
- * A plan that reads the column `damaged` gets records read whole, in mode FAILFAST. At the first error, the
- * reader returns one row in which `damaged` is true. It skips the rest of the file, or the rest of the part
- * that a task reads. A plan without this column only samples. It reads like `inner` in mode PERMISSIVE, and
- * ends early at an error that does not concern a single record.
+ * For a plan that reads the column `damaged`, whole records are read in mode FAILFAST. At the first error, the
+ * reader returns one row in which `damaged` is true. The reader then skips the rest of the file, or the rest of the
+ * part of the file that a task reads. A plan without the column `damaged` only reads a sample, in the same way as
+ * `inner` in mode PERMISSIVE. The reading ends early at an error that does not concern a single record.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(
@@ -55,7 +55,7 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
         session, columns, partitionSchema, requiredSchema, filters, in(PermissiveMode), conf)
       file => new WholeRecords.Rows(read(file), None, identity, None)
     } else {
-      // The column with the text of a damaged record is not in the file.
+      // The column for the text of damaged records is not in the file.
       val sqlConf = session.asInstanceOf[Compat.Session].sessionState.conf
       val record = WholeRecords.corruptColumn(options, sqlConf)
       val all = StructType(columns.filterNot(_.name == record))
@@ -65,7 +65,8 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
       } else (None, in(FailFastMode))
       val read = inner.buildReaderWithPartitionValues(session, all, partitionSchema, all, Nil, own, conf)
       /**
-       * The needed columns of a row, damaged or not, and the partition values, which begin at `from`.
+       * The required columns of a row, and the partition values, which start at position `from`. The row may be
+       * damaged.
        */
       def columnsOf(isDamaged: Boolean, from: Int): Seq[Expression] = requiredSchema.map {
         case f if f.name == WholeRecords.damaged => Literal(isDamaged)
@@ -83,16 +84,19 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
 }
 
 object WholeRecords {
-  /** The column that marks a damaged record; no table has a column of this name, see `Fingerprint`. */
+  /**
+   * The name of the column that marks a damaged record. No table has a column with this name; see `Fingerprint`.
+   */
   val damaged = "__sieve_damaged__"
   private val formats = Set("csv", "json")
 
-  /** The options with one option changed, in whatever case the options have its name. */
+  /** Returns the options with another value for one option. The case of the option's name does not matter. */
   def set(options: Map[String, String], name: String, value: String): Map[String, String] =
     options.filterNot { case (k, _) => k.equalsIgnoreCase(name) } + (name -> value)
 
   /**
-   * The relation whose records are read whole if a plan reads `damaged`; other formats are unchanged.
+   * Returns a relation that reads whole records if a plan reads `damaged`. A relation of another format is returned
+   * unchanged.
    */
   def of(relation: HadoopFsRelation): HadoopFsRelation =
     if (!isText(relation)) relation
@@ -103,13 +107,12 @@ object WholeRecords {
 
   def isText(relation: HadoopFsRelation): Boolean = formats(Fingerprint.format(relation))
 
-  /** The name of the column that holds damaged records, if a table has this column. */
+  /** The name of the column for damaged records. A table does not need to have this column. */
   def corruptColumn(options: Map[String, String], conf: SQLConf): String =
     CaseInsensitiveMap(options).getOrElse("columnNameOfCorruptRecord", conf.columnNameOfCorruptRecord)
 
   /**
-   * The rows up to the first record with an error, and the row `broken`, if given, instead of that
-   * record.
+   * The rows before the first record with an error. If `broken` is given, this row follows in place of that record.
    */
   private class Rows(
       open: => Iterator[InternalRow], quoting: Option[CsvQuoting], whole: InternalRow => InternalRow,
@@ -134,7 +137,7 @@ object WholeRecords {
     override protected def close(): Unit = ()
   }
 
-  /** Whether an error concerns a record or a header, and not a file that cannot be read. */
+  /** True if an error concerns a record or a header. False if the file cannot be read. */
   private def isOfParser(e: Exception): Boolean = e match {
     case _: SparkThrowable | _: TextParsingException | _: CharConversionException |
         _: IllegalArgumentException => true

@@ -12,11 +12,12 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * The bytes that each scan of a plan will read: Spark's estimate, or fewer if an index skips files. They serve
- * only to estimate the cost of a job that reads keys. Spark's join planner must not use them: a few bytes of a
- * file may be millions of rows, and a broadcast must fit into memory.
+ * The number of bytes that each scan of a plan will read. The number is Spark's estimate, or a smaller number if an
+ * index skips files. The numbers are used only to estimate the cost of a job that reads keys. Spark's join planner
+ * must not use the numbers: a few bytes of a file can contain millions of rows, and a broadcast must fit into
+ * memory.
  *
- * @param plan the plan with the priced leaves and the filters above them
+ * @param plan the plan with the scans whose bytes are estimated, and with the filters above them
  */
 class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   private val priced = new IdentityHashMap[LogicalPlan, BigInt]
@@ -24,7 +25,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
     val found = new IdentityHashMap[LogicalPlan, Seq[Expression]]
     def add(plan: LogicalPlan): Unit = plan match {
       case ScanOperation(_, _, own, scan: LogicalRelation) =>
-        // A relation may occur twice in a plan, below different filters.
+        // If a relation occurs twice in a plan, below different filters, no filter is used.
         found.put(scan, if (found.containsKey(scan)) Nil else own)
       case _ => plan.children.foreach(add)
     }
@@ -39,8 +40,8 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   })
 
   /**
-   * The reason why no index serves any of these scans, as this session reads their key columns. None if an
-   * index may serve one: if a failure is an error, the scan itself must raise it.
+   * The reason why no index can be used for any of these scans in this session. None if an index may be usable for
+   * one scan. If a failure is an error (`spark.sieve.strict`), the scan itself must raise the error.
    */
   def unserved(keys: Seq[(LogicalRelation, Expression)]): Option[Reason] =
     if (Settings.strict(session) || Settings.required(session)) None
@@ -73,7 +74,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
       case _ => None
     }
 
-  /** Spark adds IS NOT NULL on join keys; that alone is not selective. */
+  /** True if a filter has a condition other than IS NOT NULL. Spark adds IS NOT NULL on join keys. */
   private def isSelective(filter: Expression, indexed: Set[String]): Boolean =
     !filter.isInstanceOf[IsNotNull] && filter.references.exists(a => indexed(a.name))
 }

@@ -29,14 +29,18 @@ trait CountedScan extends FileSourceScanExec {
     case _ => inSession(copy().driverMetrics)
   }
 
-  /** A new node takes the session of its thread. A thread that computes an RDD may have no session. */
+  /**
+   * Runs work with this scan's session as the session of the thread. A new node gets the session of its thread, and
+   * a thread that computes an RDD may have no session.
+   */
   private def inSession[A](work: => A): A = if (session == null) work else session.withActive(work)
 
   private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
 
   /**
-   * Waits for the results of the scan's subqueries. Spark's own method holds the scan's lock. An adaptive
-   * subquery prints the plan before it has a result, and printing needs the lock, so this method takes none.
+   * Waits for the results of the scan's subqueries. Spark's own method locks the scan meanwhile. An adaptive
+   * subquery prints the plan before the subquery has a result, and printing needs the same lock. Therefore this
+   * method uses no lock.
    */
   override protected def waitForSubqueries(): Unit = {
     val start = System.nanoTime
@@ -50,12 +54,15 @@ trait CountedScan extends FileSourceScanExec {
     }
   }
 
-  /** Whether keys of a join could not be read. */
+  /** True if the keys of a join could not be read. */
   @volatile @transient private[sieve] var lacksKeys = false
 
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
-  /** Spark copies a node with the constructor arguments of its class. Only Spark's own scan has these arguments. */
+  /**
+   * Copies this scan as a scan of Spark's own class. Spark copies a node with the constructor arguments of its
+   * class, and only Spark's own scan has these arguments.
+   */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     val counted = inSession(copy().makeCopy(arguments) match {
       case scan: FileSourceScanExec => new SieveScan(scan)
@@ -66,7 +73,7 @@ trait CountedScan extends FileSourceScanExec {
 
   override def clone(): SparkPlan = makeCopy(productIterator.map(_.asInstanceOf[AnyRef]).toArray)
 
-  /** Spark's own scan with run-time values in its filters; the scan has already listed its files. */
+  /** Spark's own scan with the run-time values in its filters. This scan has already listed its files. */
   @transient protected lazy val listed: FileSourceScanExec = {
     val resolved = RunTimeFilters.resolved(this)
     relation.location match {
@@ -79,12 +86,12 @@ trait CountedScan extends FileSourceScanExec {
     own
   }
 
-  /** Copies the driver metrics of another scan. */
+  /** Adds the driver metrics of another scan to the metrics of this scan. */
   private def counts(other: FileSourceScanExec): Unit = other.driverMetrics.foreach { case (name, metric) =>
     if (!metric.isZero) driverMetrics.get(name).foreach(_.set(metric.value))
   }
 
-  /** Whether this scan can read ranges of files; otherwise it reads whole files. */
+  /** True if this scan can read ranges of files. Otherwise the scan reads whole files. */
   def readsRanges: Boolean = relation.location match {
     // Spark groups whole files by bucket.
     case _ if bucketedScan || optionalBucketSet.nonEmpty => false
@@ -106,7 +113,7 @@ trait CountedScan extends FileSourceScanExec {
   /** The RDD of Spark's own scan, or an RDD of ranges if the listing restricts files to ranges. */
   override lazy val inputRDD: RDD[InternalRow] = {
     val read =
-      // The session may have allowed readers to leave out rows after the files were listed.
+      // After the files were listed, a setting may have been changed so that readers can leave out rows.
       if (TopK.in(dataFilters).nonEmpty && TopK.mayBeMissing(relation)) withoutBound
       else {
         val files = selectedFiles
@@ -139,33 +146,33 @@ trait CountedScan extends FileSourceScanExec {
   }
 
   /**
-   * The canonical form has no filters that Spark has found useless, so that the scan shares exchanges with
-   * equal scans.
+   * The canonical form of this scan, without the filters that Spark has dropped. Scans with equal canonical forms
+   * share exchanges.
    */
   override def doCanonicalize(): FileSourceScanExec = {
     val used = dataFilters.filterNot(Filters.isUnused)
     if (used.size == dataFilters.size) super.doCanonicalize() else copy(dataFilters = used).doCanonicalize()
   }
 
-  /** It never equals Spark's own scan, because Spark does not replace a node by an equal node. */
+  /** A counted scan never equals Spark's own scan, because Spark does not replace a node by an equal node. */
   override def canEqual(other: Any): Boolean = other.isInstanceOf[CountedScan]
   override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
   override def hashCode: Int = super.hashCode
 }
 
 object CountedScan {
-  /** Metadata columns that describe the split of a row, not its file. */
+  /** Metadata columns that describe the split to which a row belongs, not the file. */
   private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
 
-  /** Whether the rows of a query may depend on the splits of files for reasons other than such metadata. */
+  /** True if the rows of a query may depend on how files are split. Metadata columns of splits are not examined. */
   def showsSplits(query: LogicalPlan): Boolean = query.exists(_.expressions.exists(_.exists {
     case _: InputFileBlockStart | _: InputFileBlockLength => true
     case _ => false
   }))
 
   /**
-   * A plan whose scans are counted scans. If the constructor of Spark's scan has other arguments than at
-   * compile time, the plan keeps Spark's own scans.
+   * Replaces Spark's scans in a plan by counted scans. If the constructor of Spark's scan does not have the
+   * expected arguments, the plan is unchanged.
    */
   def in(plan: SparkPlan, session: SparkSession): SparkPlan =
     if (!FileRanges.areRead(session)) plan
@@ -173,7 +180,7 @@ object CountedScan {
       case scan: FileSourceScanExec => try new SieveScan(scan) catch { case _: LinkageError => scan }
     }
 
-  /** A plan whose scans have these run-time filters, too. */
+  /** Adds run-time filters to the scans of a plan. */
   def withFilters(plan: SparkPlan, filters: Seq[Expression]): SparkPlan =
     if (filters.isEmpty) plan
     else plan.transform { case scan: CountedScan =>

@@ -12,10 +12,10 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtil
 import org.apache.spark.sql.types._
 
 /**
- * `key IN keys`, where a subquery collects the keys while the query runs. It is one of a scan's filters. Only
- * an index's own listing uses it; Spark does not evaluate it on rows.
+ * The filter `key IN keys` of a scan. A subquery collects the keys while the query runs. Only the listing of an
+ * indexed table uses the filter, and Spark does not evaluate the filter on rows.
  *
- * @param keys ranges of keys as `DistinctKeys` returns them
+ * @param keys ranges of keys in the form that `DistinctKeys` returns
  */
 case class AmongKeys(key: Expression, keys: Expression)
     extends Expression with BinaryLike[Expression] with Unevaluable {
@@ -28,10 +28,10 @@ case class AmongKeys(key: Expression, keys: Expression)
 }
 
 /**
- * The values of a column except NULL, sorted, as an array of ranges: the first and the last value of each
- * range. Up to a bound on their number, each range is one value. Beyond the bound, the ranges cover all values
- * and are cut at the widest gaps in each task. So neither a task nor the driver holds more ranges than the
- * bound.
+ * An aggregate function that returns the values of a column except NULL as a sorted array of ranges. Each range is
+ * a first and a last value. If there are few values, each range is one value. If there are more values than a
+ * limit, each task merges values into ranges with the widest gaps between them. So a task or the driver never
+ * stores more ranges than the limit.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
@@ -70,7 +70,9 @@ case class DistinctKeys(
 }
 
 object DistinctKeys {
-  /** A subquery that returns the ranges of each key of a plan, as the fields of a struct. */
+  /**
+   * Creates a subquery that returns a struct. Each field of the struct has the ranges of one of the keys in a plan.
+   */
   def of(build: LogicalPlan, keys: Seq[Expression]): ScalarSubquery = {
     val fields = keys.zipWithIndex.flatMap { case (key, at) =>
       Seq(Literal(s"k$at"), DistinctKeys(key).toAggregateExpression())
@@ -81,14 +83,14 @@ object DistinctKeys {
   private def array(ranges: Seq[(Any, Any)]): ArrayData =
     new GenericArrayData(ranges.flatMap { case (first, last) => Seq(first, last) }.toArray[Any])
 
-  /** The ranges in an array; the inverse of `array`. */
+  /** Decodes an array of ranges that `array` has created. */
   def ranges(array: ArrayData, of: DataType): IndexedSeq[(Any, Any)] = {
     val values = array.toObjectArray(of).map(v => InternalRow.copyValue(v).asInstanceOf[Any])
     (0 until values.length by 2).map(at => (values(at), values(at + 1)))
   }
 }
 
-/** Collects values in a bounded number of ranges. */
+/** Collects values as ranges. The number of ranges has a limit. */
 final class KeyBuffer(of: DataType) {
   private val order = TypeUtils.getInterpretedOrdering(of)
   private val fresh = new java.util.HashSet[Any]
@@ -105,7 +107,7 @@ final class KeyBuffer(of: DataType) {
 
   def add(others: Seq[(Any, Any)]): Unit = settle(others)
 
-  /** The ranges of all added values, ascending, without overlaps. */
+  /** The ranges that contain all added values, in ascending order and without overlaps. */
   def ranges: IndexedSeq[(Any, Any)] = {
     if (!fresh.isEmpty) settle(Nil)
     sorted

@@ -10,12 +10,12 @@ import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings}
 import org.apache.spark.sql.sieve.formats.FileRanges
 
 /**
- * A scan whose files are selected by run-time `filters`. It is a node of its own, not a `Filter`, because Spark
- * must neither evaluate these filters on rows, nor merge or push them. Only `SieveStrategy` plans it.
+ * A scan whose files are selected by run-time `filters`. The node is not a `Filter`, because Spark must not
+ * evaluate these filters on rows, merge them or push them. Only `SieveStrategy` plans this node.
  */
 case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
-  // This node must not affect whether Spark broadcasts a side of a join.
+  // Returns unchanged statistics, because this node must not affect whether Spark broadcasts a side of a join.
   override def stats: Statistics = child.stats
   override def maxRows: Option[Long] = child.maxRows
   override protected def withNewChildInternal(newChild: LogicalPlan): RunTimeFilteredScan =
@@ -24,8 +24,8 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 
 object RunTimeFilteredScan {
   /**
-   * A chain of projections and filters over such a node: the result is the chain without the node, and the
-   * node's filters. None if Spark plans a part of the chain separately, because the part is nondeterministic.
+   * Removes a `RunTimeFilteredScan` below projections and filters. Returns the plan without the node, and the
+   * node's filters. None if a projection or filter is nondeterministic, because Spark plans such a node separately.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
@@ -38,26 +38,26 @@ object RunTimeFilteredScan {
 }
 
 /**
- * The rule behind `spark.sieve.join.pruning`. It runs after all rules of Spark that change the sides of joins,
- * because Spark reuses a broadcast only for an equal plan.
+ * The optimizer rule for the setting `spark.sieve.join.pruning`. The rule runs after all rules of Spark that change
+ * the sides of joins, because Spark reuses a broadcast only for an equal plan.
  */
 class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    // Spark optimizes subqueries separately, and later merges equal ones.
+    // Spark optimizes each subquery separately, and later merges equal subqueries.
     case _: Subquery => plan
     case _ if plan.isStreaming || !JoinPruning.isOn(session) => plan
     case _ => JoinPruning.orUnchanged(plan)(withSubqueries(plan, fetches = true))
   }
 
   /**
-   * Changes subqueries first, because a join may broadcast them, and a broadcast plan must not change later.
-   * Subqueries fetch no keys: a subquery runs in a thread of Spark's pool, and would wait there for another
-   * query of the same pool.
+   * Changes the subqueries of a plan first, because a join may broadcast a plan with a subquery, and a broadcast
+   * plan must not change later. Subqueries fetch no keys, because a subquery runs in a thread pool of Spark and
+   * would wait for another query in the same pool.
    */
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
     else new JoinKeys(session, plan.containsPattern(SCALAR_SUBQUERY) match {
-      // Spark already has keys of broadcasts, perhaps of broadcasts with subqueries.
+      // If Spark already uses keys of broadcasts, the broadcast plans may contain subqueries.
       case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => inSubqueries(plan)
       case _ => plan
     }, fetches).filtered
@@ -71,13 +71,13 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
 object JoinPruning extends OnceLogging {
   /**
-   * Adds the rule to a session. The only hook for rules that run last is `experimental`. It does not exist yet
-   * while Spark creates a session, and users may set it, too.
+   * Adds the rule to a session. Only rules in `experimental` run last. This object does not exist yet while Spark
+   * creates a session, and users can change its rules, too.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
     case methods => methods.synchronized {
-      // A cloned session has the rules of its original.
+      // A cloned session has the rules of the session from which it was cloned.
       val others = methods.extraOptimizations.filterNot(_.isInstanceOf[JoinPruning])
       methods.extraOptimizations = others :+ new JoinPruning(session)
     }
@@ -89,9 +89,9 @@ object JoinPruning extends OnceLogging {
   }
 
   /**
-   * Without dynamic pruning, Spark does not plan such filters. Without reuse of exchanges, it never evaluates
-   * them. In a session with columnar plug-ins, the plan keeps Spark's own scans, which would wait for values
-   * that they cannot use.
+   * True if the rule can be used in a session. If dynamic pruning is off, Spark does not plan run-time filters. If
+   * reuse of exchanges is off, Spark never evaluates run-time filters. In a session with columnar plug-ins, the
+   * plan has Spark's own scans, which would wait for values that they cannot use.
    */
   def isOn(session: Compat.Session): Boolean = {
     val conf = session.sessionState.conf
@@ -100,7 +100,7 @@ object JoinPruning extends OnceLogging {
       FileRanges.areRead(session)
   }
 
-  /** The plan after a change; the plan itself, with a warning, if the change fails. */
+  /** Returns the changed plan. If the change fails, logs a warning and returns the original plan. */
   def orUnchanged(plan: LogicalPlan)(change: => LogicalPlan): LogicalPlan =
     try change
     catch {
@@ -111,8 +111,8 @@ object JoinPruning extends OnceLogging {
 }
 
 /**
- * Installs the rule into the session whose query is analysed, the earliest hook at which the session is complete. A
- * plan that was already optimized loses its keys, because they belong to another query.
+ * Installs `JoinPruning` into the session whose query is analysed. This is the earliest hook at which the session
+ * is complete. Keys in a plan that was already optimized are removed, because they are for another query.
  */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {

@@ -9,8 +9,8 @@ import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.base.Reason.Reason
 
 /**
- * The reasons why scans with indexed join keys get no keys: counters, and a record for EXPLAIN SIEVE while it
- * plans.
+ * Records the reasons why scans with indexed join keys get no keys. The reasons are counted, and EXPLAIN SIEVE
+ * shows them.
  */
 object JoinRefusals {
   private val explained = new ThreadLocal[mutable.Buffer[(AttributeSet, Reason)]]
@@ -20,7 +20,7 @@ object JoinRefusals {
     Option(explained.get).foreach(_ += scan.outputSet -> reason)
   }
 
-  /** Plans a query, and returns the reasons that were noted for its scans. */
+  /** Plans a query. Returns the result, and a function that returns the recorded reasons for a scan. */
   def during[A](planning: => A): (A, SparkPlan => Set[Reason]) = {
     val noted = mutable.Buffer.empty[(AttributeSet, Reason)]
     explained.set(noted)

@@ -5,13 +5,13 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * Conditions of a MERGE on only its target. MERGE numbers the rows of its target, and Spark pushes no filter
- * through a projection with numbers, so no scan would see these conditions.
+ * Handles conditions of a MERGE that use only the target. MERGE adds numbers to the rows of its target, and Spark
+ * pushes no filter below a projection with such numbers. So no scan would get these conditions.
  */
 object NumberedRows extends PredicateHelper {
   /**
-   * The plan with such conditions below the numbers; None if it has none. The numbers only distinguish rows, so
-   * fewer rows may be numbered.
+   * Moves conditions that use only the target below the projection that adds row numbers. None if there are no such
+   * conditions. Fewer rows get a number then, which is correct because the numbers only distinguish rows.
    *
    * {{{
    * Filter (k >= 70)                     Project [k, number, file]

@@ -15,17 +15,17 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FileRanges}
  * read by a task as       [0, 32)                      [64, 80)
  * }}}
  *
- * A file is cut only at borders of its ranges, because the index knows the rows that the reader returns for
- * each range. Neighbouring ranges may be joined: for the joined range, a reader returns the same rows as for
- * its parts. Spark spreads the bytes of a scan over all cores. This object packs ranges into tasks of up to
- * `taskBytes`, because reading the remaining bytes often takes less time than starting a task. Spark's
- * `spark.sql.files.maxPartitionBytes` makes tasks smaller.
+ * A file is cut only between its ranges, because the index describes the rows that a reader returns for each range.
+ * Adjacent ranges can be merged: a reader returns the same rows for the merged range as for its parts. Spark
+ * distributes the bytes of a scan over all cores. This object groups ranges into tasks of up to `taskBytes` bytes,
+ * because reading the remaining bytes often takes less time than starting a task. Spark's setting
+ * `spark.sql.files.maxPartitionBytes` limits the size of tasks, too.
  */
 class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
   private val taskBytes = 8L << 20
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /** A scan never gets more tasks than Spark would have for the whole files. */
+  /** Returns the tasks of a scan. There are never more tasks than Spark would make for the whole files. */
   def of(files: Listed): Seq[FilePartition] = {
     val most = Seq(1L,
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
@@ -37,14 +37,14 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
     val tasks = packed(sorted(files.flatMap { case (values, file) =>
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
-    // Spark counts each opening of a file as bytes, too, and ranges may need more openings. The size of tasks
-    // grows in small steps, because doubling it could give half as many tasks as Spark has. A setting may give
-    // an opening any cost.
+    // Spark also counts a number of bytes for each opening of a file, and ranges may need more openings. The size
+    // of tasks is increased in small steps, because doubling the size could give half as many tasks as Spark makes.
+    // A setting determines the cost of an opening, without a limit.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }
 
-  /** The bytes of a split that Spark would use for files of these lengths. */
+  /** The number of bytes of a split that Spark would use for files of these lengths. */
   private def sparks(lengths: Seq[Long]): Long = FilePartition.maxSplitBytes(
     session, Seq(PartitionDirectory(InternalRow.empty, lengths.map(length =>
       FileStatusWithMetadata(new FileStatus(length, false, 0, 0, 0, new Path("/")))))))

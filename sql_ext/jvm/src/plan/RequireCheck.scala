@@ -3,10 +3,12 @@ package org.apache.spark.sql.sieve.plan
 import org.apache.spark.sql.sieve.ask.Pruned
 import org.apache.spark.sql.sieve.base.{Reason, Settings, SieveException}
 
-/** `spark.sieve.require`: a query fails if an index could serve its filter but was not used. */
+/**
+ * Implements `spark.sieve.require`: a query fails if an index could evaluate the query's filter but was not used.
+ */
 object RequireCheck {
   def apply(index: SieveFileIndex, pruned: Pruned): Unit = if (Settings.required(index.executing)) {
-    // If an index has narrowed the scan, the parts of the filter that it could not evaluate do not matter.
+    // If an index has evaluated a part of the filter, the other parts of the filter do not matter.
     val ofParts = if (pruned.narrows) Some(Reason.UnsupportedPredicate) else None
     val reasons = (pruned.reasons.keySet -- Reason.expected -- ofParts).map(_.toString).toSeq.sorted
     if (reasons.nonEmpty) throw new SieveException("SIEVE_REQUIRED",

@@ -15,11 +15,11 @@ import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A table's own listing without the files, or ranges of files, for which an index proves that no row satisfies
- * the filters. Spark may merge, reuse and re-plan scans of this listing, so a prefetched answer is used only if
- * the request is equal.
+ * A listing of a table without the files and ranges for which an index proves that no row satisfies the filters.
+ * Spark can merge, reuse and re-plan scans of this listing. So a prefetched answer is used only if its request is
+ * equal to the current request.
  *
- * @param showsSplits whether the rows of the query may depend on how files are split
+ * @param showsSplits whether the rows of the query can depend on how files are split
  */
 class SieveFileIndex(
     val scan: LogicalRelation, val relation: HadoopFsRelation, val table: CatalogTable,
@@ -38,12 +38,12 @@ class SieveFileIndex(
   @volatile var used: Seq[String] = Nil
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
 
-  /** Sends the request of a listing with these filters. */
+  /** Sends the request for a listing with these filters early. */
   def prefetch(filters: Seq[Expression]): Unit = {
     prefetched.set(Pruner.prefetch(this, Filters.evaluable(filters), first(filters)))
   }
 
-  /** The bytes of listed files that remain after an index skips files; None if the scan uses no index. */
+  /** The number of bytes of the listed files that an index does not skip. None if the scan uses no index. */
   def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
     if (TableFormat.of(relation).isAsOf(relation)) None
     else {
@@ -55,7 +55,7 @@ class SieveFileIndex(
 
   override def takePrefetched(): Option[Prefetch] = prefetched.getAndSet(None).filter(_.isRecent)
 
-  /** Metrics of the last listing; each scan of a plan has a listing of its own. */
+  /** Metrics of the last listing. Each scan of a plan has its own listing. */
   def metrics: Map[String, SQLMetric] = Map(
     "numFilesSkipped" -> skipped, "numRangesSkipped" -> rangesSkipped, "bytesSkipped" -> bytesSkipped,
     "pruneTime" -> pruneTime)
@@ -63,19 +63,19 @@ class SieveFileIndex(
   /** Metrics of a scan with run-time values. */
   def keyMetrics: Map[String, SQLMetric] = Map("numKeys" -> keys, "keyTime" -> keyTime)
 
-  /** Records the run-time values of the next listing. */
+  /** Records in metrics the run-time values of the next listing. */
   def received(resolved: Resolved): Unit = {
     keys.set(resolved.keys)
     ofKeys = resolved.reason
   }
 
-  /** Records how long a scan waited for run-time values. */
+  /** Records in metrics how long a scan waited for run-time values. */
   def waited(nanos: Long): Unit = {
     Counters.waited(nanos)
     keyTime.set(TimeUnit.NANOSECONDS.toMillis(nanos))
   }
 
-  /** The first rows that the query needs; None if readers may leave out rows that the index counts. */
+  /** The first rows that the query needs. None if readers are allowed to leave out rows that the index contains. */
   def first(filters: Seq[Expression]): Option[TopK] =
     TopK.in(filters).filterNot(_ => TopK.mayBeMissing(relation))
 
@@ -91,7 +91,7 @@ class SieveFileIndex(
       partitionFilters: Seq[Expression], dataFilters: Seq[Expression],
       inRanges: Boolean): Seq[PartitionDirectory] = {
     val listed = delegate.listFiles(partitionFilters, dataFilters.filterNot(RunTimeFilters.isOwn))
-    // An audit reads the skipped files with the filters that the index evaluated.
+    // An audit reads the skipped files with the same filters that the index evaluated.
     val (filters, bound) = (Filters.evaluable(dataFilters), first(dataFilters))
     val start = System.nanoTime
     val answer = Pruner.prune(this, listed, filters, inRanges, bound)
@@ -124,6 +124,6 @@ class SieveFileIndex(
 }
 
 object SieveFileIndex {
-  /** The observers of each listing, called in this order before Spark reads the files. */
+  /** The observers of all listings. They are called in this order before Spark reads the files. */
   @volatile var observers: Seq[ListingObserver] = Nil
 }

@@ -8,10 +8,10 @@ import org.apache.spark.sql.catalyst.plans.logical.{Generate, Join, LogicalPlan}
 import org.apache.spark.sql.types.AtomicType
 
 /**
- * Plans whose cost is about proportional to the bytes that they read: they only compare, compute and count. A
- * regular expression, JSON, a higher-order function or a user's function may take any time per row. A join
- * without equal keys, or EXPLODE, may return any number of rows. A node or function that is not on the list is
- * not simple.
+ * Recognises plans whose cost is about proportional to the bytes that they read. Such plans only compare, compute
+ * and count. A regular expression, a JSON function, a higher-order function or a user's function can take any time
+ * per row. A join without equal keys, or EXPLODE, can return any number of rows. Only the listed nodes and
+ * functions are simple.
  */
 object SimplePlans {
   def isSimple(plan: LogicalPlan): Boolean =
@@ -19,13 +19,13 @@ object SimplePlans {
 
   private def isCrossed(node: LogicalPlan): Boolean = node match {
     case join: Join => ExtractEquiJoinKeys.unapply(join).isEmpty
-    // It may make any number of rows from one row.
+    // A generator can return any number of rows for one row.
     case _: Generate => true
     case _ => false
   }
 
   private def isSimple(e: Expression): Boolean = e match {
-    // It looks a value up in a broadcast.
+    // Dynamic pruning looks up a value in a broadcast.
     case _: DynamicPruning => true
     case _ => isKnown(e) && e.children.forall(isSimple)
   }

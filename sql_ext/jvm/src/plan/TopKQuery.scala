@@ -12,50 +12,50 @@ import org.apache.spark.sql.sieve.base.OnceLogging
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * A part of a query that needs only the first rows of a scan.
+ * A part of a query that needs only the first rows of one scan.
  *
  * @param query the plan: a limit over a sort, or an aggregation
- * @param scan  its input: projections and filters over a relation
- * @param first the rows that the query needs, by columns of the relation
+ * @param scan  the input of `query`: projections and filters over a relation
+ * @param first the rows that the query needs, in terms of the relation's columns
  */
 final case class TopKQuery(query: LogicalPlan, scan: LogicalPlan, first: TopK)
 
 /**
- * Finds ORDER BY ... LIMIT, MIN and MAX while Spark plans a query. A strategy does this, so it sees the final
- * plan: no rule merges, copies or moves a scan afterwards, and adaptive execution calls the strategy again.
- * The plan does not change, because adaptive execution finds the parts of a query by the identity of their
- * nodes. Instead, the strategy remembers the node that it has to plan with a bound.
+ * Finds ORDER BY ... LIMIT, MIN and MAX while Spark plans a query. A planner strategy calls this object, so the
+ * plan is final: no rule merges, copies or moves a scan afterwards. Adaptive execution calls the strategy again.
+ * The strategy must not change the plan, because adaptive execution identifies parts of a query by node objects.
+ * Instead, the strategy stores the node whose scan gets a bound.
  */
 object TopKQuery extends OnceLogging {
   /** The innermost query that this thread is planning. */
   private val planned = ThreadLocal.withInitial[Option[TopKQuery]](() => None)
 
-  /** Plans a part of a query; meanwhile `of` returns the rows that its scan needs. */
+  /** Plans a part of a query. During the planning, `of` returns the rows that the part's scan needs. */
   def within[A](top: TopKQuery)(plan: => A): A = {
     val outer = planned.get
     planned.set(Some(top))
     try plan finally planned.set(outer)
   }
 
-  /** Forgets the part, because a new query may share nodes with an earlier query. */
+  /** Removes the stored part, because a new query can share nodes with an earlier query. */
   def forget(): Unit = planned.set(None)
 
-  /** Whether the planning of this plan has begun. */
+  /** True if the planning of this plan has begun. */
   def isBegun(plan: LogicalPlan): Boolean = planned.get.exists(_.query eq plan)
 
-  /** The rows that a scan has to supply, if its query needs only the first rows. */
+  /** The first rows that the query needs from a scan. None if the query needs all rows. */
   def of(scan: LogicalPlan): Option[TopK] = planned.get.filter(_.scan eq scan).map(_.first)
 
   /**
-   * The part of a query that needs only the first rows of its only scan.
+   * Returns a query as a `TopKQuery`. None if the query has several scans or needs more than the first rows.
    *
-   * @param indexed the indexed columns of a relation
+   * @param indexed returns for a relation whether a column has an index
    */
   def in(query: LogicalPlan, indexed: LogicalRelation => Seq[String] => Boolean): Option[TopKQuery] =
     try for {
       (scan, first) <- wanted(query)
       bare <- bound(scan, first, indexed)
-      // Another part of the query may need other rows of the scan.
+      // If the scan occurs twice, another part of the query may need other rows of the scan.
       if query.collect { case node if node eq scan => node }.size == 1
     } yield TopKQuery(query, scan, bare)
     catch {
@@ -72,15 +72,17 @@ object TopKQuery extends OnceLogging {
     case _ => None
   }
 
-  /** The sort whose first rows are needed, below nodes that pass on its rows in order. */
+  /**
+   * Finds the sort of which the plan needs only the first rows. The nodes above the sort keep the order of the
+   * rows.
+   */
   private def sorted(plan: LogicalPlan, rows: Long): Option[(LogicalPlan, TopK)] = plan match {
     case GlobalLimit(IntegerLiteral(n), child) => sorted(child, rows.min(n))
-    // A local limit cuts each partition of the sorted rows.
+    // A local limit keeps the first rows of each partition of the sorted rows.
     case LocalLimit(IntegerLiteral(n), child) if n >= rows => sorted(child, rows)
     case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
-    // If a row is beyond the bound in the first column, it is beyond it in the whole order, whatever its other
-    // columns.
+    // If a row is after the bound in the first column, the row is after the bound in the whole order.
     case s: Sort if s.global && rows > 0 =>
       Some((s.child, TopK(s.order.take(1), rows, isOfValues = false, Nil)))
     case _ => None
@@ -99,7 +101,9 @@ object TopKQuery extends OnceLogging {
     else Some((a.child, TopK(found.flatten, 1, isOfValues = true, a.groupingExpressions)))
   }
 
-  /** The needed rows by columns of the relation: bare indexed columns, and partition columns. */
+  /**
+   * The rows that the query needs, in terms of the relation's columns: plain indexed columns and partition columns.
+   */
   private def bound(
       scan: LogicalPlan, first: TopK,
       indexed: LogicalRelation => Seq[String] => Boolean): Option[TopK] = scan match {
@@ -107,7 +111,7 @@ object TopKQuery extends OnceLogging {
         if projections.forall(_.deterministic) => relation.relation match {
       case fs: HadoopFsRelation =>
         val named = AttributeMap(projections.collect { case a: Alias => a.toAttribute -> a.child })
-        // A query may write the name of a column in another case.
+        // The name of a column in a query may be written in another case.
         val own = AttributeMap(relation.output.map(a => a -> a))
         val bare = first.transform { case a: Attribute => named.getOrElse(a, a) }
           .transform { case a: Attribute => own.getOrElse(a, a) }.asInstanceOf[TopK]
@@ -123,8 +127,8 @@ object TopKQuery extends OnceLogging {
   }
 
   /**
-   * The plan of a scan with a bound. The plan is unchanged if the scan's rows depend on anything other than its
-   * own listing and filters.
+   * Adds a bound to the scan of a plan. The plan is unchanged if the scan's rows depend on anything other than the
+   * scan's listing and filters.
    */
   def bounding(plan: SparkPlan, first: TopK): SparkPlan = plan.collectLeaves() match {
     case Seq(scan: CountedScan) if isAlone(plan, scan) => CountedScan.withFilters(plan, Seq(first))

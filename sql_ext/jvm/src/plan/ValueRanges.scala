@@ -3,13 +3,14 @@ package org.apache.spark.sql.sieve.plan
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types._
 
-/** Ranges of values, each from a value to a value, sorted and without overlaps. */
+/** Operations on sorted ranges of values without overlaps. Each range has a first and a last value. */
 object ValueRanges {
-  /** The distinct values of an array without NULL, each as a range of one value. */
+  /** Returns the distinct values of an array, except NULL. Each value becomes a range of one value. */
   def distinct(values: Array[Any], t: DataType): IndexedSeq[(Any, Any)] = {
     val order = TypeUtils.getInterpretedOrdering(t)
     val sorted = t match {
-      // To sort a million values by an interpreted order would take seconds.
+      // Values of these types are sorted as numbers, because sorting a million values with an interpreted ordering
+      // takes seconds.
       case LongType | TimestampType | TimestampNTZType => longs(values).map(v => v: Any)
       case IntegerType | DateType => longs(values).map(v => v.toInt: Any)
       case _ => values.sorted(order)
@@ -25,7 +26,7 @@ object ValueRanges {
     own
   }
 
-  /** The union of ranges that are sorted by their first values: overlapping ranges are merged. */
+  /** Returns the union of ranges that are sorted by their first values. Overlapping ranges are merged. */
   def union(sorted: Seq[(Any, Any)], order: Ordering[Any]): IndexedSeq[(Any, Any)] = {
     val made = IndexedSeq.newBuilder[(Any, Any)]
     var open = Option.empty[(Any, Any)]
@@ -38,7 +39,7 @@ object ValueRanges {
     (made ++= open).result()
   }
 
-  /** The ranges, reduced to the limits on the number and the bytes of keys. */
+  /** Merges ranges until the limits on the number and the bytes of keys are met. */
   def bounded(sorted: IndexedSeq[(Any, Any)], t: DataType): IndexedSeq[(Any, Any)] = {
     val most = RunTimeFilters.mostKeys
     val bytes = sorted.map { case (first, last) => RunTimeFilters.bytes(first).max(RunTimeFilters.bytes(last)) }.sum
@@ -47,8 +48,8 @@ object ValueRanges {
   }
 
   /**
-   * At most `most` ranges that cover all of these: numbers are cut at the widest gaps between them, and other
-   * values into ranges with equal numbers of values.
+   * Returns at most `most` ranges that contain all given ranges. Ranges of numbers are cut at the widest gaps
+   * between numbers. Other values are divided into ranges with equal numbers of values.
    */
   def over(sorted: IndexedSeq[(Any, Any)], t: DataType, most: Int): IndexedSeq[(Any, Any)] =
     if (sorted.size <= most) sorted
@@ -73,7 +74,8 @@ object ValueRanges {
       (wider ++ gaps.indices.filter(gaps(_) == least).take(most - wider.size)).sorted
     }
 
-  // Rounding may hide a gap, which only moves a cut. NaN and the infinities lie at the ends.
+  // Rounding can hide a gap, and then only another gap is chosen. NaN and the infinities have the greatest distance
+  // from zero.
   private def position(value: Any): Double = (value match {
     case d: Decimal => d.toDouble
     case n: Number => n.doubleValue
