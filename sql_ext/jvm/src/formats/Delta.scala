@@ -40,13 +40,13 @@ object Delta extends TableFormat with OnceLogging {
 
   override def table(files: ListedFiles): FormatTable = new DeltaTable(files)
 
-  /** Deletion vectors hide some rows. */
+  /** False, because deletion vectors can hide some rows. */
   override def showsAllRows: Boolean = false
 
   override def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = DeltaColumns.stored(relation)
   override def columns(relation: HadoopFsRelation): StructType = DeltaColumns.ofFiles(relation)
 
-  /** Whether a table of a catalog is a Delta table. */
+  /** True if a table of a catalog is a Delta table. */
   private def isTable(table: AnyRef): Boolean = table.getClass.getName == tableClass
   override def tableIn(argument: AnyRef): Option[AnyRef] =
     if (isTable(argument)) Some(call(argument, "catalogTable")) else None

@@ -52,7 +52,7 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     }
   }
 
-  /** True if readers in this session split a file of this format. */
+  /** True if readers in this session can split the file. */
   private def isCut(file: FileStatusWithMetadata): Boolean =
     FileRanges.areRead(session) && TableFormat.of(relation) == PlainFiles &&
       relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath) &&

@@ -178,8 +178,8 @@ object Hudi extends TableFormat {
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
 
   /**
-   * The type of the join in MERGE. Hudi's own indexes find rows by record key, and without such an index MERGE
-   * joins its source with the table.
+   * The type of the join by which MERGE finds rows of the table. None if Hudi's own index finds the rows by record
+   * key.
    */
   override def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] =
     if (option(call(call(client(relation), "getTableConfig"), "getRecordKeyFields")).nonEmpty) None else Some(LeftOuter)

@@ -20,9 +20,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.util.ThreadUtils
 
 /**
- * Reports changes of tables to the front end, so that indexes follow their tables. The catalog sends its
- * events on the thread that makes a change, while a table to be dropped can still be read. A separate thread
- * reports them, and no caller waits for it.
+ * Reports changes of tables to the front end, which then changes the tables' indexes. The catalog sends an event on
+ * the thread that makes the change, before a dropped table becomes unreadable. A separate thread reports the
+ * events, and no caller waits for this thread.
  */
 class CatalogEvents(first: Compat.Session)
     extends SparkListener with ExternalCatalogEventListener with Logging {
@@ -30,12 +30,14 @@ class CatalogEvents(first: Compat.Session)
 
   private val application = first.sparkContext.applicationId
   private val worker = ThreadUtils.newDaemonSingleThreadExecutor("sieve-events")
-  /** Indexed tables with a pending drop, and the location of their database. */
+  /** Indexed tables whose drop has begun but not ended, and the location of each table's database. */
   private val pendingDrops = new ConcurrentHashMap[(String, String), (CatalogTable, String)]
-  /** Written tables that wait for their refresh. The latest writer's request covers the earlier ones. */
+  /**
+   * Tables that were written and wait for a refresh. The refresh for the latest write includes all earlier writes.
+   */
   private val pendingRefreshes = new ConcurrentHashMap[(String, String), Pending]
 
-  /** The indexes that a table had registered before the current change by this thread. */
+  /** The indexes that were registered for a table before the change that this thread is making. */
   private val before = ThreadLocal.withInitial[Set[String]](() => Set.empty)
 
   private def catalog: ExternalCatalog = first.sharedState.externalCatalog
@@ -51,7 +53,7 @@ class CatalogEvents(first: Compat.Session)
       Registry.invalidate(application, e.database, Some(e.name))
       changed(e.database, e.newName)
       val writer = current
-      // A pending refresh under the old name would no longer find the table.
+      // A pending refresh with the old name would no longer find the table.
       later(s"renamed ${e.newName}")(
         written(writer, TableIdentifier(e.newName, Some(e.database)), Write(every = Settings.refreshAuto(writer))))
     case e: AlterTablePreEvent if e.kind != "stats" && TableFormat.replacesInPlace =>
@@ -79,7 +81,7 @@ class CatalogEvents(first: Compat.Session)
   private def changed(database: String, table: String): Unit = {
     val now = Registry.reload(first, TableIdentifier(table, Some(database)))
     val left = Registry.registrations(now).keySet
-    // CREATE OR REPLACE preserves the identity of some tables, but drops their properties.
+    // CREATE OR REPLACE keeps the id of some tables, but removes their properties.
     if (TableFormat.isReplacedInPlace(now) && !before.get.subsetOf(left)) report("unregistered", now)
     if (left.nonEmpty) report("changed", now)
   }
@@ -100,7 +102,7 @@ class CatalogEvents(first: Compat.Session)
       case NonFatal(e) => logWarning(s"sieve: indexes could not follow: $what: $e")
     }))
 
-  /** Waits, for a limited time, until all events so far are reported. */
+  /** Waits for a limited time until all earlier events have been reported. */
   private def settle(): Unit =
     try worker.submit((() => ()): Runnable).get(5, TimeUnit.SECONDS)
     catch { case _: TimeoutException | _: RejectedExecutionException => }
@@ -109,8 +111,8 @@ class CatalogEvents(first: Compat.Session)
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
-      // An outer execution ends with the same command as its inner one, so only the inner one counts. The
-      // execution of a stream's batch has no inner one.
+      // An outer execution ends with the same command as its inner execution, so only the inner execution counts.
+      // The execution of a stream's batch has no inner execution.
       for {
         execution <- Option(e.qe)
         if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming
@@ -126,7 +128,7 @@ class CatalogEvents(first: Compat.Session)
     val table = Registry.reload(first, TableIdentifier(name.table, Some(database)))
     val key = (database, table.identifier.table)
     val before = Option(pendingRefreshes.get(key))
-    // A refresh that has not begun yet will include this write. A replaced table must always be reported.
+    // A refresh that has not begun yet will include this write. The replacement of a table must always be reported.
     if (followed(table, write) && !before.exists(p => !write.replaced && p.covers(write) && !p.begun())) {
       val event = fields("written", table,
         "replaced" -> write.replaced.toString, "every" -> write.every.toString)
@@ -135,7 +137,7 @@ class CatalogEvents(first: Compat.Session)
         val again = answer match {
           case Success(node) if node.path("again").asBoolean =>
             Some(Write(node.path("replaced").asBoolean, node.path("every").asBoolean))
-          // The front end has gone before it came to it.
+          // The front end ended before it began this refresh.
           case Failure(_: Undelivered) => Some(write)
           case Failure(e) =>
             logWarning(s"sieve: the indexes of $name were not refreshed: $e")
@@ -148,21 +150,27 @@ class CatalogEvents(first: Compat.Session)
     }
   }
 
-  /** Whether to report a write: if the session's setting or an index of the table requests refreshes. */
+  /**
+   * True if a write must be reported, because the session's setting or an index of the table requests automatic
+   * refreshes.
+   */
   private def followed(table: CatalogTable, write: Write): Boolean = {
     val (has, declared) = (Registry.registrations(table), DeclaredIndexes.by(table))
     if (write.every) has.nonEmpty || declared.nonEmpty || write.replaced
     else has.values.exists(Registry.follows) || declared.values.exists(mayFollow) ||
-      // The front end knows the indexes of the table that this table replaces.
+      // Only the front end has the indexes of the replaced table.
       write.replaced && FrontendProcess.running.isDefined
   }
 
-  /** The front end parses options. It is not started for options that do not contain this option's name. */
+  /**
+   * True if an index's options contain the name of the option `refresh`. The front end parses options, and is not
+   * started for options without this name.
+   */
   private def mayFollow(options: String): Boolean = options.toLowerCase(Locale.ROOT).contains("refresh")
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     worker.shutdown()
-    // A driver that drops a table and ends takes the index along.
+    // Waits until the indexes of dropped tables are deleted before the driver ends.
     worker.awaitTermination(20, TimeUnit.SECONDS)
     ScanRecord.save(first)
     FrontendProcess.end(application)
@@ -171,11 +179,15 @@ class CatalogEvents(first: Compat.Session)
 
 object CatalogEvents {
   /**
-   * The request of a write. `replaced`: the table took the place of another. `every`: refresh all indexes.
+   * A request for refreshes after a write. `replaced` is true if the table has replaced another table. `every` is
+   * true if all indexes must be refreshed.
    */
   private final case class Write(replaced: Boolean = false, every: Boolean)
 
-  /** A requested refresh: whether the front end has begun it, and whether it covers every index. */
+  /**
+   * A requested refresh. `begun` returns true once the front end has begun the refresh. `every` is true if all
+   * indexes are refreshed.
+   */
   private final case class Pending(begun: () => Boolean, every: Boolean) {
     def covers(write: Write): Boolean = every || !write.every
   }
@@ -186,10 +198,10 @@ object CatalogEvents {
   private def own(session: Compat.Session): Option[CatalogEvents] =
     listening.filter(_._1 == session.sparkContext.applicationId).map(_._2)
 
-  /** Waits for pending events, so that a statement sees the effects of all earlier DDL. */
+  /** Waits for pending events, so that a statement sees the results of all earlier DDL statements. */
   def settled(session: Compat.Session): Unit = own(session).foreach(_.settle())
 
-  /** Listens to the application, once, with its first session. */
+  /** Registers the listener of the application, only once and with the first session. */
   def attach(session: Compat.Session): Unit = synchronized {
     if (own(session).isEmpty) {
       val events = new CatalogEvents(session)
@@ -200,13 +212,13 @@ object CatalogEvents {
   }
 
   /**
-   * Also listens to the catalog, but only once this is certainly needed, because creating a catalog takes
-   * seconds.
+   * Registers the listener of the catalog. Callers wait until the catalog is certainly needed, because creating it
+   * takes seconds.
    */
   def follow(session: Compat.Session): Unit = {
     val application = session.sparkContext.applicationId
     if (following != application) synchronized {
-      // If the catalog cannot be created, the statement itself reports the error.
+      // If the catalog cannot be created, the statement that needs it reports the error.
       for (events <- own(session) if following != application)
         Try(session.sharedState.externalCatalog.addListener(events)).foreach(_ => following = application)
     }

@@ -4,20 +4,20 @@ import org.apache.spark.SparkContext
 import org.apache.spark.status.api.v1.StageData
 
 /**
- * A progress line on the terminal of `sieve sql`: "reading 40 of 100 files" for the steps of a SIEVE
- * statement, and numbers of tasks for other statements. It replaces Spark's own progress bar.
+ * A progress line on the terminal of `sieve sql`, in place of Spark's progress bar. A SIEVE statement shows, for
+ * example, "reading 40 of 100 files". Other statements show the number of tasks.
  */
 object Progress {
-  /** `sieve sql` sets this variable if standard error is a terminal. */
+  /** The environment variable that `sieve sql` sets if standard error is a terminal. */
   private val wanted = "SIEVE_SQL_STEPS"
   private val pause = 300L
   private val longest = 78
-  // A job's description ends with the step of the statement and the number of files that it reads.
+  // The description of a job ends with the step of the statement and the number of files that the job reads.
   private val step = """(?s).* \(([^()]+?)(?: (\d+) files)?\)""".r
   private var shown = 0
   private var started = false
 
-  /** Starts to watch the jobs of an application, once. */
+  /** Starts to watch the jobs of an application. Later calls do nothing. */
   def watch(context: SparkContext): Unit = synchronized {
     if (!started && sys.env.contains(wanted)) {
       started = true
@@ -32,7 +32,7 @@ object Progress {
     }
   }
 
-  /** Removes the line, so that other lines can be printed in its place. */
+  /** Removes the progress line, so that other lines can be printed in its place. */
   def clear(): Unit = synchronized {
     if (shown > 0) print("")
   }
@@ -41,7 +41,7 @@ object Progress {
     stages.sortBy(_.stageId).lastOption.fold(clear())(stage => print(text(stage).take(longest)))
   }
 
-  /** The work of a stage, and how much of it is done. */
+  /** The text for a stage: its work, and how much of the work is done. */
   private def text(stage: StageData): String = {
     val (done, all) = (stage.numCompleteTasks, stage.numTasks.max(1))
     stage.description.getOrElse("") match {

@@ -9,7 +9,7 @@ import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex}
 import org.apache.spark.sql.types.DataType
 
-/** The latest scans of indexed tables in this driver, as text for people, without constants. */
+/** The latest scans of indexed tables in this driver, as readable text without the constants of filters. */
 object RecentScans extends ListingObserver {
   private val longest = 2000
   private var latest = Queue.empty[Map[String, Any]]
@@ -27,10 +27,12 @@ object RecentScans extends ListingObserver {
     synchronized { latest = (latest :+ scan).takeRight(50) }
   }
 
-  /** The latest first. */
+  /** All recorded scans, the latest first. */
   def all: Seq[Map[String, Any]] = synchronized(latest).reverse
 
-  /** The filters as text for people. If an expression has no text, the query goes on without it. */
+  /**
+   * The filters as readable text. If an expression cannot be written as text, the query continues without the text.
+   */
   private def text(filters: Seq[Expression]): String =
     try filters.map(withoutConstants(_).sql).mkString(" AND ").take(longest)
     catch { case NonFatal(_) | _: LinkageError => "" }
@@ -43,7 +45,7 @@ object RecentScans extends ListingObserver {
   }
 }
 
-/** Replaces a constant, which must not be shown. */
+/** A placeholder for a constant of a filter, because constants must not be shown. */
 private case class AnyConstant(dataType: DataType) extends LeafExpression with Unevaluable {
   override def nullable: Boolean = true
   override def sql: String = "?"

@@ -19,16 +19,16 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.SieveFileIndex
 
 /**
- * The scans of tables that this driver has run, added up by table, by the form of their filters, and by the
- * indexes that served them. The record has the columns of a filter and no constants. It reads plans after
- * queries have ended, on Spark's listener bus, where no query waits.
+ * The scans that this driver has run, summed by table, by the form of the filters, and by the indexes that were
+ * used. The record contains the columns of a filter but no constants. Plans are examined after their queries have
+ * ended, on Spark's listener bus, where no query waits.
  */
 object ScanRecord extends SparkListener with OnceLogging {
   private final class Sums { var scans, bytes, files, filesSkipped, bytesSkipped = 0L }
   private type Node = Map[String, Any]
 
   private val sums = new LruMap[String, Sums](1000)
-  // A longer filter is recorded as unknown.
+  // A filter with a longer text is recorded as "unknown".
   private val longest = 2000
   private var since = 0L
   private var driver = newDriver
@@ -39,11 +39,11 @@ object ScanRecord extends SparkListener with OnceLogging {
       try Option(e.qe).foreach { execution =>
         val isFirst = synchronized(sums.isEmpty)
         add(execution.executedPlan)
-        // The front end saves the record from time to time. A failed start is reported elsewhere.
+        // Starts the front end, which saves the record from time to time. Other code reports a failed start.
         if (isFirst && isSaved(execution.sparkSession))
           try FrontendProcess.ensure(execution.sparkSession, atOnce = false) catch { case _: FrontendDown => }
       }
-      // A plan with unknown operators must not fail the listener bus.
+      // A plan with unknown operators must not cause an error in the listener bus.
       catch { case e @ (NonFatal(_) | _: LinkageError) => warnOnce(s"scans are not recorded: ${e.getClass}") }
     case _ =>
   }
@@ -63,7 +63,10 @@ object ScanRecord extends SparkListener with OnceLogging {
         logWarning(s"sieve: the record of the latest scans is not saved: $e")
     }
 
-  /** The record as JSON: the driver, the end of its first scan in milliseconds, and the sums of each key. */
+  /**
+   * The record as JSON: the driver's id, the end time of its first scan in milliseconds, and the sums for each
+   * group of scans.
+   */
   def json: String = synchronized(Json.write(Map("driver" -> driver, "since" -> since, "scans" -> sums.asScala.toSeq.map {
     case (asked, sum) => Map("asked" -> asked, "scans" -> sum.scans, "bytes" -> sum.bytes, "files" -> sum.files,
       "files_skipped" -> sum.filesSkipped, "bytes_skipped" -> sum.bytesSkipped)
@@ -78,7 +81,7 @@ object ScanRecord extends SparkListener with OnceLogging {
       database <- table.database
       files = value(scan, "numFiles")
       filesSkipped = value(scan, "numFilesSkipped")
-      // A scan that did not run has listed no files.
+      // Scans that did not run have listed no files, and are left out.
       if files + filesSkipped > 0
     } {
       val used = scan.relation.location match {
@@ -104,7 +107,10 @@ object ScanRecord extends SparkListener with OnceLogging {
   private def value(scan: SparkPlan, metric: String): Long =
     scan.metrics.get(metric).fold(0L)(m => math.max(0L, m.value))
 
-  /** The tree of a scan's filters without constants, with the keys of joins and orders above it. */
+  /**
+   * The tree of a scan's filters without constants. The tree includes join keys and sort orders of the nodes above
+   * the scan.
+   */
   private def filterOf(scan: FileSourceScanExec, fromParents: Seq[(ExprId, String)]): Node = {
     val names = scan.output.map(a => a.exprId -> a.name).toMap
     val own = Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter)
@@ -121,7 +127,7 @@ object ScanRecord extends SparkListener with OnceLogging {
     case kept @ ("op" | "col" | "names", _) => kept
   }
 
-  /** The columns that a node uses as keys or as an order, and how. */
+  /** The columns that a node uses as join keys or as sort order, each with its use. */
   private def keysOf(node: SparkPlan): Seq[(ExprId, String)] = node match {
     case j: BroadcastHashJoinExec if leavesOut(j.joinType) =>
       val (build, keys) = if (j.buildSide == BuildLeft) (j.left, j.rightKeys) else (j.right, j.leftKeys)
@@ -144,14 +150,14 @@ object ScanRecord extends SparkListener with OnceLogging {
   private def attributes(keys: Seq[Expression], op: String): Seq[(ExprId, String)] =
     keys.collect { case a: AttributeReference => a.exprId -> op }
 
-  /** Whether a side of a join is filtered. Spark adds IS NOT NULL on join keys, which does not count. */
+  /** True if a side of a join has a filter. IS NOT NULL does not count, because Spark adds it on join keys. */
   private def isFiltered(side: SparkPlan): Boolean = nodes(side).exists {
     case scan: FileSourceScanExec =>
       scan.partitionFilters.nonEmpty || scan.dataFilters.exists(!_.isInstanceOf[IsNotNull])
     case _ => false
   }
 
-  /** The scan whose rows a node passes on through filters and projections. */
+  /** The scan below a node, if there are only filters and projections between them. */
   private def scanBelow(node: SparkPlan): Option[FileSourceScanExec] = node match {
     case scan: FileSourceScanExec => Some(scan)
     case _: ProjectExec | _: FilterExec | _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowExec =>
@@ -159,7 +165,7 @@ object ScanRecord extends SparkListener with OnceLogging {
     case _ => None
   }
 
-  /** All nodes of a plan that ran, with those of its stages and subqueries. */
+  /** All nodes of a plan that ran, including the nodes of its stages and subqueries. */
   private def nodes(plan: SparkPlan): Seq[SparkPlan] = {
     val below = plan match {
       case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.executedPlan)

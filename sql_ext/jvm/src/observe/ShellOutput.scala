@@ -6,20 +6,23 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 /**
- * The output of `sieve sql`: rows in aligned columns on a terminal, and no header for statements without
- * columns. Spark's shell prints each row by one `println`, with tabs between cells, to the output of Hive's
- * session state, and "Time taken" to its info stream. So this object recognises the first row of a table by
- * its arrival, and the last row by the next line that is not a row.
+ * The output of `sieve sql`: rows in aligned columns on a terminal, and no header for statements without columns.
+ * Spark's shell prints each row by one `println`, with tabs between cells, to the output of Hive's session state,
+ * and "Time taken" to its info stream. So this object takes the first printed row as the start of a table. The next
+ * line that is not a row is after the end of the table.
  */
 object ShellOutput {
-  /** `sieve sql` sets this variable to `aligned` if the output is a terminal, otherwise to `plain`. */
+  /**
+   * The environment variable that `sieve sql` sets to `aligned` if the output is a terminal, otherwise to `plain`.
+   */
   private val form = "SIEVE_SQL"
   private val longest = 30L * 1000 * 1000 * 1000
   private val stateClass = "org.apache.hadoop.hive.ql.session.SessionState"
 
   /**
-   * Replaces the shell's streams; in other programs it does nothing. The shell calls this on its main thread
-   * while it makes the session, and sets its streams again right afterwards. This method waits for that.
+   * Replaces the output streams of Spark's SQL shell, and does nothing in other programs. The shell calls this
+   * method on its main thread while it creates the session. Right afterwards the shell sets its streams again. The
+   * replacement therefore waits until the shell has set them.
    */
   def install(): Unit = sys.env.get(form).foreach { named =>
     quietly {
@@ -46,12 +49,12 @@ object ShellOutput {
     try body
     catch { case NonFatal(_) | _: LinkageError => () }
 
-  /** The streams of a session state of Hive. */
+  /** The output streams of Hive's session state. */
   private class Streams(state: AnyRef, aligned: Boolean) {
     private val own = mutable.Map.empty[String, PrintStream]
     private val again = mutable.Set.empty[String]
 
-    /** Whether the shell has set each stream again, and each has been replaced after that. */
+    /** True if the shell has set all streams again and all have been replaced afterwards. */
     def replaced: Boolean = again.size == 3
 
     def replace(): Unit = for (name <- Seq("out", "info", "err")) {
@@ -66,13 +69,13 @@ object ShellOutput {
     }
   }
 
-  /** The width of the terminal in columns, from the shell's line editor. */
+  /** The number of columns of the terminal, according to the shell's line editor. */
   private def width: Int = Try {
     val terminal = Class.forName("jline.TerminalFactory").getMethod("get").invoke(null)
     Class.forName("jline.Terminal").getMethod("getWidth").invoke(terminal).asInstanceOf[Int]
   }.filter(_ > 20).getOrElse(80)
 
-  /** The shell's output: rows come by `println`, and prompts by `write`. */
+  /** The shell's output stream. The shell prints rows by `println` and prompts by `write`. */
   private class Rows(to: PrintStream, width: Option[() => Int]) extends PrintStream(to, true) {
     private val most = 1000
     private val lines = mutable.ArrayBuffer.empty[String]
@@ -88,7 +91,7 @@ object ShellOutput {
 
     override def println(line: Any): Unit = println(String.valueOf(line))
 
-    /** Prints the remaining rows of a table that ends here. */
+    /** Prints the remaining rows of a table that has ended. */
     def end(): Unit = synchronized {
       if (lines.nonEmpty && !(lines.size == 1 && lines.head == "Response code")) {
         Progress.clear()
@@ -98,7 +101,7 @@ object ShellOutput {
       widths = None
     }
 
-    /** Prints the rows so far; the others follow as they come. */
+    /** Prints the rows that have arrived. Later rows are printed when they arrive. */
     private def begin(): Unit = {
       Progress.clear()
       val known = width.map(_ => TextTable.widths(lines.toSeq))
@@ -108,7 +111,7 @@ object ShellOutput {
     }
   }
 
-  /** A stream that prints its lines only after all earlier rows of the table. */
+  /** A stream whose lines are printed only after all earlier rows of a table. */
   private class After(to: PrintStream, rows: () => Option[PrintStream]) extends PrintStream(new OutputStream {
     override def write(byte: Int): Unit = write(Array(byte.toByte), 0, 1)
     override def write(bytes: Array[Byte], from: Int, count: Int): Unit = {

@@ -8,8 +8,9 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.ui.{SparkUI, SparkUITab}
 
 /**
- * The tab "Sieve" of Spark's web UI. The front end makes the page from the tables and scans of this driver. A
- * page never starts a front end or a job, and never waits for one. Spark's own ACLs decide who may see it.
+ * The tab "Sieve" of Spark's web UI. The front end makes the page from the tables and scans of this driver. A page
+ * never starts a front end or a job, and never waits for a job. Spark's own ACLs decide which users may see the
+ * page.
  */
 class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sieve") {
   attachPage(new TabPage(this) {
@@ -27,14 +28,14 @@ class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sie
 object SieveTab {
   private var attached = Set.empty[SparkUI]
 
-  /** Puts the tab into the UI of an application, once, if it has one. */
+  /** Adds the tab to the web UI of an application, only once. Does nothing if the application has no web UI. */
   def attach(session: Compat.Session): Unit = session.sparkContext.ui.foreach { ui =>
     val isNew = synchronized {
       val before = attached
       attached = Set(ui)
       !before(ui)
     }
-    // If the UI refuses the tab, the session must start nevertheless.
+    // The session must start even if the web UI does not accept the tab.
     if (isNew) try ui.attachTab(new SieveTab(ui, session)) catch { case NonFatal(_) | _: LinkageError => }
   }
 }

@@ -9,12 +9,13 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.ReadOnce
 
 /**
- * The reads of a statement as queries, because Spark plans the scans of many statements only while it runs
- * them.
+ * Finds queries with the same scans as a statement. Spark plans the scans of many statements only while the
+ * statement runs.
  */
 object StatementReads {
   /**
-   * The queries by which a statement finds its rows; an error if they are unknown until the statement runs.
+   * Returns the queries by which a statement finds its rows. Fails if the queries are unknown until the statement
+   * runs.
    */
   def of(session: Compat.Session, text: String): Seq[LogicalPlan] = {
     val statement = session.sessionState.sqlParser.parsePlan(text)
@@ -23,7 +24,7 @@ object StatementReads {
       "SIEVE_UNSUPPORTED_STATEMENT",
       "EXPLAIN SIEVE shows the scans of a query, INSERT, CREATE TABLE AS SELECT, DELETE, UPDATE or MERGE, and cannot " +
         s"foretell those of `${text.trim.take(60)}`. Explain the query in it, if it has one.", state = "0A000")
-    // Refuses statements that Spark would refuse, such as UPDATE of a table whose format cannot change rows.
+    // Fails for statements that Spark rejects, such as an UPDATE of a table whose format cannot change rows.
     if (statement.exists(changesRows)) analysed(session, statement).executedPlan
     found
   }
@@ -45,7 +46,7 @@ object StatementReads {
     case update: UpdateTable => Seq(update.condition.fold(update.table)(Filter(_, update.table)))
     case merge: MergeIntoTable => Seq(matches(session, merge))
     case _: Command | _: ParsedStatement => Nil
-    // Spark runs the inner statements of these while it analyses them.
+    // Such a statement has no queries here, because Spark runs the statements inside it during the analysis.
     case _ if runsOthers.findFirstIn(statement.getClass.getSimpleName).isDefined => Nil
     case query => Seq(query)
   }
@@ -55,7 +56,7 @@ object StatementReads {
   private def analysed(session: Compat.Session, plan: LogicalPlan): QueryExecution =
     session.sessionState.executePlan(plan, CommandExecutionMode.SKIP)
 
-  /** The join by which MERGE finds rows of its target. */
+  /** Returns the join by which MERGE finds rows of its target. */
   private def matches(session: Compat.Session, merge: MergeIntoTable): LogicalPlan = {
     val source = ReadOnce(merge.sourceTable)
     val joinType =

@@ -1,18 +1,18 @@
 package org.apache.spark.sql.sieve.observe
 
-/** Rows of cells between tabs as a table of text; the first row is the header. */
+/** Formats lines with tabs between cells as a table of text. The first line is the header. */
 object TextTable {
   private val gap = 2
 
   /**
-   * The lines in aligned columns. The last column is wrapped if it has enough room; otherwise each row
-   * becomes a list.
+   * Returns the lines in aligned columns. The last column is wrapped if there is enough room. Otherwise each row is
+   * printed as a list.
    */
   def shown(lines: Seq[String], width: Int): String = {
     val rows = lines.map(cells)
     val known = widths(lines)
     val before = known.dropRight(1).map(_ + gap).sum
-    // Prints lines unchanged if a cell contains tabs, or if there is a single column, such as a plan.
+    // Lines are unchanged if a cell contains tabs, or if there is a single column, for example a plan.
     if (known.size < 2 || rows.exists(_.size != known.size)) lines.mkString("\n")
     else if (before + known.last <= width) aligned(lines, known)
     else if (before <= width / 2) rows.map(hanging(_, known, width - before)).mkString("\n")
@@ -25,7 +25,7 @@ object TextTable {
       case (one, other) => one.max(other)
     })
 
-  /** The lines in columns of these widths; unchanged if there are no widths. */
+  /** Returns the lines in columns of these widths. Without widths, the lines are unchanged. */
   def aligned(lines: Seq[String], widths: Seq[Int]): String =
     if (widths.isEmpty) lines.mkString("\n") else lines.map(line => joined(cells(line), widths)).mkString("\n")
 
@@ -35,7 +35,7 @@ object TextTable {
     (joined(row.dropRight(1) :+ first, widths) +: others.map(margin + _)).mkString("\n")
   }
 
-  /** A list of names and values for each row. */
+  /** Returns each row as a list of column names and values. */
   private def tall(rows: Seq[Seq[String]], width: Int): String = {
     val name = rows.head.map(length).max
     val names = rows.head.map(cell => cell + " " * (name - length(cell) + gap))
@@ -52,7 +52,9 @@ object TextTable {
       if (at == row.size - 1) cell else cell + " " * (widths.lift(at).getOrElse(0) - length(cell) + gap)
     }.mkString
 
-  /** Wraps a text into lines of whole words; a word longer than a line, such as a path, gets its own line. */
+  /**
+   * Splits a text into lines of whole words. A word that is longer than a line, such as a path, gets its own line.
+   */
   private def wrapped(text: String, room: Int): Seq[String] =
     text.split(" ", -1).foldLeft(List.empty[String]) {
       case (line :: above, word) if length(line) + 1 + length(word) <= room => s"$line $word" :: above

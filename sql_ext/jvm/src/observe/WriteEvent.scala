@@ -13,9 +13,12 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
-/** A table that a command wrote to, by name or by path. `replaced`: it took the place of another table. */
+/**
+ * A table that a command has written, by name or by path. `replaced` is true if the table has replaced another
+ * table.
+ */
 final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Boolean) {
-  /** The catalog's table; None if the catalog has no table of this name or path. */
+  /** The table in the catalog. None if the catalog has no table with this name or path. */
   def find(session: Compat.Session): Option[TableIdentifier] =
     table.fold(TableFormat.tableAt(_, session), Some(_))
 
@@ -38,7 +41,7 @@ object WriteEvent {
       "CreateTableAsSelect", "ReplaceTableAsSelect")
 
   /**
-   * The table that a command wrote to. Commands, including those of table formats, are recognised by their
+   * Returns the table that a command has written. Commands of Spark and of table formats are recognised by their
    * class names.
    */
   def of(plan: LogicalPlan): Option[WriteEvent] = plan.collectFirst {
@@ -48,7 +51,7 @@ object WriteEvent {
       val replaced = replacing(c.getClass.getName) && c.productIterator.contains(SaveMode.Overwrite)
       val (names, plans) = (c.productIterator.flatMap(named), c.productIterator.flatMap(target))
       (names ++ plans.filter(_ => TableFormat.runs(c))).toSeq.headOption
-        // A table of another catalog may have the name of an indexed one.
+        // A table of another catalog can have the same name as an indexed table.
         .filter(_.catalog.forall(_.equalsIgnoreCase(TableIdentity.sessionCatalog)))
         .map(t => WriteEvent(Right(t), replaced))
   }.flatten

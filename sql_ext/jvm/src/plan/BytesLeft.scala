@@ -74,7 +74,10 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
       case _ => None
     }
 
-  /** True if a filter has a condition other than IS NOT NULL. Spark adds IS NOT NULL on join keys. */
+  /**
+   * True if a filter has an indexed column and is not only IS NOT NULL. Spark adds IS NOT NULL on join keys, which
+   * is not selective.
+   */
   private def isSelective(filter: Expression, indexed: Set[String]): Boolean =
     !filter.isInstanceOf[IsNotNull] && filter.references.exists(a => indexed(a.name))
 }

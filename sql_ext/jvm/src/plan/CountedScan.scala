@@ -60,8 +60,8 @@ trait CountedScan extends FileSourceScanExec {
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
   /**
-   * Copies this scan as a scan of Spark's own class. Spark copies a node with the constructor arguments of its
-   * class, and only Spark's own scan has these arguments.
+   * Copies Spark's own scan, and returns the copy as a counted scan. Spark copies a node with the constructor
+   * arguments of its class, and only Spark's own scan has these arguments.
    */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     val counted = inSession(copy().makeCopy(arguments) match {

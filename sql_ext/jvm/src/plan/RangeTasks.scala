@@ -39,7 +39,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
     }), whole).size
     // Spark also counts a number of bytes for each opening of a file, and ranges may need more openings. The size
     // of tasks is increased in small steps, because doubling the size could give half as many tasks as Spark makes.
-    // A setting determines the cost of an opening, without a limit.
+    // The cost of an opening is a setting without an upper limit, so the size can overflow.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }

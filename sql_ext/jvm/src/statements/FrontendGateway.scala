@@ -7,12 +7,14 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.observe.{Explain, ScanRecord}
 import org.apache.spark.util.AccumulatorV2
 
-/** Replaces the accumulator that sends updates to PySpark's server; Sieve's front end has no such server. */
+/**
+ * Replaces the accumulator that sends updates to a server of PySpark. Sieve's front end does not have this server.
+ */
 class SilentAccumulator extends PythonAccumulatorV2("127.0.0.1", 0, "") {
   override def merge(other: AccumulatorV2[Array[Byte], java.util.List[Array[Byte]]]): Unit = ()
 }
 
-/** The methods that one front end may call: the entry point of its gateway. */
+/** The entry point of a front end's gateway. The front end can call only these methods. */
 class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQueue) {
   val context: JavaSparkContext = new JavaSparkContext(defaultSession.sparkContext)
   def accumulator(): PythonAccumulatorV2 = {
@@ -22,7 +24,7 @@ class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQ
   }
   def ready(): Unit = FrontendProcess.attached(requests)
 
-  // Python calls the methods of these objects, too.
+  // Python also calls the methods of the returned objects.
   def tables(): Tables.type = Tables
   def explain(): Explain.type = Explain
   def counters(): String = Counters.json

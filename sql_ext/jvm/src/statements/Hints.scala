@@ -9,14 +9,20 @@ import org.apache.spark.sql.connector.catalog.index.SupportsIndex
 import org.apache.spark.sql.execution.command.{LeafRunnableCommand, SetCommand}
 import org.apache.spark.sql.sieve.base.{Compat, SieveException}
 
-/** `SET` of a name with Sieve's prefix that is not a setting. Spark sets it, and the answer has a warning. */
+/**
+ * The command `SET` for an unknown name with the prefix `spark.sieve.`. The command sets the value, and its result
+ * contains a warning.
+ */
 case class UnknownSetting(set: SetCommand, warning: String) extends LeafRunnableCommand {
   override val output: Seq[Attribute] = set.output
   override def run(session: SparkSession): Seq[Row] =
     set.run(session.asInstanceOf[Compat.Session]) :+ Row("warning", warning)
 }
 
-/** `CREATE INDEX` without `USING` fails for a table whose format has no indexes. The error then names Sieve's. */
+/**
+ * `CREATE INDEX` without `USING` fails if the table's format has no indexes. This rule adds Sieve's statement to
+ * the error message.
+ */
 object CreateIndexHint extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case create: CreateIndex if create.indexType.isEmpty => create.table match {

@@ -4,8 +4,8 @@ import org.apache.spark.sql.types.Decimal
 import org.apache.spark.unsafe.types.{ByteArray, UTF8String}
 
 /**
- * The key codes that the encoders of `sieve/encoding` make without a prefix. Tests check that both are equal.
- * `SieveKey` calls the methods by name.
+ * Computes the same key codes, without prefix, as the encoders in `sieve/encoding`. Tests check that the codes are
+ * equal. `SieveKey` calls the methods by name.
  */
 object KeyCodes {
   def of(value: Boolean): Long = if (value) 1L else 0L
@@ -14,7 +14,10 @@ object KeyCodes {
   def of(value: Int): Long = value
   def of(value: Long): Long = value
 
-  /** Sign and magnitude of the IEEE bits, so that both zeros are 0; null for NaN. */
+  /**
+   * The code of a float is the sign and the magnitude of its IEEE bits, so both zeros have the code 0. Null for
+   * NaN.
+   */
   def of(value: Float): java.lang.Long = {
     val bits = java.lang.Float.floatToRawIntBits(value).toLong
     if (value.isNaN) null else if (bits < 0) Int.MinValue - bits else bits
@@ -25,12 +28,15 @@ object KeyCodes {
     if (value.isNaN) null else if (bits < 0) Long.MinValue - bits else bits
   }
 
-  /** The unscaled value itself. */
+  /** The code of a short decimal is its unscaled value. */
   def ofShortDecimal(value: Decimal, scale: Int): Long =
     if (value.scale == scale) value.toUnscaledLong
     else value.toJavaBigDecimal.setScale(scale).unscaledValue.longValueExact
 
-  /** The significant bits of the unscaled value, with the number of omitted bits above them. */
+  /**
+   * The code of a long decimal is the most significant bits of its unscaled value. The higher bits of the code are
+   * the number of omitted bits.
+   */
   def ofLongDecimal(value: Decimal, scale: Int): Long = {
     val unscaled = value.toJavaBigDecimal.setScale(scale).unscaledValue
     val magnitude = unscaled.abs
@@ -40,7 +46,7 @@ object KeyCodes {
   }
   private val significantBits = 57
 
-  // Bytes compare as unsigned numbers, but codes are signed.
+  // The highest bit is inverted, because bytes are compared as unsigned numbers and codes as signed numbers.
   def of(value: UTF8String): Long = value.getPrefix ^ Long.MinValue
   def of(value: Array[Byte]): Long = ByteArray.getPrefix(value) ^ Long.MinValue
 }

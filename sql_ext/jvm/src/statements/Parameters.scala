@@ -9,23 +9,23 @@ import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.sieve.base.Compat
 
-/** A parameter marker in a statement: `?`, or `:name`. */
+/** A parameter marker in a statement, either `?` or `:name`. */
 final case class Marker(start: Int, end: Int, name: Option[String])
 
 /**
- * A SIEVE statement with parameter markers. Spark's analyzer puts the values into `values`, as in any plan, or
- * reports the marker without a value. Then `BindStatement` makes a statement from the text.
+ * A SIEVE statement with parameter markers. Spark's analyzer puts the values into `values`, or reports a marker
+ * without a value. Afterwards `BindStatement` creates a statement from the text and the values.
  */
 case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Seq[Expression]) extends LeafNode {
   override def output: Seq[Attribute] = Nil
   override lazy val resolved: Boolean = false
 
-  /** Spark 4.0 gives `USING 5 AS x` with its name. */
+  /** The values without names. Spark 4.0 passes the value of `USING 5 AS x` with its name. */
   private lazy val constants = values.map { case Alias(value, _) => value; case value => value }
 
   def isBound: Boolean = constants.forall(value => value.resolved && value.foldable)
 
-  /** The statement with values in place of markers. */
+  /** The text of the statement with values in place of markers. */
   def bound: String = {
     val text = new StringBuilder(this.text)
     for ((marker, value) <- markers.zip(constants).reverse)
@@ -34,7 +34,10 @@ case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Se
   }
 }
 
-/** This rule runs each time after Spark has bound parameters. */
+/**
+ * Replaces a `ParameterizedStatement` by a `SieveStatement`. This rule runs each time after Spark has bound
+ * parameters.
+ */
 class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case statement: ParameterizedStatement if statement.isBound => SieveStatement.parsed(session, statement.bound)
@@ -43,21 +46,24 @@ class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
 }
 
 object Parameters {
-  /** Whether the parser gets the values of parameters; in older releases only the analyzer has them. */
+  /** True if Spark passes the values of parameters to the parser. Older releases pass them only to the analyzer. */
   private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
 
-  // Possessive, as in StatementOwnership.
+  // All quantifiers are possessive, for the reason in `StatementOwnership`.
   private val scan = Pattern.compile(s"(?s)${StatementOwnership.string}" +
     """|`[^`]*+`|--[^\n]*+|/\*.*?\*/|::|:([\p{L}_][\p{L}\p{N}_]*+)|(\?)""")
 
-  /** The plan of a SIEVE statement, given the context of parameters that this Spark's parser gets. */
+  /**
+   * Returns the plan of a SIEVE statement. `context` has the parameters, if this Spark release passes them to the
+   * parser.
+   */
   def plan(sql: String, context: Option[AnyRef])(unparameterized: => LogicalPlan): LogicalPlan =
     (markers(sql), context) match {
       case (Nil, _) => unparameterized
       case (found, None) => if (inParser) unparameterized else statement(sql, found)
       case (found, Some(some)) =>
         val (names, places) = (named(some), positional(some))
-        // A colon may have another meaning, so only names with a value count as parameters.
+        // A colon can have another meaning, so only names that have a value count as parameters.
         val (known, unnamed) = (found.filter(_.name.exists(names.contains)), found.filter(_.name.isEmpty))
         if (known.nonEmpty) NameParameterizedQuery(statement(sql, known), names)
         else if (unnamed.nonEmpty && places.nonEmpty) Compat.withPositions(statement(sql, unnamed), places)
@@ -65,8 +71,8 @@ object Parameters {
     }
 
   /**
-   * A statement of a block with the values of named parameters. `?` stays, because positions count across the
-   * block.
+   * Returns a statement of a block with values in place of named parameters. Markers `?` remain, because they are
+   * counted across the whole block.
    */
   def inText(sql: String, context: Option[AnyRef]): String = {
     val names = context.map(named).getOrElse(Map.empty)
@@ -85,7 +91,10 @@ object Parameters {
     case _ => Nil
   }
 
-  /** If a release's parser gets no parameters, the release lacks the classes of such a context. */
+  /**
+   * The members of a context of parameters. Its class is found at run time, because older Spark releases do not
+   * have this class.
+   */
   private def members(context: AnyRef): Seq[Any] = context.asInstanceOf[Product].productIterator.toSeq
 
   private def statement(sql: String, found: Seq[Marker]): ParameterizedStatement =

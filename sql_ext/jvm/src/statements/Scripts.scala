@@ -5,9 +5,9 @@ import java.util.Locale
 import java.util.regex.Pattern
 
 /**
- * SIEVE statements in a `BEGIN .. END` block. Spark's grammar parses a block as a whole. So each SIEVE
- * statement becomes an `EXECUTE IMMEDIATE`. When the block reaches it, Spark passes its text to the parser of
- * the session.
+ * Handles SIEVE statements in a `BEGIN .. END` block. Spark parses a whole block with its own grammar, so each
+ * SIEVE statement is replaced by an `EXECUTE IMMEDIATE`. When the block reaches this statement, Spark passes the
+ * text of the SIEVE statement to the session's parser.
  */
 object Scripts {
   private val block = Pattern.compile(s"(?i)${StatementOwnership.gap}*+(?:${StatementOwnership.name}\\s*+:\\s*+)?BEGIN\\b")
@@ -18,8 +18,8 @@ object Scripts {
   def isBlock(sql: String): Boolean = block.matcher(sql).lookingAt
 
   /**
-   * The block in which each statement for which `owns` is true is replaced by `text` of it. All other text
-   * keeps its line numbers.
+   * Replaces each statement in a block for which `owns` is true. The new text is the result of `text` for the
+   * statement. All other text keeps its line numbers.
    */
   def handedOn(sql: String, owns: String => Boolean, text: String => String): String = {
     val (out, matcher) = (new StringBuilder, token.matcher(sql))
@@ -41,14 +41,14 @@ object Scripts {
   }
 
   /**
-   * A string literal with as many lines. It has no quotes or backslashes, whose meaning depends on the
-   * session's settings.
+   * Returns a string literal with the same number of lines as the text. The literal contains no quotes or
+   * backslashes, because their meaning depends on the session's settings.
    */
   private def quoted(text: String): String =
     if (!text.exists("'\\".contains(_))) s"'$text'"
     else s"CAST(X'${text.getBytes(UTF_8).map("%02X".format(_)).mkString}'${text.filter(_ == '\n')} AS STRING)"
 
-  /** Where a statement ends: before its semicolon. */
+  /** The position of a statement's end, before its semicolon. */
   private def ending(sql: String, from: Int): Int = {
     val matcher = token.matcher(sql)
     var at = from

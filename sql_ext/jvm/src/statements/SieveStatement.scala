@@ -10,7 +10,10 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.{BinaryType, BooleanType, DataType, DoubleType, LongType}
 
-/** A SIEVE statement. Its columns are known after parsing, its rows after the front end has run it. */
+/**
+ * The plan of a SIEVE statement. The columns are known after parsing. The front end computes the rows when the
+ * statement is run.
+ */
 case class SieveStatement(text: String, override val output: Seq[Attribute]) extends LeafRunnableCommand {
   override def run(session: SparkSession): Seq[Row] = {
     val own = session.asInstanceOf[Compat.Session]
@@ -19,7 +22,7 @@ case class SieveStatement(text: String, override val output: Seq[Attribute]) ext
   }
 }
 
-/** A SIEVE statement with a syntax error. It fails with Sieve's own message when it is run. */
+/** A SIEVE statement with a syntax error. When the statement is run, it fails with Sieve's error message. */
 case class RefusedStatement(failure: SieveException) extends LeafRunnableCommand {
   override def run(session: SparkSession): Seq[Row] = throw failure
 }
@@ -28,12 +31,12 @@ object SieveStatement {
   def parsed(session: Compat.Session, text: String): SieveStatement =
     SieveStatement(text, columns(FrontendClient.ask(session, "parse", Map("text" -> text))))
 
-  /** The columns that an answer declares. */
+  /** The result columns in an answer of the front end. */
   def columns(reply: JsonNode): Seq[Attribute] = reply.get("columns").elements.asScala.map { c =>
     AttributeReference(c.get(0).asText, DataType.fromDDL(c.get(1).asText))()
   }.toList
 
-  /** The rows of an answer with these columns. */
+  /** The result rows in an answer of the front end, with values of these columns' types. */
   def rows(reply: JsonNode, columns: Seq[Attribute]): Seq[Row] =
     reply.get("rows").elements.asScala.map { row =>
       Row.fromSeq(columns.zipWithIndex.map { case (column, k) => value(row.get(k), column.dataType) })

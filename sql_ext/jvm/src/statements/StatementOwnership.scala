@@ -7,14 +7,15 @@ import org.apache.spark.sql.sieve.base.{Compat, TableProperties}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Decides which statements are Sieve's. The position of keywords decides, so that no literal or name makes a
- * statement Sieve's. For forms that others have, too, the statement is Sieve's if its object is Sieve's.
+ * Decides which statements are SIEVE statements. Only keywords at fixed positions are examined, so a literal or a
+ * name cannot make a statement a SIEVE statement. Other products also have statements such as CREATE INDEX. Sieve
+ * runs such a statement only if its index or procedure belongs to Sieve.
  */
 class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
   def owns(sql: String): Boolean = StatementOwnership.owns(sql) ||
     StatementOwnership.calls(sql) && !hasCatalog || StatementOwnership.indexForm(sql).exists(isOurs)
 
-  /** If a catalog is named `sieve`, CALL calls the catalog's procedures. */
+  /** True if a catalog is named `sieve`. Then CALL calls the procedures of this catalog. */
   private def hasCatalog: Boolean =
     session.sessionState.conf.getAllConfs.keys.exists(_.equalsIgnoreCase("spark.sql.catalog.sieve"))
 
@@ -26,16 +27,16 @@ class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
 }
 
 object StatementOwnership {
-  /** A statement about an index without SIEVE before INDEX: the names of its index and its table. */
+  /** A statement with INDEX but without SIEVE before INDEX. `index` and `table` are the names in the statement. */
   final case class IndexForm(index: String, table: String, isUsingSieve: Boolean)
 
-  // All quantifiers are possessive, because Java's backtracking would take a stack frame for each blank.
+  // All quantifiers are possessive, because Java's backtracking would need a stack frame for each blank.
   val gap: String = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
   val name: String = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
   /** A string literal. A literal that begins with R has no escapes. */
   val string: String = """(?:(?<![\p{L}\p{N}_])[rR](?:'[^']*+'|"[^"]*+")|'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
-  // A table may be named sieve, and a column index. So a verb that takes bare names needs more words after
-  // SIEVE.
+  // A table can be named "sieve", and a column "index". So after a verb that can be followed by such a name, more
+  // words are needed after SIEVE.
   private val kinds = Seq("CREATE|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE|ADVISE", "DESCRIBE|DESC",
     "OPTIMIZE|VACUUM", "REFRESH")
   private val Seq(plain, ofColumns, ofTables, ofPaths) = kinds
@@ -61,7 +62,7 @@ object StatementOwnership {
     IndexForm(found.group(2), found.group(3), using && found.group(1).equalsIgnoreCase("CREATE"))
   }
 
-  /** Whether a text that Spark cannot parse begins almost like a SIEVE statement. */
+  /** True if the beginning of a text is similar to a SIEVE statement. Spark cannot parse such a text. */
   def isNear(sql: String): Boolean = words.findFirstMatchIn(sql).exists { found =>
     val verb = nearest(found.group(1), verbs)
     verb.isDefined && nearest(found.group(2), Seq("SIEVE")).isDefined &&

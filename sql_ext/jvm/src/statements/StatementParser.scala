@@ -9,15 +9,15 @@ import org.apache.spark.sql.sieve.base.{Compat, Settings, SieveException}
 import org.apache.spark.sql.sieve.observe.CatalogEvents
 
 /**
- * Parses SIEVE statements, and passes everything else unchanged to the session's previous parser. It is a
- * proxy, because the methods of `ParserInterface` differ between Spark releases.
+ * Parses SIEVE statements, and passes all other text unchanged to the session's previous parser. The parser is a
+ * proxy, because `ParserInterface` has other methods in each Spark release.
  */
 object StatementParser {
   def apply(session: SparkSession, delegate: ParserInterface): ParserInterface = {
     val own = session.asInstanceOf[Compat.Session]
     val ownership = new StatementOwnership(own, delegate)
-    // A proxy may raise only exceptions that the interface declares, so the plan raises the error when it is
-    // run.
+    // A proxy is allowed to throw only exceptions that the interface declares. So the plan throws the error when it
+    // is run.
     def statement(sql: String): LogicalPlan =
       try SieveStatement.parsed(own, sql) catch { case e: SieveException => RefusedStatement(e) }
 
@@ -51,7 +51,10 @@ object StatementParser {
       .asInstanceOf[ParserInterface]
   }
 
-  /** Whether a plan may change the catalog, by the names of Spark's plans. Such a plan needs the catalog anyway. */
+  /**
+   * True if a plan may change the catalog, according to the name of its class. Such a plan needs the catalog in any
+   * case.
+   */
   private def changesTables(plan: LogicalPlan): Boolean =
     changes.findFirstIn(plan.getClass.getSimpleName).isDefined
   private val changes =

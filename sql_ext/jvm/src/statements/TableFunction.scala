@@ -13,8 +13,8 @@ import org.apache.spark.sql.sieve.observe.CatalogEvents
 import org.apache.spark.sql.types.StringType
 
 /**
- * A function in FROM before its rows are known. Spark's catalog makes the node while it holds its lock, and
- * finding the rows needs this lock, too.
+ * A function in FROM whose rows are not computed yet. Spark's catalog is locked while it creates this node, and
+ * computing the rows needs the same lock.
  */
 case class FunctionCall(name: String, arguments: Seq[(String, String)]) extends LeafNode {
   override def output: Seq[Attribute] = Nil
@@ -37,7 +37,7 @@ class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
       LocalRelation.fromExternalRows(columns, SieveStatement.rows(reply, columns))
   }
 
-  /** A table's name; inside a view, the name is resolved as in the rest of the view. */
+  /** The full name of a table. Inside a view, a name is resolved in the same way as other names in the view. */
   private def qualified(name: Seq[String]): Seq[String] =
     if (name.size == 1) AnalysisContext.get.catalogAndNamespace ++ name else name
 
@@ -47,10 +47,10 @@ class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
 }
 
 /**
- * A function in FROM. It takes constant strings by position. Arguments named `table` or `database` are names in
- * SQL's form.
+ * A function in FROM. The arguments are constant strings, given by position. Arguments named `table` or `database`
+ * are names in SQL syntax.
  *
- * @param meaning a sentence for DESCRIBE FUNCTION
+ * @param meaning a sentence that DESCRIBE FUNCTION shows
  * @param example a query, and one line for each row of its result
  */
 final case class TableFunction(
