@@ -1,1 +1,1 @@
-"""Statements, Spark hooks and the command line: the side of Sieve that Spark users touch."""
+"""The part of Sieve that Spark users use directly: statements, Spark hooks, command line."""

@@ -1,1 +1,1 @@
-"""Access of the front end to the running driver: JVM, settings, roots, executors."""
+"""The front end's access to the running driver: its JVM, settings, index roots and executors."""

@@ -1,7 +1,7 @@
 """Attaches the front end to the driver's JVM without side effects on the driver.
 
 PySpark's own set-up of a context would make its session the JVM's default, listen on a port for
-accumulators and cancel all jobs on SIGINT. A user's driver must see none of these effects.
+accumulators and cancel all jobs on SIGINT. These effects must not occur in a user's driver.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
 def remember_names() -> None:
     """Makes py4j resolve a name such as ``org.apache`` or ``functions`` in the JVM only once.
 
-    To distinguish a package from a class, Java searches every jar of Spark. It does so for each
-    part of a name and for each package that PySpark imports. In a build of few rows, these searches
-    took a tenth of the driver's CPU time.
+    To distinguish a package from a class, Java searches every jar of Spark. The search is made for
+    each part of a name and for each package that PySpark imports. In a build of few rows, these
+    searches used a tenth of the driver's CPU time.
     """
 
     def remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
@@ -50,7 +50,8 @@ def remember_names() -> None:
 def open_gateway() -> Any:
     """The authenticated py4j gateway from the environment variables of this process."""
     remember_names()
-    # The front end passes no numpy values, and these converters import pandas, which takes 0.3 s.
+    # Removes converters of numpy values. The front end passes no such values, and these converters
+    # import pandas, which takes 0.3 s.
     protocol.INPUT_CONVERTER[:] = [
         one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__
     ]
@@ -72,8 +73,8 @@ def attach_context(gateway: Any) -> SparkContext:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
             errors.append(error)
 
-    # PySpark installs its SIGINT handler only in the main thread, so the context is made in another
-    # thread.
+    # PySpark installs its SIGINT handler only in the main thread, so another thread creates the
+    # context.
     thread = threading.Thread(target=make, name="sieve-attach")
     thread.start()
     thread.join()
@@ -95,12 +96,13 @@ def _make_context(gateway: Any) -> SparkContext:
     finally:
         accumulators._start_update_server = start
     made._javaAccumulator = gateway.entry_point.accumulator()
-    # With an "instantiated" session, PySpark does not replace the JVM's default session.
+    # If PySpark is told that a session was instantiated, it does not replace the JVM's default
+    # session.
     SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
     SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())
     return made
 
 
 def wrap_session(context: SparkContext, session: Any) -> SparkSession:
-    """The PySpark view of a session of the driver, given as a py4j object."""
+    """The PySpark session for a session of the driver that is given as a py4j object."""
     return SparkSession(context, session)

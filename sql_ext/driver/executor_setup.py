@@ -1,7 +1,7 @@
 """Executor set-up: ships the build code to executors and checks their Python and time zone.
 
-Executors need numpy, pyarrow and pandas, but not Sieve: the front end sends its package as a zip
-file (``SparkContext.addPyFile``), so the code of driver and executors is always the same.
+Executors need numpy, pyarrow and pandas, but not Sieve. The front end sends Sieve's package as a
+zip file (``SparkContext.addPyFile``), so driver and executors always have the same code.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from sieve.indexing.shared_storage import on_this_machine
 
 _NEEDED = ("numpy", "pyarrow", "pandas")
 _PROBES = 64
-"""Maximum number of executor slots that are checked."""
+"""The maximum number of executor slots that are checked."""
 
 
 def send_code(context: SparkContext) -> None:
     """Ships the package ``sieve`` to all executors, and sets their Python interpreter.
 
-    With a local master, the executors run in the driver, and this interpreter has all modules that
-    the build needs. Otherwise Spark's settings name the interpreter, as for any PySpark job.
+    With a local master, the executors run in the driver, and the front end's interpreter has all
+    modules that the build needs. Otherwise Spark's settings determine the interpreter, as for any
+    PySpark job.
     """
     if on_this_machine(context):
         context.pythonExec = sys.executable
@@ -39,8 +40,9 @@ def send_code(context: SparkContext) -> None:
         set_one = context.getConf().get("spark.pyspark.python")
         context.pythonExec = set_one or os.environ.get("PYSPARK_PYTHON") or "python3"
     data = _zipped(Path(sieve.__file__).resolve().parent)
-    # Spark deletes the driver's own folder when the driver ends. Spark accepts a file name from one
-    # path only, and a restarted front end adds the same path again.
+    # The zip file is in the driver's own folder, which Spark deletes when the driver ends. A
+    # restarted front end must use the same path, because Spark does not accept the same file name
+    # with another path.
     folder = Path(SparkFiles.getRootDirectory()) / "sieve-code"
     folder.mkdir(exist_ok=True)
     archive = folder / f"sieve-{hashlib.sha256(data).hexdigest()[:16]}.zip"
@@ -54,18 +56,18 @@ def _zipped(package: Path) -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(package.rglob("*.py")):
-            # With a fixed date, the same code always has the same bytes and the same name, so Spark
-            # ships it once.
+            # The date in the zip file is fixed. So the same code always has the same bytes and the
+            # same name, and Spark ships it only once.
             entry = zipfile.ZipInfo(str(Path("sieve") / path.relative_to(package)))
             archive.writestr(entry, path.read_bytes())
     return sink.getvalue()
 
 
 def check_executors(context: SparkContext) -> None:
-    """Raises UnavailableError with the modules that an executor's Python lacks.
+    """Raises UnavailableError if an executor's Python lacks modules; the message lists them.
 
-    The check runs one small task per slot. If no task reached an executor, the build itself fails
-    there with the same module names.
+    The check runs one small task per slot. If an executor got no task of the check, the build
+    itself fails on this executor with the same module names.
     """
     needed = (*_NEEDED, segment_tasks.__name__)
 
@@ -95,7 +97,8 @@ def check_executors(context: SparkContext) -> None:
 def zone_matters(format_name: str, type_name: str) -> bool:
     """Whether the values of a column may depend on the time zone of the reader's JVM.
 
-    ORC stores local times. In Parquet, the zone shifts INT96 and Julian-calendar timestamps.
+    ORC stores local times. In Parquet, the time zone changes INT96 timestamps and timestamps of the
+    Julian calendar.
     """
     if format_name == "orc":
         return type_name in ("date", "timestamp", "timestamp_ntz")

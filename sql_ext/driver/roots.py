@@ -1,8 +1,9 @@
-"""Roots: an allow-list of the folders that may hold indexes.
+"""Roots: the list of folders that are allowed to contain indexes.
 
-A table property names the folder of an index, and any user with write access to the table's
-properties can change the property. Therefore Sieve does not trust a property alone: the root must
-be the database's own folder ``.sieve``, ``spark.sieve.path``, or listed in ``spark.sieve.roots``.
+A table property contains the folder of an index, and any user with write access to the table's
+properties can change this property. Therefore a property alone is not sufficient. The root must be
+the database's own folder ``.sieve``, the value of ``spark.sieve.path``, or a folder in
+``spark.sieve.roots``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ REMEMBERED_S = 60.0
 
 
 class Roots:
-    """Checks roots; caches each database's default root from the metastore.
+    """Checks roots. The default root of each database is read from the metastore and cached.
 
     Args:
         driver: the entry point of the gateway.
@@ -40,7 +41,7 @@ class Roots:
     def check(
         self, root: str, database: str, settings: Settings, session: Callable[[], Any]
     ) -> None:
-        """Raises RootRefusedError unless indexes of this database may lie in ``root``."""
+        """Raises RootRefusedError unless indexes of this database are allowed in ``root``."""
         named = (settings.path, self._path, *settings.roots)
         if not self._holds(root, database, named, session):
             raise RootRefusedError(
@@ -74,7 +75,7 @@ class Roots:
         return given == _plain(self.of_database(database, session))
 
     def _qualified(self, folder: str) -> str:
-        """Qualifies a folder as Spark does: without a scheme, the default file system applies."""
+        """The absolute URI of a folder. A folder without a scheme is in the default file system."""
         return self._file_system.rstrip("/") + folder if folder.startswith("/") else folder
 
     def for_new(self, database_location: str, settings: Settings) -> str:
@@ -86,7 +87,7 @@ class Roots:
         return _plain(root)
 
     def of_driver(self, database: str, session: Callable[[], Any]) -> str:
-        """The root of a database's indexes if no session sets another root."""
+        """The root of a database's indexes, unless a session sets another root."""
         if self._path is None:
             return self.of_database(database, session)
         return _plain(self._qualified(self._path))
@@ -97,8 +98,8 @@ class Roots:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # Stale while revalidate: scans use the cached root, and one of them starts a new
-                # look-up.
+                # Scans use the cached root even if it is old, and one of the scans starts a new
+                # look-up (stale-while-revalidate).
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())
@@ -116,6 +117,6 @@ class Roots:
 
 
 def _plain(uri: str) -> str:
-    """The canonical form of a folder's URI, without extra slashes, as of Hadoop's ``Path``."""
+    """The canonical form of a folder's URI, the same as in Hadoop's ``Path``: no extra slashes."""
     uri = re.sub(r"^([a-z][a-z0-9+.-]*):///+", r"\1:/", uri)
     return re.sub(r"(?<![:/])/{2,}", "/", uri).rstrip("/")

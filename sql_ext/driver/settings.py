@@ -1,7 +1,7 @@
-"""The settings ``spark.sieve.*``: parses the values of a session's request.
+"""Parses the values of the settings ``spark.sieve.*`` in a session's request.
 
 ``settings.json`` is the single list of names, forms, defaults and descriptions. The shim reads the
-list too: it refuses an invalid value at ``SET``, and warns of an unknown name. If an invalid value
+list, too. ``SET`` fails for an invalid value and warns about an unknown name. If an invalid value
 comes from another source (``spark-defaults.conf``, ``--conf``), statements fail and scans ignore
 the value.
 """
@@ -28,13 +28,13 @@ _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The values of a session, or the defaults.
+    """The settings of a session, or the defaults.
 
     Attributes:
         path: folder for new indexes, or None for ``.sieve`` in the database's own folder.
         roots: further folders whose indexes are used, set by the administrator.
         prune_timeout_s: seconds that a scan waits for an answer.
-        registry_ttl_s: seconds after which a version in memory is checked for a successor.
+        registry_ttl_s: seconds after which a cached version is compared with the newest version.
         cache_bytes: maximum bytes of index files in the front end's cache.
         range_bytes: size in bytes from which a file may be indexed by its ranges.
         retention: the earlier versions that VACUUM retains.
@@ -54,7 +54,7 @@ class Settings:
 
 
 def parse_settings(conf: Mapping[str, str]) -> Settings:
-    """Parses a session's ``spark.sieve.*`` entries; unknown names have no effect.
+    """Parses a session's ``spark.sieve.*`` settings. Unknown names have no effect.
 
     Raises:
         InvalidInputError: a value does not have its setting's form.
@@ -82,7 +82,7 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
 
 
 def valid_settings(conf: Mapping[str, str]) -> Settings:
-    """Parses settings for work that must not fail: an invalid value becomes the default."""
+    """Parses settings for work that must not fail. An invalid value is replaced by the default."""
     settings = _LIST["settings"]
     return parse_settings(
         {
@@ -103,7 +103,7 @@ def _switch(conf: Mapping[str, str], key: str) -> bool:
 
 
 def _parts(conf: Mapping[str, str], key: str) -> tuple[str, ...]:
-    """The groups of the setting's pattern in the value, in lower case."""
+    """The groups that the setting's regular expression matches in its value, in lower case."""
     match = _PATTERNS[_LIST["settings"][key]["form"]].fullmatch(_text(conf, key))
     return tuple((part or "").lower() for part in match.groups()) if match is not None else ()
 

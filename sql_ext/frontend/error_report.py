@@ -1,7 +1,8 @@
-"""Error reports: maps any exception to the condition, message and SQLSTATE that users see.
+"""Error reports: translates any exception into the condition, message and SQLSTATE that users see.
 
-Sieve's own errors keep their condition. An exception of the JVM keeps Spark's message, and becomes
-a permission error if its class or SQLSTATE is one. Any other exception is an internal error.
+Sieve's own errors keep their condition. An exception of the JVM keeps Spark's message. If its class
+or SQLSTATE says that a permission is missing, it becomes a permission error. Any other exception
+becomes an internal error.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class ErrorReport:
 
     Attributes:
         condition: error class, such as ``SIEVE_UNKNOWN_INDEX``.
-        message: text without the class.
+        message: text without the error class.
         sql_state: SQLSTATE, five characters.
     """
 
@@ -51,7 +52,7 @@ def error_report(error: Exception) -> ErrorReport:
 
 
 def _spark_error(error: Exception, text: str, condition: str | None = None) -> ErrorReport:
-    """The report for an error of the JVM: the shim's, a missing permission, or Spark's own."""
+    """The report for an error of the shim, for a missing permission, or for an error of Spark."""
     states = (sql_state(cause) for cause in causes(error))
     state = next((state for state in states if state is not None), _GENERAL)
     if condition is not None and condition.startswith("SIEVE_"):
@@ -62,7 +63,7 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
 
 
 def _java_cause(error: Py4JJavaError) -> str:
-    """Spark's message, which names the file or table, and the root cause if it is not included."""
+    """Spark's message, which names the file or table. A root cause that is not in it is added."""
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())
     deepest = cause

@@ -1,7 +1,7 @@
-"""Fingerprints by their hashes: a driver sends the parts of a reader's fingerprint only once.
+"""Stores fingerprints by hash, so that a driver sends the parts of a fingerprint only once.
 
-The parts have the schema of a table, which may take 100 KB. A scan sends the hash of its
-fingerprint. If the front end does not know the hash, it requests the parts.
+A part of a fingerprint contains the schema of a table, which can have 100 KB. A scan sends only the
+hash of its fingerprint. If the hash is unknown, the front end requests the parts from the driver.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Final
 from sieve.metadata.column_reader import Parts
 
 _MAX_FINGERPRINTS: Final = 256
-"""Maximum number of remembered fingerprints. The driver sends a forgotten one's parts again."""
+"""The maximum number of stored fingerprints. The driver sends a removed fingerprint again."""
 
 
 class Fingerprints:
-    """The fingerprints that a driver has sent, up to a limit."""
+    """The fingerprints that a driver has sent. Their number has a limit."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._parts: OrderedDict[str, Parts] = OrderedDict()
 
     def of(self, hashes: Sequence[str], sent: Mapping[str, Parts]) -> tuple[Parts, ...] | None:
-        """The parts of fingerprints; None if one of them is not known.
+        """The parts of some fingerprints. None if one of the fingerprints is unknown.
 
         Args:
             hashes: hashes of the fingerprints.

@@ -1,7 +1,7 @@
-"""History writer: keeps the driver's record of scans beside indexes (``spark.sieve.history``).
+"""History writer: saves the driver's record of scans next to the indexes (``spark.sieve.history``).
 
-The writer runs in a thread of its own, so that no query waits. It writes every ten minutes if there
-are new scans, and once more when the driver ends: the driver then sends a request.
+The writer has its own thread, so that no query waits. The record is written every ten minutes if
+there are new scans. When the driver ends, it sends a request to write the record once more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sql_ext.frontend.request_queue import Request
 log = logging.getLogger(__name__)
 
 SAVE_S: Final = 600.0
-"""Minimum number of seconds between two files of a driver."""
+"""The minimum number of seconds between two files that are written for a driver."""
 
 
 class HistoryWriter:
@@ -34,7 +34,7 @@ class HistoryWriter:
 
     Args:
         driver: entry point of the gateway.
-        roots: knows the root of each database.
+        roots: returns the root of each database.
         open_store: opens the store of a root.
     """
 
@@ -47,7 +47,7 @@ class HistoryWriter:
         self._warned: set[str] = set()
 
     def start(self) -> None:
-        """Starts the thread that saves from time to time."""
+        """Starts the thread that saves the record from time to time."""
         threading.Thread(target=self._run, name="sieve-history", daemon=True).start()
 
     def save(self, _: Request) -> Mapping[str, Any]:
@@ -56,7 +56,7 @@ class HistoryWriter:
         return {}
 
     def save_if_changed(self) -> None:
-        """Writes one file per root, unless nothing was scanned since the last time."""
+        """Writes one file per root if there were scans since the last call."""
         with self._lock:
             text = self._driver.scans()
             if text == self._saved:
@@ -79,7 +79,8 @@ class HistoryWriter:
             try:
                 self.save_if_changed()
             except Exception:
-                # Nobody waits for this file, and the next attempt may succeed.
+                # The error is ignored, because nobody waits for this file and the next attempt may
+                # succeed.
                 log.exception("the history of scans could not be saved")
 
     def _root(self, database: str) -> str | None:

@@ -1,7 +1,7 @@
-"""Entry point of the front-end process: attaches to the driver, serves it, and ends with it.
+"""Entry point of the front-end process, which connects to the driver, serves it, and ends with it.
 
-Each kind of request has its own queue and threads, so that a slow statement cannot delay a scan,
-and a function call inside a statement cannot wait for the statement's thread (deadlock).
+Each kind of request has its own queue and threads. So a slow statement cannot delay a scan, and a
+function call inside a statement cannot wait for the statement's own thread (deadlock).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ log = logging.getLogger("sieve")
 
 
 def main() -> None:
-    """Serves until the driver closes standard input, which happens when the driver ends."""
-    # In a separate process group, this process does not get Ctrl-C from the user's shell, which is
-    # for the driver to handle. The late imports come after this line, because they take a second,
-    # in which Ctrl-C would end this process.
+    """Serves requests until the driver closes standard input. This happens when the driver ends."""
+    # In a separate process group, this process does not receive Ctrl-C from the user's shell; only
+    # the driver handles Ctrl-C. The late imports are after this line, because they take a second,
+    # and during this second Ctrl-C would end this process.
     os.setpgid(0, 0)
     _serve()
 
 
 def _serve() -> None:
-    # By default, a computing thread keeps the interpreter lock for 5 ms, and scans would wait for
-    # it.
+    # By default, a thread that computes keeps the interpreter lock for 5 ms, and scans would wait
+    # for the lock.
     sys.setswitchinterval(_TURN_S)
-    # The imported modules live as long as this process.
+    # No garbage collection runs during the imports, because modules exist as long as this process.
     gc.disable()
 
     from sieve.reader.pruner import Pruner
@@ -82,8 +82,8 @@ def _serve() -> None:
         "history": history.save,
     }
     RequestQueue(requests, "scan", scans)
-    # If Python's references to Spark's plans form cycles, the plans and their listings would stay
-    # in the driver.
+    # If Python's references to Spark's plans form cycles, the plans and their listings remain in
+    # the driver's memory until a garbage collection.
     RequestQueue(requests, "statement", runs, afterwards=gc.collect)
     RequestQueue(requests, "nested", {"function": statements.function})
     RequestQueue(requests, "background", {"event": statements.event}, afterwards=gc.collect)
@@ -95,7 +95,8 @@ def _serve() -> None:
     gc.enable()
     driver.ready()
     sys.stdin.buffer.read()
-    # Threads may be blocked in calls to a JVM that is gone; there is no state to save.
+    # Ends the process at once, because threads may be blocked in calls to a JVM that has ended.
+    # There is no state to save.
     os._exit(0)
 
 

@@ -1,8 +1,8 @@
-"""The page of the tab "Sieve" in Spark's web UI: collects its content within a second.
+"""The page of the tab "Sieve" in Spark's web UI. Its content is collected within a second.
 
-The driver passes the tables that have an index as far as it knows, its latest scans, and its record
-of scans. This module calls Spark only to look up a database's folder: it lists no table and starts
-no job.
+The driver sends the tables that it knows to have an index, its latest scans, and its record of
+scans. This module calls Spark only to find a database's folder. No table is listed and no job is
+started.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from sql_ext.frontend.page_html import ShownIndex, WorthHaving
 from sql_ext.frontend.request_queue import Request
 
 _SECONDS: Final = 0.7
-"""Seconds for reading manifests and lists. The page does not show what is not read by then."""
+"""The maximum number of seconds for reading. The page shows only data that was read in time."""
 _MOST_FILES: Final = 100_000
-"""Maximum number of files of a list that is read for its coverage."""
+"""The maximum number of files in a file list from which the page computes the coverage."""
 _ADVISED: Final = 5
-"""Maximum number of advised indexes on the page; ADVISE SIEVE INDEXES lists all."""
+"""The maximum number of advised indexes on the page. ADVISE SIEVE INDEXES returns all of them."""
 
 
 class PageService:
-    """Makes the page.
+    """Creates the page.
 
     Args:
-        roots: checks which folders may hold indexes.
+        roots: checks which folders are allowed to contain indexes.
         open_store: opens the store of a root.
         scans: the driver's record of scans, as JSON.
         auto_refresh: the refreshes that follow writes.
@@ -100,7 +100,8 @@ class PageService:
                 return ShownIndex(label, name, "gone")
             state: str = manifest.state
             if state == "ready":
-                # SHOW gives the reason of a failed refresh to users who may see it.
+                # The page does not show why a refresh failed. SHOW returns the reason to users with
+                # permission.
                 doing, *_ = self._auto_refresh.state(table["database"], table["table"]).split(":")
                 state = doing or state
             coverage = _coverage(store, registration.directory, manifest)
@@ -110,7 +111,7 @@ class PageService:
 
 
 def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Tests) -> WorthHaving:
-    """The indexes that save most, the best first, and the number of columns without a test."""
+    """The indexes that save most, the best index first, and the number of untested columns."""
     indexed = {
         ((table["database"], table["table"]), one.column)
         for table in tables
@@ -124,7 +125,7 @@ def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Te
 
 
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:
-    """Whether a version belongs to a table of this name: its registration may have been copied."""
+    """True if an index version belongs to a table of this name. A registration can be copied."""
     own = manifest.table
     return (own.database.lower(), own.table.lower()) == (table["database"], table["table"])
 

@@ -23,7 +23,7 @@ _TABLE: Final = "table table-bordered table-sm table-striped sortable"
 _OF_FILES: Final = (
     "new-file", "unsettled-file", "changed-file", "unproven-file", "whole-file"
 )  # fmt: skip
-"""The reasons why a used index cannot rule out single files."""
+"""The reasons for which a used index cannot skip single files."""
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 
 
@@ -33,10 +33,10 @@ class ShownIndex:
 
     Attributes:
         table: database and name of the table.
-        state: the state as SHOW names it, as far as the version shows it.
-        manifest: the version in force; None if it cannot be read, or was not read in time.
-        coverage: share of files about which the version proves something; None if its list was not
-            read.
+        state: the state with the name that SHOW uses, as far as the version determines the state.
+        manifest: the current version; None if it cannot be read, or was not read in time.
+        coverage: share of files about which the version proves something; None if the file list was
+            not read.
     """
 
     table: str
@@ -51,9 +51,9 @@ class WorthHaving:
     """The indexes worth having.
 
     Attributes:
-        found: the indexes that, according to tests, would save most in this driver's scans, the
-            best first.
-        untested: number of columns in filters of scans that were not tested.
+        found: the indexes that would save most in this driver's scans, according to tests, the best
+            index first.
+        untested: number of untested columns in the filters of scans.
         days: number of days that these scans span.
     """
 
@@ -71,7 +71,7 @@ def page(
 
     Args:
         indexes: the indexes of the tables that the driver knows.
-        scans: the scans as the driver records them, the latest first.
+        scans: the scans in the form in which the driver records them, the latest first.
         advice: the indexes worth having.
     """
     parts = [_skipped(scans), *_indexes(indexes), *_advice(advice), *_scans(scans)]
@@ -159,7 +159,7 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     number = scan["execution"]
     query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
     reasons = [f"{reason}: {count:,}" for reason, count in scan["reasons"].items()]
-    # If a file has no reason, the index has found that it may hold a match.
+    # A file that is read without a reason may contain a matching row, according to the index.
     matching = scan["files"] - scan["files_skipped"]
     matching -= sum(scan["reasons"].get(reason, 0) for reason in _OF_FILES)
     if scan["used"] and matching > 0:
@@ -179,7 +179,7 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
 
 
 def _name(text: str) -> str:
-    """Names as HTML. Lines may break after these characters, so tables stay narrow."""
+    """A name as HTML. Lines can break after the given characters, so that tables are narrow."""
     return re.sub(r"[_.@]", r"\g<0><wbr>", escape(text))
 
 
@@ -188,7 +188,7 @@ def _left(total: int, skipped: int) -> str:
 
 
 def _table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are HTML; on a narrow screen it scrolls by itself."""
+    """A table whose cells are HTML. On a narrow screen, the table has its own scroll bar."""
     titles = "".join(f"<th>{title}</th>" for title in head)
     lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>\n" for row in rows)
     return (

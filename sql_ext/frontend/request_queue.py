@@ -1,8 +1,8 @@
-"""Request queues: threads of the front end that take requests from the driver and send answers.
+"""Request queues: threads of the front end receive requests of the driver and send answers.
 
-The front end opens no port. A thread blocks inside a py4j call to the JVM (long polling). py4j pins
-it to one JVM thread, which adopts the session, job group and tags of the requesting thread for the
-duration of the request.
+The front end opens no port. A thread blocks inside a py4j call to the JVM (long polling). py4j
+connects each thread to one JVM thread. During a request, the JVM thread has the session, job group
+and tags of the requesting thread.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # More threads than the bulkheads of three hung stores can occupy.
+    # There are more threads here than three stores that hang can block.
     "scan": 32,
     "statement": 16,
-    # Function calls in queries that a statement or another function plans and waits for.
+    # This queue is for function calls in queries that a statement or another function plans.
     "nested": 4,
     "background": 2,
     "page": 1,
 }
-"""The queues, with the maximum number of threads of each."""
+"""The names of the queues, each with its maximum number of threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Request:
     """One request of the driver.
 
     Attributes:
-        id: its number, unique in the driver.
+        id: number of the request, unique in the driver.
         kind: parse, statement, function, prune, dictionary, event, page or history.
-        body: the other members of the request.
+        body: the other members of the request's JSON.
         gateway: the driver's queue of requests, for calls on behalf of this request.
     """
 
@@ -68,8 +68,8 @@ class Request:
 class RequestQueue:
     """A pool of threads that serve one request queue until the driver ends.
 
-    The pool begins with one thread, since starting a thread takes time on both sides. When the last
-    idle thread takes a request, the pool starts another one.
+    The pool begins with one thread, because starting a thread takes time in the driver and in the
+    front end. When the last idle thread takes a request, the pool starts another one.
 
     Args:
         gateway: the driver's side.
@@ -95,7 +95,7 @@ class RequestQueue:
         self._start()
 
     def _start(self) -> None:
-        """Starts a thread if no thread is idle and the maximum is not reached."""
+        """Starts a thread if no thread is idle and there are fewer than the maximum."""
         with self._lock:
             if self._idle > 0 or self._started == THREADS[self._name]:
                 return
@@ -134,9 +134,10 @@ def _serve(gateway: Any, text: str, handlers: Mapping[str, Handler]) -> None:
 def _answer(
     gateway: Any, number: int, pieces: int, text: str, handlers: Mapping[str, Handler]
 ) -> str:
-    """The handler's answer, or its error in a form that the driver raises again.
+    """The handler's answer, or its error in a form that the driver can raise.
 
-    Every request gets an answer, and no exception ends the thread: later requests would miss it.
+    Every request gets an answer. No exception ends the thread, because later requests need the
+    thread.
     """
     try:
         rest = (gateway.piece(number, k) for k in range(1, pieces))
@@ -146,7 +147,7 @@ def _answer(
     except Py4JNetworkError:
         raise
     except Exception as error:
-        # The user must get a report of any exception, and the driver must continue.
+        # Every exception must be reported to the user, and the driver must continue.
         of = error_report(error)
         if of.condition == INTERNAL:
             log.exception("request %d failed", number)

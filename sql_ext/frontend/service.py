@@ -1,8 +1,8 @@
 """Statement service: parses SIEVE statements and runs them in the user's session.
 
-The driver sends two requests with the text. `parse` comes while Spark parses the statement, and
-gives the syntax error or the result columns. `run` comes when Spark executes the statement, and
-does not parse the text again.
+The driver sends two requests with the text of a statement. `parse` is sent while Spark parses the
+statement, and returns the syntax error or the result columns. `run` is sent when Spark executes the
+statement, and does not parse the text again.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from sql_ext.statements.parser import parse_statement
 log = logging.getLogger(__name__)
 
 _parsed = lru_cache(64)(parse_statement)
-"""The record of a statement. Most statements are run right after they are parsed."""
+"""The command record of a statement, cached because most statements are run after parsing."""
 
 
 class StatementService:
-    """Parses and runs statements; attaches to the SparkContext on first use.
+    """Parses and runs statements. Connects to the SparkContext at first use.
 
     Attributes:
         auto_refresh: the refreshes that follow writes.
@@ -64,7 +64,7 @@ class StatementService:
         self.tests: dict[TableColumn, ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
-        """The result columns of a statement; raises its syntax error."""
+        """The result columns of a statement. Raises an error if its syntax is wrong."""
         return {"columns": columns_of(_parsed(request.body["text"]))}
 
     def run(self, request: Request) -> Mapping[str, Any]:
@@ -85,17 +85,18 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # No user can correct an invalid setting now, but the index must still follow its table.
+        # No user can correct an invalid setting now, but the index must still be updated with its
+        # table.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self.auto_refresh.act(body, context)
         finally:
             for index, sentence in context.environment.advice:
-                # An event has no result that a user reads, so its advice is logged.
+                # No user reads the result of an event, so advice is logged.
                 log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
     def _begun(self, request: Request, label: str, settings: Settings) -> StatementContext:
-        """The context for a request; the label describes its Spark jobs."""
+        """The context for a request. Its Spark jobs have the label as their description."""
         session = request.session()
         context = self._attached()
         driver = self._gateway.entry_point

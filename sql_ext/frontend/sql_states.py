@@ -1,4 +1,4 @@
-"""SQLSTATE of each error, by its condition or else by its class, as Spark assigns them.
+"""SQLSTATE of each error, by its condition or otherwise by its class, as in Spark.
 
 Clients that do not show the condition distinguish errors by SQLSTATE. All codes used here are
 documented by Spark.
@@ -42,7 +42,7 @@ OF_CONDITION: Final[Mapping[str, str]] = {
     "SIEVE_UNKNOWN_TABLE": "42P01",
 }
 
-# The first entry applies whose class the error is an instance of.
+# The first entry that has a class of the error applies.
 _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
     (DeniedError, "42501"),
     (InvalidInputError, "42000"),
@@ -56,6 +56,6 @@ _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
 
 
 def sql_state_of(error: SieveError) -> str:
-    """SQLSTATE of an error: five characters, of which the first two are the class."""
+    """SQLSTATE of an error. The first two of its five characters are the class."""
     by_kind = next(state for kind, state in _OF_KIND if isinstance(error, kind))
     return OF_CONDITION.get(error.condition, by_kind)

@@ -1,9 +1,11 @@
-"""Checks that the shim's packages depend on each other in one direction.
+"""Checks that the dependencies between the shim's packages have only one direction.
 
-A package is a folder of ``src``. ``LAYERS`` lists them from the bottom: each may use those before
-it, and none after it. Only ``formats`` may name a table format.
+A package is a folder of ``src``. ``LAYERS`` lists the packages from the lowest to the highest. A
+package is allowed to use only lower packages. Only the package ``formats`` is allowed to contain
+the name of a table format.
 
-Usage: ``python sql_ext/jvm/layers.py``; prints each fault and exits with 1 if there is any.
+Usage: ``python sql_ext/jvm/layers.py``. Each fault is printed. The exit code is 1 if there is a
+fault.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = "org.apache.spark.sql.sieve"
 LAYERS: Final = ("base", "formats", "catalog", "ask", "plan", "observe", "statements")
-"""The packages, lowest first. `SieveExtensions`, in none of them, may use all."""
+"""The packages, lowest first. `SieveExtensions` is in no package and can use all packages."""
 
 _PACKAGE: Final = re.compile(rf"^package {re.escape(ROOT)}(?:\.(\w+))?$", re.MULTILINE)
 _USED: Final = re.compile(rf"{re.escape(ROOT)}\.([a-z]\w*)")
@@ -26,7 +28,7 @@ _FORMAT: Final = re.compile(r"\b(?:Hudi|Delta|Iceberg)\w*")
 
 
 def faults(sources: Path = HERE) -> Iterator[str]:
-    """One line for each file whose package or use of packages is wrong.
+    """One line for each file that is in a wrong package or uses a wrong package.
 
     Args:
         sources: the folder with ``src`` and ``compat``.

@@ -1,6 +1,6 @@
-"""Puts the compiled jars of the Spark release lines that ``make wheel`` names into a wheel.
+"""Adds compiled jars to a wheel, for the Spark release lines in the command ``make wheel``.
 
-Jars of other lines were compiled earlier, for tests, and may be older than the source.
+Jars of other release lines were compiled earlier for tests, and may be older than the source.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class WheelJars(BuildHookInterface):
-    """Reads the lines from ``SIEVE_LINES``; without it, all jars go into the wheel."""
+    """Reads the release lines from ``SIEVE_LINES``. If it is not set, all jars are added."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Adds the jars, which git ignores."""
+        """Adds the jars explicitly, because git ignores them."""
         lines = os.environ.get("SIEVE_LINES", "").split()
         jars = (Path(self.root) / "sql_ext" / "jars").glob("sieve-spark-*.jar")
         build_data["artifacts"] += [

@@ -1,4 +1,4 @@
-"""Procedure calls: turns ``CALL sieve.name(...)`` into the command record of its statement."""
+"""Procedure calls: converts ``CALL sieve.name(...)`` to the command record of a statement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CallReader(Words):
     """Reads procedure calls.
 
     Attributes:
-        places: for error messages, the token of each member of the record.
+        places: the token of each member of the record, for error messages.
     """
 
     def __init__(self, text: str) -> None:
@@ -32,7 +32,7 @@ class CallReader(Words):
         self.places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
-        """The command record of a tree of the rule ``call``. Raises InvalidInputError."""
+        """The command record for a parse tree of the rule ``call``. Raises InvalidInputError."""
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
         holder = next(c for c in tree.children if isinstance(c, Token) and c.type != "CALL")
         if identifier(holder).lower() != "sieve":
@@ -104,7 +104,7 @@ class CallReader(Words):
 
 
 def _names_in(text: str, kind: str) -> Any:
-    """Parses names that stand in a string argument.
+    """Parses the names in a string argument.
 
     Raises:
         UnexpectedToken, InvalidInputError: the string contains anything other than such names.

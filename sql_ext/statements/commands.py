@@ -1,7 +1,7 @@
 """Command records: one frozen record per SIEVE statement, with its result schema.
 
-A record holds the parts of a statement. ``result_columns`` of each record is a contract with
-clients that read results by name: pairs of a column's name and its Spark SQL type.
+A record contains the parts of a statement. ``result_columns`` of each record lists the name and the
+Spark SQL type of each result column. Clients that read results by name depend on it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SQL_TYPES = {"str": "STRING", "int": "BIGINT", "float": "DOUBLE"}
 
 
 def _columns(record: type) -> ResultColumns:
-    """The columns of a result, derived from the record that Python programs get for a row."""
+    """The columns of a result, derived from the Python class of a result row."""
     # Annotations are strings, such as ``int | None``.
     members = ((one.name, str(one.type).partition(" ")[0]) for one in fields(record))
     return tuple((name, _SQL_TYPES[kind]) for name, kind in members)
@@ -55,12 +55,12 @@ class CreateIndex:
     """``CREATE SIEVE INDEX``: one index per column; creates all or none.
 
     Attributes:
-        columns: at least one; exactly one if ``name`` is given.
+        columns: the columns to index, at least one; exactly one column if ``name`` is given.
         name: the index's name; ``None`` for the default, ``<column>_sieve``.
         if_not_exists: whether to leave an existing index of that name unchanged.
         replace: whether to replace an existing index of that name after the new index is built.
-        options: by lower-case key; the grammar does not restrict the keys.
-        comment: free text, stored with the index.
+        options: options by lower-case key; the grammar accepts any key.
+        comment: a text that is stored with the index.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
@@ -76,7 +76,7 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
-    """``REFRESH SIEVE INDEX``: by name, by column, or (neither) all indexes of the table."""
+    """``REFRESH SIEVE INDEX``: an index by name or by column, or all indexes of the table."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
@@ -88,7 +88,7 @@ class RefreshIndex:
 
 @dataclass(frozen=True, slots=True)
 class DropIndex:
-    """``DROP SIEVE INDEX``: exactly one of ``name`` and ``column`` is given."""
+    """``DROP SIEVE INDEX``: an index by ``name`` or by ``column``; exactly one is given."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Dropped)
 
@@ -104,7 +104,7 @@ class AlterIndex:
 
     Attributes:
         state: the new state; None with SET OPTIONS.
-        options: the new options: ``refresh`` applies at once, others from the next REFRESH.
+        options: the new options; ``refresh`` is applied at once, other options by the next REFRESH.
     """
 
     result_columns: ClassVar[ResultColumns] = (("index", "STRING"), ("state", "STRING"))
@@ -117,7 +117,7 @@ class AlterIndex:
 
 @dataclass(frozen=True, slots=True)
 class ShowIndexes:
-    """``SHOW SIEVE INDEXES`` of a table, of a database, or (neither) of the current database."""
+    """``SHOW SIEVE INDEXES`` of a table or of a database; by default of the current database."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.IndexState)
 
@@ -127,7 +127,7 @@ class ShowIndexes:
 
 @dataclass(frozen=True, slots=True)
 class ShowVersions:
-    """``SHOW SIEVE VERSIONS`` of one index, or of all indexes of a table; newest first."""
+    """``SHOW SIEVE VERSIONS`` of an index or of all indexes of a table, newest version first."""
 
     result_columns: ClassVar[ResultColumns] = (
         ("index", "STRING"),
@@ -148,7 +148,7 @@ class ShowVersions:
 
 @dataclass(frozen=True, slots=True)
 class OptimizeIndex:
-    """``OPTIMIZE SIEVE INDEX``: compacts an index to one run, as after CREATE."""
+    """``OPTIMIZE SIEVE INDEX``: merges the runs of an index into one run, as after CREATE."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 
@@ -158,11 +158,11 @@ class OptimizeIndex:
 
 @dataclass(frozen=True, slots=True)
 class VacuumIndex:
-    """``VACUUM SIEVE INDEX``: deletes files that only past versions need.
+    """``VACUUM SIEVE INDEX``: deletes index files that only old versions use.
 
     Attributes:
         name: the index; None for all.
-        hours: retention of past versions; None for the configured retention.
+        hours: hours for which old versions are kept; None for the configured number.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -183,7 +183,7 @@ class VacuumIndexes:
 
     Attributes:
         namespace: the database; None for the current one.
-        hours: minimum age of an orphan; None for 24.
+        hours: minimum age of such a folder in hours; None for 24.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -210,12 +210,12 @@ class DescribeIndex:
 
 @dataclass(frozen=True, slots=True)
 class ExplainSieve:
-    """``EXPLAIN SIEVE query``: one row per file scan of the query's plan; does not run the query.
+    """``EXPLAIN SIEVE query``: one row for each file scan of the query; the query is not run.
 
     Attributes:
-        query: the rest of the statement, verbatim; Spark parses it.
-        margin: blanks and line breaks as long as the text before the query, so that positions in
-            Spark's messages count from the start of the statement.
+        query: the unchanged rest of the statement, which Spark parses.
+        margin: blanks and line breaks of the same length as the text before the query, so that
+            positions in Spark's messages are positions in the whole statement.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Scan)
@@ -228,12 +228,12 @@ class ExplainSieve:
 class EstimateIndex:
     """``ESTIMATE SIEVE INDEX``: predicts size and skipped files before an index is built.
 
-    ``EXTENDED`` has its own columns, and a row for each of several budgets.
+    With ``EXTENDED``, the result has other columns and a row for each of several budgets.
 
     Attributes:
         columns: the columns to index, at least one.
         options: as in ``CREATE``.
-        predicate: the text after WHERE, verbatim; Spark parses it.
+        predicate: the unchanged text after WHERE, which Spark parses.
         margin: as in `ExplainSieve`.
         extended: whether EXTENDED was given.
     """
@@ -251,7 +251,7 @@ class EstimateIndex:
 
 @dataclass(frozen=True, slots=True)
 class CheckIndex:
-    """``CHECK SIEVE INDEX``: by name, or all indexes of the table.
+    """``CHECK SIEVE INDEX``: checks an index by name, or all indexes of the table.
 
     Attributes:
         name: the index's name; ``None`` for all.
@@ -269,7 +269,7 @@ class CheckIndex:
 
 @dataclass(frozen=True, slots=True)
 class AdviseIndexes:
-    """``ADVISE SIEVE INDEXES`` of a table, of a database, or (neither) of the current database."""
+    """``ADVISE SIEVE INDEXES`` of a table or of a database; by default of the current database."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Advised)
 

@@ -1,4 +1,4 @@
-"""SQL comments and string literals by Spark's lexical rules; no regular expression follows them."""
+"""Reads SQL comments and string literals by Spark's lexical rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 import sys
 from dataclasses import dataclass
 
-# Tokens that open a comment or can contain its opening. An unterminated quote takes the rest.
+# The tokens that start a comment, or that can contain the characters of its start. A quote without
+# an end contains the rest of the text.
 _TOKENS = re.compile(
     r"""
       (?<!\w) r (?: '[^']*'? | "[^"]*"? )
@@ -34,11 +35,11 @@ _CONTROL = {
 
 @dataclass(frozen=True, slots=True)
 class Blanked:
-    """A statement with its comments replaced by blanks, so that all offsets stay valid.
+    """A statement with blanks in place of its comments, so that all offsets are unchanged.
 
     Attributes:
-        text: same length and same line breaks as the original.
-        unclosed: offset of an unterminated ``/*``; ``None`` if there is none.
+        text: the text, with the same length and line breaks as the original.
+        unclosed: offset of a ``/*`` that has no end; ``None`` if there is none.
     """
 
     text: str
@@ -46,7 +47,7 @@ class Blanked:
 
 
 def blank_comments(text: str) -> Blanked:
-    """Blanks ``--`` comments and nested ``/* */`` comments, except inside quotes."""
+    """Replaces ``--`` comments and nested ``/* */`` comments by blanks, except inside quotes."""
     pieces: list[str] = []
     unclosed = None
     end = 0
@@ -75,17 +76,18 @@ def _close_of_block(text: str, start: int) -> int | None:
 
 
 def unquote_name(token: str) -> str:
-    """The name inside backquotes, with doubled backquotes unescaped."""
+    """The name inside backquotes. A doubled backquote becomes one backquote."""
     return token[1:-1].replace("``", "`")
 
 
 def unquote_string(token: str) -> str:
-    r"""The value of a string literal: unescapes as Spark does; ``r'...'`` is raw."""
+    r"""The value of a string literal, with Spark's rules for escapes; ``r'...'`` has no escapes."""
     if token[0] in "rR":
         return token[2:-1]
     quote = token[0]
     body = token[1:-1]
-    # A doubled quote is one quote; a backslash pair is skipped so that \\'' is not misread.
+    # A doubled quote becomes one quote. Each backslash and the character after it are skipped, so
+    # that \\'' is read correctly.
     body = re.sub(
         rf"\\.|{quote}{quote}",
         lambda m: quote if m[0] == quote * 2 else m[0],

@@ -1,12 +1,13 @@
-"""Declared indexes: table properties name indexes, and Sieve builds the missing ones.
+"""Declared indexes: table properties list indexes, and Sieve builds the missing indexes.
 
-With a table, Spark drops its properties and so its indexes. A job that drops and creates a table on
-each run, as dbt does, declares the indexes in the statement that creates the table::
+When a table is dropped, its properties and its indexes are dropped, too. Some jobs, for example of
+dbt, drop and create a table in each run. Such a job declares the indexes in the statement that
+creates the table::
 
     CREATE TABLE orders USING parquet
     TBLPROPERTIES ('sieve.columns' = 'id, customer.id', 'sieve.options' = 'budget = "2%"') AS ...
 
-A declaration builds missing indexes. It changes and drops no existing index.
+A declaration builds missing indexes. Existing indexes are not changed or dropped.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Refused:
     """A declared index that cannot be built.
 
     Attributes:
-        name: the name that the index would have; None if the declaration itself cannot be read.
+        name: the name that the index would have; None if the declaration cannot be read.
         advice: a text that describes the problem.
     """
 
@@ -60,7 +61,7 @@ class MissingIndexes:
     refused: tuple[Refused, ...] = ()
 
     def select(self, name: str | None, column: Sequence[str] | None) -> MissingIndexes:
-        """The indexes of a name or on a column, compared case-insensitively; with neither, all."""
+        """The indexes with a name or column, in any case of letters; all if both are None."""
         if name is None and column is None:
             return self
         path = None if column is None else [part.lower() for part in column]
@@ -74,7 +75,7 @@ class MissingIndexes:
 
 
 def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) -> MissingIndexes:
-    """Compares a table's declaration with its indexes; reports a wrong declaration as refused."""
+    """Compares a table's declaration with its indexes. A wrong declaration is in ``refused``."""
     declared = table.info.declared
     refused = [_unknown(key) for key in sorted(declared) if key not in _KEYS]
     try:
@@ -90,7 +91,8 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         text = declared.get(DECLARED_OPTIONS, "").strip()
         options = options_of(parse_options(text) if text else {}, options)
     except InvalidInputError as error:
-        # An index with unintended options would remain, so no index is built.
+        # If an option is wrong, no index is built, because an index with unintended options would
+        # remain.
         refused.append(_unreadable(DECLARED_OPTIONS, error))
         paths = ()
     for path in paths:
@@ -129,8 +131,8 @@ def build_missing(
     refused = list(missing.refused)
     if not missing.wanted:
         return built, refused
-    # DROP first removes the column from the declaration. Read it again, so that no dropped index is
-    # built.
+    # DROP first removes the column from the declaration. So the declaration is read again here, and
+    # no dropped index is built.
     table = context.table(name)
     names = {one.name for one in missing.wanted}
     wanted = [one for one in find_missing(table, indexes).wanted if one.name in names]
@@ -150,9 +152,9 @@ def build_missing(
 
 
 def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -> Outcome | None:
-    """Refreshes another index on the same column that was registered during this build.
+    """Refreshes an index on the same column that another statement registered during this build.
 
-    A REFRESH right after a write may run at the same time as the automatic refresh, which builds
+    A REFRESH right after a write can run at the same time as the automatic refresh. Both then build
     the same index.
     """
     table = context.table(name)
@@ -166,7 +168,7 @@ def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -
 
 
 def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> None:
-    """Removes the columns of indexes from a table's declaration, so that no refresh builds them.
+    """Removes columns from a table's declaration, so that no refresh builds their indexes again.
 
     Raises:
         UnavailableError: the metastore refuses or does not answer; nothing was changed.
@@ -175,7 +177,7 @@ def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> Non
     try:
         paths = _columns(table.info.declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError:
-        # The table declares nothing.
+        # Does nothing if the table has no declaration.
         return
     left = [path for path in paths if table.info.key_of(path.parts) not in columns]
     if len(left) < len(paths):

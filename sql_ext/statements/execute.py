@@ -1,4 +1,4 @@
-"""Dispatch: a table that maps each command record to the function that runs it."""
+"""Dispatch: a mapping from each type of command record to the function that runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def execute(command: commands.Command, statement: StatementContext) -> list[Row]
     """Runs a command and returns its rows.
 
     Raises:
-        SieveError, Py4JJavaError: the command failed and left nothing half done.
+        SieveError, Py4JJavaError: the command failed; no partial change remains.
     """
     return _FUNCTIONS[type(command)](command, statement)
 

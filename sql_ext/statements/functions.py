@@ -1,4 +1,4 @@
-"""Table functions: the list of SQL functions in FROM whose rows the front end computes."""
+"""Table functions: the SQL functions in FROM whose rows the front end computes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from udfs import files, segments, status
 from udfs.inspection import rows as inspection
 
 Arguments = Mapping[str, Any]
-"""Values by parameter name: the parts of a table's or database's name, otherwise a string."""
+"""Arguments by parameter name. Names of tables and databases are split into their parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class TableFunction:
     """A table function.
 
     Attributes:
-        columns: names and Spark SQL types of its rows.
-        rows: computes its rows from the arguments and the context of a statement.
+        columns: names and Spark SQL types of the function's columns.
+        rows: computes the function's rows from the arguments and the context of a statement.
     """
 
     columns: commands.ResultColumns
@@ -54,9 +54,9 @@ def _inspection(given: Arguments, context: StatementContext) -> Sequence[Row]:
 
 
 def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
-    """The index that the arguments name, for rows that contain keys of it.
+    """The index that the arguments name, for a function whose rows contain keys of the index.
 
-    A user without permission to query the column must not see its keys.
+    Fails for a user without permission to query the column, who must not see its keys.
     """
     table = context.table(_table(given))
     (index,) = select(context.indexes(table), table.info.label, given["index"], None)
@@ -66,7 +66,7 @@ def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
 
 
 def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
-    # Refuses relations that are not tables with files. The user's own session plans the scan.
+    # Fails for relations that are not tables with files. The user's own session plans the scan.
     context.table(_table(given))
     scan = context.driver.explain().files(context.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))

@@ -1,9 +1,9 @@
-"""Tables of the statement parser, which are computed when Sieve is built, not at each start.
+"""The tables of the statement parser, which are computed when Sieve is built.
 
-Lark takes a sixth of a second to make the LALR tables of ``grammar.lark``, and the first statement
-of a driver would wait for this. To load the tables takes two milliseconds. Their file lies beside
-the jars, and is trusted as much as the jars. If the file is missing, or belongs to another grammar
-or another release of Lark, the parser computes the tables.
+Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``, and the first
+statement of a driver would wait for this. Loading the tables takes two milliseconds. The file with
+the tables is in the same folder as the jars, and is trusted like the jars. If the file is missing,
+or is for another grammar or another release of Lark, the parser computes the tables.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import lark
 from lark import Lark
 
 NAMES: Final = ("table", "namespace", "column", "columns", "option_list")
-"""Start rules of the grammar, besides the rule of a statement."""
+"""The start rules of the grammar, other than the rule for a statement."""
 
 _PACKAGE = resources.files("sql_ext")
 
 
 def load_grammar() -> Lark:
-    """The parser of ``grammar.lark``; its start rule is ``start`` or one of `NAMES`."""
+    """The parser of ``grammar.lark``. Its start rule can be ``start`` or one of `NAMES`."""
     try:
         stored = _PACKAGE.joinpath("jars", "grammar.tables").read_bytes()
     except OSError:
@@ -35,7 +35,7 @@ def load_grammar() -> Lark:
 
 
 def from_tables(stored: bytes) -> Lark | None:
-    """The parser of stored tables; None if they belong to another grammar or another Lark."""
+    """The parser with stored tables. None if the tables are for another grammar or another Lark."""
     mark, _, tables = stored.partition(b"\n")
     return Lark.load(io.BytesIO(tables)) if mark == _mark() else None
 
@@ -52,20 +52,20 @@ def compute_grammar() -> Lark:
 
 
 def encode_tables() -> bytes:
-    """The tables; their first line identifies the grammar and the release of Lark."""
+    """The tables as bytes. The first line identifies the grammar and the release of Lark."""
     sink = io.BytesIO()
     compute_grammar().save(sink)
     return _mark() + b"\n" + sink.getvalue()
 
 
 def keywords(grammar: str) -> list[str]:
-    """The keywords of the grammar: those that its rule ``keyword`` lists as names, and ON."""
+    """The keywords of the grammar: all keywords in its rule ``keyword``, and ON."""
     _, _, listed = grammar.partition("?keyword:")
     return ["ON", *re.findall(r"[A-Z]+", listed.partition("\n\n")[0])]
 
 
 def _text() -> str:
-    """The grammar, with a terminal for each keyword, which is no part of a longer word."""
+    """The grammar with a terminal for each keyword. A terminal matches only whole words."""
     grammar = _PACKAGE.joinpath("statements", "grammar.lark").read_text(encoding="utf-8")
     return grammar + "".join(f"{word}.1: /{word}\\b/i\n" for word in keywords(grammar))
 

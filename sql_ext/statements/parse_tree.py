@@ -1,4 +1,4 @@
-"""The parser of ``grammar.lark``, and the values of names and literals in its trees."""
+"""The parser of ``grammar.lark``, and functions that read names and literals in parse trees."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Node = Tree[Token]
 
 @cache
 def grammar() -> Lark:
-    """The parser; its start rule is ``start`` or one of `grammar_tables.NAMES`."""
+    """The parser. Its start rule can be ``start`` or one of `grammar_tables.NAMES`."""
     return load_grammar()
 
 
 class Words:
-    """Reads names and literals from the trees of one text."""
+    """Reads names and literals from the parse trees of one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -65,7 +65,7 @@ class Words:
         return ".".join(self.path(key, None)).lower()
 
     def value(self, tree: Node | Token) -> OptionValue:
-        """The value of a literal; a bare word is its own value."""
+        """The value of a literal. The value of a word without quotes is the word itself."""
         assert isinstance(tree, Tree)
         if tree.data == "string":
             return string_of(tree)
@@ -104,6 +104,6 @@ def identifier(token: Node | Token) -> str:
 
 
 def string_of(tree: Node | Token) -> str:
-    """The value of adjacent string literals, concatenated."""
+    """The concatenated value of adjacent string literals."""
     assert isinstance(tree, Tree)
     return "".join(unquote_string(str(token)) for token in tree.children)

@@ -1,7 +1,7 @@
-"""Parser: statement text to command record, by ``grammar.lark``.
+"""Parser: converts the text of a statement to a command record, by ``grammar.lark``.
 
-The grammar accepts or rejects the text. `_Reader` turns its tree into a record and checks rules
-that the grammar cannot express.
+The grammar accepts or rejects the text. `_Reader` converts the parse tree to a record, and checks
+rules that the grammar cannot express.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def parse_statement(text: str) -> Command:
-    """Parses one SIEVE statement, with or without trailing semicolons.
+    """Parses one SIEVE statement. Semicolons at its end are ignored.
 
     Args:
-        text: the statement as typed.
+        text: the text of the statement as the user typed it.
 
     Raises:
         InvalidInputError: ``SIEVE_SYNTAX_ERROR``, with line, column, the offending line over a
@@ -65,7 +65,7 @@ def _part(text: str, rule: str) -> Node:
 
 
 def _left_to_spark(statement: Node, command: Command) -> bool:
-    """Whether the statement ends in text that Spark parses, comments included."""
+    """True if the end of the statement is text that Spark parses, including its comments."""
     if statement.data == "call":
         return False
     return isinstance(command, commands.ExplainSieve) or (
@@ -96,7 +96,7 @@ def _never_closed(text: str, at: int) -> InvalidInputError:
 
 
 class _Reader(Words):
-    """Turns a parse tree into its command record; checks rules that the grammar cannot express."""
+    """Converts a parse tree to a command record. Checks rules that the grammar cannot express."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -104,9 +104,9 @@ class _Reader(Words):
         self._places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
-        # Keywords are tokens without further content; every other part is a tree.
+        # Keywords are tokens without further content, and every other part is a tree.
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
-        # A method for each rule of the grammar that is a statement.
+        # There is a method for each rule of the grammar that is a statement.
         command: Command = getattr(self, str(tree.data))(tree, parts)
         if (wrong := problem(command)) is not None:
             member, sentence = wrong
@@ -158,7 +158,7 @@ class _Reader(Words):
         return commands.ShowIndexes(*self._scope(parts))
 
     def _scope(self, parts: dict[str, Node]) -> tuple[TableName | None, Namespace | None]:
-        """The table or the database that a statement is limited to."""
+        """The table or the database to which a statement is limited."""
         if "of_table" in parts:
             return TableName(self.path(_last(parts["of_table"]), 3)), None
         if "of_namespace" in parts:
@@ -209,7 +209,7 @@ class _Reader(Words):
         table, name = self._table(parts), self._name(parts)
         extended = "extended" in parts
         if not extended and name is not None:
-            # An index of this name is written in backquotes.
+            # An index with this name must be written in backquotes.
             word = first_token(parts["name"])
             if word.upper() == "EXTENDED":
                 extended, name = True, None
@@ -231,7 +231,7 @@ class _Reader(Words):
         return self._text[self._query_start(tree) :].rstrip()
 
     def _margin(self, tree: Node) -> str:
-        """The text before the rest of the statement, with blanks for all but its line breaks."""
+        """Blanks in place of the text before the rest of the statement. Line breaks are kept."""
         return re.sub(r"[^\r\n]", " ", self._text[: self._query_start(tree)])
 
     def _query_start(self, tree: Node) -> int:

@@ -52,11 +52,11 @@ class Procedure:
         return own + (sorted(OPTION_NAMES) if self.options else [])
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter of a name; None for an option or an unknown name."""
+        """The parameter with a name. None for an option or an unknown name."""
         return next((one for one in self.parameters if one.name == name), None)
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """The names of required parameters that are missing."""
+        """The names of required parameters without an argument."""
         return [one.name for one in self.parameters if one.required and one.name not in given]
 
 
@@ -66,7 +66,7 @@ def unknown_procedure(name: str) -> str:
 
 
 def unknown_argument(procedure: str, name: str) -> str:
-    """The message for an argument that a procedure does not take."""
+    """The message for an argument that a procedure does not have."""
     names = PROCEDURES[procedure].names
     problem = f"sieve.{procedure} has no argument {name}{_nearest(name, names)}"
     return f"{problem} Its arguments are {', '.join(names)}."

@@ -1,4 +1,4 @@
-"""Syntax errors: the position, the token found and the tokens expected, in the user's terms."""
+"""Syntax errors with the position, the token found and the tokens expected, in words of SQL."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATEMENTS = (
 )
 
 _NEAR = 0.8
-"""Words with at least this similarity to the words of a statement count as misspelt."""
+"""The minimum similarity at which words count as misspelt words of a statement."""
 
 _SHOWN_WIDTH = 96
 _WORDS = {
@@ -45,9 +45,9 @@ _WORDS = {
     "QUERY": "a query",
     "$END": "the end of the statement",
 }
-# Where a name is expected, too, these tokens are other ways to write it.
+# If a name is expected, too, these tokens are other forms of a name.
 _LITERALS = {"STRING", "NUMBER"}
-# The kind of name that is expected, by the last word before the position.
+# The kind of name that is expected after a word.
 _NAMES = {
     "ON": "a table name",
     "TABLE": "a table name",
@@ -63,11 +63,11 @@ _NAMES = {
 
 
 def syntax_error(text: str, at: int, message: str, length: int = 1) -> InvalidInputError:
-    """The error, with the offending line and a caret under ``length`` characters from ``at``."""
+    """The error with the wrong line. Carets mark ``length`` characters from offset ``at``."""
     at = min(at, len(text))
     line_start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     line = re.split(r"[\r\n]", text[line_start:], maxsplit=1)[0]
-    # Counts lines as editors do: \r\n is one line break.
+    # Lines are counted as in an editor: \r\n is one line break.
     number = len(re.findall(r"\r\n|\r|\n", text[:line_start])) + 1
     column = at - line_start
     return InvalidInputError(
@@ -83,7 +83,7 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
         text: the statement, comments blanked.
         at: offset of the token.
         found: the token's text.
-        kind: its terminal in the grammar; ``$END`` if the text ends too early.
+        kind: the token's terminal in the grammar; ``$END`` if the text ends too early.
         expected: the terminals that are possible at this position.
     """
     expected = set(expected) - {"SEMICOLON"}
@@ -91,7 +91,7 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
     places = [_WORDS[word] for word in _WORDS if word in expected]
     if "WORD" in expected:
         names = _name_expected(text[:at], expected)
-        # Nearly every keyword may be a name, so a list of all keywords would not help.
+        # Nearly every keyword can be a name, so a list of all keywords would not be useful.
         keywords = ["ON"] if "ON" in expected else []
         places = [names, *(_WORDS[word] for word in _WORDS if word in expected - _LITERALS)]
     elif len(keywords) + len(places) > 1 and "DOT" in expected:
@@ -112,7 +112,7 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
 
 
 def _nearest_statement(text: str) -> str | None:
-    """The statement whose first words are most similar to those of a text."""
+    """The statement whose first words are most similar to the first words of a text."""
     words = _words(text)
 
     def likeness(statement: str) -> float:
@@ -158,12 +158,12 @@ def _hint(text: str, at: int, found: str, expected: set[str]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text in upper case, without OR REPLACE, which one statement can have."""
+    """The words of a text in upper case. OR REPLACE, which only one statement has, is left out."""
     return re.sub(r"\bOR\s+REPLACE\s+", "", text.upper()).split()
 
 
 def _is_ours(before: str, expected: set[str]) -> bool:
-    """Whether the words before the position already decide the statement."""
+    """True if the words before the position already determine the statement."""
     words = _words(before)
     return len(words) > 2 or (len(words) == 2 and words[1] != "SIEVE") or "QUERY" in expected
 
@@ -175,7 +175,7 @@ def _either(choices: list[str]) -> str:
 
 
 def _pointed(line: str, column: int, length: int) -> str:
-    """The line, cut to a window around the position, and a caret line below it."""
+    """The part of the line around the position, and a second line with carets."""
     left = max(0, min(column - _SHOWN_WIDTH // 2, len(line) - _SHOWN_WIDTH))
     shown = "".join(c if c.isprintable() else " " for c in line[left : left + _SHOWN_WIDTH])
     column -= left
