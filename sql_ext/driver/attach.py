@@ -1,7 +1,8 @@
 """Attaches the front end to the driver's JVM without side effects on the driver.
 
 PySpark's own set-up of a context would make its session the JVM's default, listen on a port for
-accumulators and cancel all jobs on SIGINT. These effects must not occur in a user's driver.
+accumulators and cancel all jobs on SIGINT. A user's driver must keep its default session, its
+ports, its jobs and its SIGINT handler.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def remember_names() -> None:
 def open_gateway() -> Any:
     """The authenticated py4j gateway from the environment variables of this process."""
     remember_names()
-    # Removes converters of numpy values. The front end passes no such values, and these converters
+    # Removes converters of numpy values. The front end passes no numpy values, and the converters
     # import pandas, which takes 0.3 s.
     protocol.INPUT_CONVERTER[:] = [
         one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__

@@ -18,7 +18,7 @@ _MAX_FINGERPRINTS: Final = 256
 
 
 class Fingerprints:
-    """The fingerprints that a driver has sent. Their number has a limit."""
+    """The latest fingerprints that a driver has sent."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -18,7 +18,7 @@ log = logging.getLogger("sieve")
 
 
 def main() -> None:
-    """Serves requests until the driver closes standard input. This happens when the driver ends."""
+    """Serves requests until the driver ends, which closes the standard input of this process."""
     # In a separate process group, this process does not receive Ctrl-C from the user's shell; only
     # the driver handles Ctrl-C. The late imports are after this line, because they take a second,
     # and during this second Ctrl-C would end this process.
@@ -95,8 +95,8 @@ def _serve() -> None:
     gc.enable()
     driver.ready()
     sys.stdin.buffer.read()
-    # Ends the process at once, because threads may be blocked in calls to a JVM that has ended.
-    # There is no state to save.
+    # Ends the process at once, because threads may be blocked in calls to a JVM that has ended. The
+    # front end has no state that must be saved.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""The page of the tab "Sieve" in Spark's web UI. Its content is collected within a second.
+"""The page of the tab "Sieve" in Spark's web UI. The content is collected within a second.
 
 The driver sends the tables that it knows to have an index, its latest scans, and its record of
 scans. This module calls Spark only to find a database's folder. No table is listed and no job is

@@ -25,10 +25,11 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # There are more threads here than three stores that hang can block.
+    # The number of threads for scans is greater than the number that three hanging stores can
+    # block.
     "scan": 32,
     "statement": 16,
-    # This queue is for function calls in queries that a statement or another function plans.
+    # The queue "nested" is for function calls in queries that a statement or a function plans.
     "nested": 4,
     "background": 2,
     "page": 1,

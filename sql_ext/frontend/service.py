@@ -96,7 +96,7 @@ class StatementService:
                 log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
     def _begun(self, request: Request, label: str, settings: Settings) -> StatementContext:
-        """The context for a request. Its Spark jobs have the label as their description."""
+        """The context for a request. The label describes the request's Spark jobs."""
         session = request.session()
         context = self._attached()
         driver = self._gateway.entry_point

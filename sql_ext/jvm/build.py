@@ -25,8 +25,8 @@ PACKAGE = "org/apache/spark/sql/sieve"
 # The files that Scala and Python both read.
 SETTINGS = HERE.parent / "settings.json"
 REASONS = HERE.parents[1] / "sieve" / "reader" / "reason.py"
-# A zip file needs a time for each entry. With this fixed time, the same classes always give the
-# same bytes.
+# A zip file needs a time for each entry. With a fixed time, the same classes always give the same
+# bytes.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -82,7 +82,7 @@ def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     command = [
         # Disables the JVM's second compiler and parallel garbage collection, which are not worth
-        # their cost in a short run. This saves 21 of 33 CPU seconds.
+        # their cost in a short run. The compilation then needs 12 instead of 33 CPU seconds.
         str(java), "-Xss8m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
         "-cp", f"{spark.home / 'jars'}/*", "scala.tools.nsc.Main", "-usejavacp",
         "-deprecation", "-feature", "-unchecked", "-encoding", "UTF-8",

@@ -52,7 +52,7 @@ class ColumnPath(_Name):
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """``CREATE SIEVE INDEX``: one index per column; creates all or none.
+    """``CREATE SIEVE INDEX``: creates an index for each column, or none if one of them fails.
 
     Attributes:
         columns: the columns to index, at least one; exactly one column if ``name`` is given.

@@ -1,7 +1,7 @@
 """Declared indexes: table properties list indexes, and Sieve builds the missing indexes.
 
 When a table is dropped, its properties and its indexes are dropped, too. Some jobs, for example of
-dbt, drop and create a table in each run. Such a job declares the indexes in the statement that
+dbt, drop and create a table in each run. These jobs declare the indexes in the statement that
 creates the table::
 
     CREATE TABLE orders USING parquet

@@ -26,7 +26,7 @@ _PACKAGE = resources.files("sql_ext")
 
 
 def load_grammar() -> Lark:
-    """The parser of ``grammar.lark``. Its start rule can be ``start`` or one of `NAMES`."""
+    """The parser of ``grammar.lark``. The start rule can be ``start`` or one of `NAMES`."""
     try:
         stored = _PACKAGE.joinpath("jars", "grammar.tables").read_bytes()
     except OSError:

@@ -47,13 +47,13 @@ def parse_statement(text: str) -> Command:
 
 
 def parse_columns(text: str) -> tuple[ColumnPath, ...]:
-    """Parses a column list as in CREATE. Raises InvalidInputError, as for a statement."""
+    """Parses a column list as in CREATE. Raises InvalidInputError if it is invalid."""
     words = Words(text)
     return tuple(ColumnPath(words.path(one, None)) for one in _part(text, "columns").children)
 
 
 def parse_options(text: str) -> dict[str, OptionValue]:
-    """Parses key-value pairs as in OPTIONS. Raises InvalidInputError, as for a statement."""
+    """Parses key-value pairs as in OPTIONS. Raises InvalidInputError if it is invalid."""
     return Words(text).options(_part(text, "option_list"))
 
 
@@ -106,7 +106,7 @@ class _Reader(Words):
     def read(self, tree: Node) -> Command:
         # Keywords are tokens without further content, and every other part is a tree.
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
-        # There is a method for each rule of the grammar that is a statement.
+        # `_Reader` has a method for each rule of the grammar that is a statement.
         command: Command = getattr(self, str(tree.data))(tree, parts)
         if (wrong := problem(command)) is not None:
             member, sentence = wrong

@@ -59,7 +59,8 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
 }
 
 /**
- * A list of builders that Spark applies in order. The builder that was last when this list was made remains last.
+ * A list of builders that Spark applies in order. The last builder of the initial list always remains the last
+ * builder.
  */
 private class LastStaysLast(sofar: Seq[AnyRef]) extends mutable.ArrayBuffer[AnyRef] {
   private val own = sofar.last

@@ -3,8 +3,8 @@ package org.apache.spark.sql.sieve.ask
 
 /**
  * An index into an array of hashes that is sorted by the first bits of each hash. The few hashes of one bucket are
- * adjacent, without empty places between them. This object stores the start of each bucket, and its owner stores
- * the hashes.
+ * adjacent, without empty places between them. `Buckets` stores only the start of each bucket. The owner of the
+ * `Buckets` stores the hashes.
  */
 final class Buckets private (starts: Array[Int], shift: Int) {
   def bytes: Long = starts.length.toLong * Integer.BYTES

@@ -16,8 +16,8 @@ final case class IndexedFile(number: Int, ranges: Int)
 
 /**
  * The files that are in one state of a table's indexes. Arrays store two hashes of each file: a hash of its path,
- * and a hash of its path and state. If two files had the same second hash of 128 bits, one would be taken for the
- * other. Decision 8 states the probability.
+ * and a hash of its path and state. If two files had the same second hash of 128 bits, the dictionary would confuse
+ * them. Decision 8 states the probability.
  *
  * @param paths   the first 64 bits of the hash of each path, sorted into buckets
  * @param high    the first 64 bits of each file's hash of path and state, sorted into buckets
@@ -58,8 +58,8 @@ final class FileDictionary private (
  */
 object FileDictionary {
   /**
-   * Negative lengths that mark a file for which the index proves nothing. They are the same as in `FileState` in
-   * `sieve/metadata/file_list.py`.
+   * Negative lengths that mark a file for which the index proves nothing. `FileState` in
+   * `sieve/metadata/file_list.py` has the same lengths.
    */
   private val unread = Map(-1L -> Reason.UnprovenFile, -2L -> Reason.UnsettledFile)
   private val (pathKey, stateKey) = {

@@ -70,8 +70,8 @@ class Filters(
   }
 
   /**
-   * True if each row without NULL in the filter's columns satisfies either the filter or its negation. This is
-   * false for functions that can return NULL, or fail, for other reasons.
+   * True if each row without NULL in the filter's columns satisfies either the filter or its negation. False for
+   * functions that can return NULL, or fail, for other reasons.
    */
   def isNegatable(e: Expression): Boolean = e match {
     case Not(child) => isNegatable(child)

@@ -43,7 +43,7 @@ object FrontendClient {
    * the queue.
    */
   def prefetch(session: Compat.Session, body: String): Option[Sent] =
-    // This limit prevents requests from accumulating while a front end hangs.
+    // The limit of 64 waiting scans prevents requests from accumulating while a front end hangs.
     FrontendProcess.running.filter(_.queue.scansWaiting < 64).map { process =>
       Sent(process, put(process, new Request("scan", body, session)))
     }

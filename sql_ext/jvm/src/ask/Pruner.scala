@@ -40,11 +40,11 @@ final case class Pruned(
 final case class RangeCounts(total: Long, read: Long)
 
 object Pruned {
-  /** The result if no file is skipped, for one reason. */
+  /** The result of pruning if no file is skipped, with a single reason for all files. */
   def nothing(listed: Seq[PartitionDirectory], reason: Reason, detail: String = ""): Pruned =
     whole(listed, Map(reason -> files(listed)), detail)
 
-  /** The result if no file is skipped, for several reasons. Each reason has a number of files. */
+  /** The result of pruning if no file is skipped, with the number of files for each reason. */
   def whole(listed: Seq[PartitionDirectory], reasons: Map[Reason, Long], detail: String = ""): Pruned =
     Pruned(listed, RangeCounts(files(listed), files(listed)), Nil, reasons, detail = detail)
 

@@ -71,7 +71,7 @@ final class RequestQueue {
     ended.foreach(failWaiting)
   }
 
-  /** The number of scans that no thread of the front end has taken yet. */
+  /** The number of scans whose request no thread of the front end has received yet. */
   def scansWaiting: Int = waiting("scan").size
 
   /** Removes a request from its queue. False if the front end has already received the request. */

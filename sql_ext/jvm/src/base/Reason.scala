@@ -11,15 +11,15 @@ object Reason extends Reasons {
   type Reason = Value
 
   /**
-   * The reasons that mean that an index is broken. These reasons are logged, and with `spark.sieve.strict` they are
-   * errors.
+   * The reasons that mean that an index is broken. Failures with these reasons are logged, and are errors with
+   * `spark.sieve.strict`.
    */
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /**
-   * The reasons that `spark.sieve.require` accepts. With these reasons, no request was sent, a file is new since
-   * the last REFRESH or nothing is proven about it, the scan cannot read parts of files, every file may have first
-   * rows of an order, or a join has too many keys.
+   * The reasons that `spark.sieve.require` accepts. Such a reason means that no request was sent, that a file is
+   * new since the last REFRESH, or that nothing is proven about a file. Other accepted reasons are a scan that
+   * cannot read parts of files, an order whose first rows can be in any file, and a join with too many keys.
    */
   val expected: Set[Reason] = Set(
     NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, UnprovenFile, WholeFile, KeysTooMany)

@@ -120,8 +120,9 @@ object Delta extends TableFormat with OnceLogging {
     }
 
   /**
-   * Returns an expression without Delta's functions that count rows. These functions return their argument. No row
-   * is counted twice, because keys of a join are read only from its broadcast. Otherwise the filter is removed.
+   * Replaces Delta's functions that count rows in an expression by their arguments. Each of Delta's counting
+   * functions returns its argument. No row is counted twice, because keys of a join are read only from its
+   * broadcast. Otherwise the filter is removed.
    */
   override def withoutCounters(e: Expression): Expression =
     e.transform { case count if count.getClass.getName == s"$root.metric.IncrementMetric" => count.children.head }

@@ -81,8 +81,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     slice(values, file).toSeq.flatMap(parts(_)._2)
 
   /**
-   * Returns a file that stands for the log files of a slice, starting with number `from`. A reader of this file
-   * reads only these log files.
+   * Returns a file that represents the log files of a slice, starting with number `from`. If a reader reads the
+   * returned file, it reads only these log files.
    */
   def logsAlone(
       values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {

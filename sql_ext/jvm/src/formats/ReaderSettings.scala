@@ -10,8 +10,8 @@ import org.apache.spark.sql.sieve.base.Compat
 /**
  * The settings that decide how a session's reader interprets a file's bytes. These settings are all keys with a
  * reader's prefix, except keys that are known to be harmless. A query with an unknown key therefore reads all
- * files. A key with its default value counts as not set. Exceptions are the rebase modes, because another value may
- * be set by their alternative names.
+ * files. A key with its default value counts as not set. The rebase modes are an exception, because their
+ * alternative names may have another value.
  */
 object ReaderSettings {
   // The first read of any table loads mapred-site.xml and the old names of Hadoop's keys. Loading these resources

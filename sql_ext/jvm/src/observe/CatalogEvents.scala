@@ -212,8 +212,8 @@ object CatalogEvents {
   }
 
   /**
-   * Registers the listener of the catalog. Callers wait until the catalog is certainly needed, because creating it
-   * takes seconds.
+   * Registers the listener of the catalog. This method is called only when the catalog is certainly needed, because
+   * creating a catalog takes seconds.
    */
   def follow(session: Compat.Session): Unit = {
     val application = session.sparkContext.applicationId

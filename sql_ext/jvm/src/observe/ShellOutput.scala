@@ -7,9 +7,9 @@ import scala.util.control.NonFatal
 
 /**
  * The output of `sieve sql`: rows in aligned columns on a terminal, and no header for statements without columns.
- * Spark's shell prints each row by one `println`, with tabs between cells, to the output of Hive's session state,
- * and "Time taken" to its info stream. So this object takes the first printed row as the start of a table. The next
- * line that is not a row is after the end of the table.
+ * Spark's shell prints each row by one `println`, with tabs between cells, to the `out` stream of Hive's session
+ * state. The shell prints "Time taken" to the `info` stream. So `ShellOutput` treats the first printed row as the
+ * start of a table. The next line that is not a row is after the end of the table.
  */
 object ShellOutput {
   /**

@@ -46,7 +46,8 @@ object StatementReads {
     case update: UpdateTable => Seq(update.condition.fold(update.table)(Filter(_, update.table)))
     case merge: MergeIntoTable => Seq(matches(session, merge))
     case _: Command | _: ParsedStatement => Nil
-    // Such a statement has no queries here, because Spark runs the statements inside it during the analysis.
+    // A block or EXECUTE IMMEDIATE has no queries here, because Spark runs its inner statements during the
+    // analysis.
     case _ if runsOthers.findFirstIn(statement.getClass.getSimpleName).isDefined => Nil
     case query => Seq(query)
   }

@@ -73,7 +73,7 @@ trait CountedScan extends FileSourceScanExec {
 
   override def clone(): SparkPlan = makeCopy(productIterator.map(_.asInstanceOf[AnyRef]).toArray)
 
-  /** Spark's own scan with the run-time values in its filters. This scan has already listed its files. */
+  /** Spark's own scan with the run-time values in its filters. The files of the scan have already been listed. */
   @transient protected lazy val listed: FileSourceScanExec = {
     val resolved = RunTimeFilters.resolved(this)
     relation.location match {

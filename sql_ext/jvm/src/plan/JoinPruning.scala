@@ -71,8 +71,8 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
 object JoinPruning extends OnceLogging {
   /**
-   * Adds the rule to a session. Only rules in `experimental` run last. This object does not exist yet while Spark
-   * creates a session, and users can change its rules, too.
+   * Adds the rule to a session. Only rules in `experimental` run last. The object `experimental` does not exist yet
+   * while Spark creates a session, and users can change its rules, too.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
@@ -111,8 +111,8 @@ object JoinPruning extends OnceLogging {
 }
 
 /**
- * Installs `JoinPruning` into the session whose query is analysed. This is the earliest hook at which the session
- * is complete. Keys in a plan that was already optimized are removed, because they are for another query.
+ * Installs `JoinPruning` into the session whose query is analysed. The analysis is the earliest hook at which the
+ * session is complete. Keys in a plan that was already optimized are removed, because they are for another query.
  */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {

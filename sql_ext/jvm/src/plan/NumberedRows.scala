@@ -11,7 +11,7 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 object NumberedRows extends PredicateHelper {
   /**
    * Moves conditions that use only the target below the projection that adds row numbers. None if there are no such
-   * conditions. Fewer rows get a number then, which is correct because the numbers only distinguish rows.
+   * conditions. Then fewer rows get a number, which is correct because the numbers only distinguish rows.
    *
    * {{{
    * Filter (k >= 70)                     Project [k, number, file]

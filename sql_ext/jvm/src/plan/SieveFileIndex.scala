@@ -124,6 +124,6 @@ class SieveFileIndex(
 }
 
 object SieveFileIndex {
-  /** The observers of all listings. They are called in this order before Spark reads the files. */
+  /** The observers of all listings. The observers are called in this order before Spark reads the files. */
   @volatile var observers: Seq[ListingObserver] = Nil
 }

@@ -8,9 +8,9 @@ import org.apache.spark.sql.catalyst.plans.logical.{Generate, Join, LogicalPlan}
 import org.apache.spark.sql.types.AtomicType
 
 /**
- * Recognises plans whose cost is about proportional to the bytes that they read. Such plans only compare, compute
- * and count. A regular expression, a JSON function, a higher-order function or a user's function can take any time
- * per row. A join without equal keys, or EXPLODE, can return any number of rows. Only the listed nodes and
+ * Recognises plans whose cost is about proportional to the bytes that they read. A simple plan only compares,
+ * computes and counts. A regular expression, a JSON function, a higher-order function or a user's function can need
+ * any time per row. A join without equal keys, or EXPLODE, can return any number of rows. Only the listed nodes and
  * functions are simple.
  */
 object SimplePlans {

@@ -9,8 +9,8 @@ object ValueRanges {
   def distinct(values: Array[Any], t: DataType): IndexedSeq[(Any, Any)] = {
     val order = TypeUtils.getInterpretedOrdering(t)
     val sorted = t match {
-      // Values of these types are sorted as numbers, because sorting a million values with an interpreted ordering
-      // takes seconds.
+      // Integers and timestamps are sorted as numbers, because sorting a million values with an interpreted
+      // ordering needs seconds.
       case LongType | TimestampType | TimestampNTZType => longs(values).map(v => v: Any)
       case IntegerType | DateType => longs(values).map(v => v.toInt: Any)
       case _ => values.sorted(order)

@@ -20,8 +20,8 @@ case class UnknownSetting(set: SetCommand, warning: String) extends LeafRunnable
 }
 
 /**
- * `CREATE INDEX` without `USING` fails if the table's format has no indexes. This rule adds Sieve's statement to
- * the error message.
+ * `CREATE INDEX` without `USING` fails if the table's format has no indexes. The error message of this rule
+ * contains Sieve's own statement.
  */
 object CreateIndexHint extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {

@@ -35,7 +35,7 @@ case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Se
 }
 
 /**
- * Replaces a `ParameterizedStatement` by a `SieveStatement`. This rule runs each time after Spark has bound
+ * Replaces a `ParameterizedStatement` by a `SieveStatement`. The rule runs each time after Spark has bound
  * parameters.
  */
 class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
@@ -92,8 +92,8 @@ object Parameters {
   }
 
   /**
-   * The members of a context of parameters. Its class is found at run time, because older Spark releases do not
-   * have this class.
+   * The members of a context of parameters. Older Spark releases do not have the class of such a context, so the
+   * members are read without it.
    */
   private def members(context: AnyRef): Seq[Any] = context.asInstanceOf[Product].productIterator.toSeq
 

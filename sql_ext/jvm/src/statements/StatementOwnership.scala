@@ -15,7 +15,9 @@ class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
   def owns(sql: String): Boolean = StatementOwnership.owns(sql) ||
     StatementOwnership.calls(sql) && !hasCatalog || StatementOwnership.indexForm(sql).exists(isOurs)
 
-  /** True if a catalog is named `sieve`. Then CALL calls the procedures of this catalog. */
+  /**
+   * True if a catalog is named `sieve`. With such a catalog, `CALL sieve.name` calls a procedure of the catalog.
+   */
   private def hasCatalog: Boolean =
     session.sessionState.conf.getAllConfs.keys.exists(_.equalsIgnoreCase("spark.sql.catalog.sieve"))
 
