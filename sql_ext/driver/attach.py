@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 
 class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
-    """The driver's JavaSparkContext, which only the driver may stop."""
+    """The driver's JavaSparkContext, which only the driver is allowed to stop."""
 
     def stop(self) -> None:
         """Does nothing: the context belongs to the driver."""

@@ -47,13 +47,13 @@ def parse_statement(text: str) -> Command:
 
 
 def parse_columns(text: str) -> tuple[ColumnPath, ...]:
-    """Parses a column list as in CREATE. Raises InvalidInputError if it is invalid."""
+    """Parses a column list as in CREATE. Raises InvalidInputError if the text is wrong."""
     words = Words(text)
     return tuple(ColumnPath(words.path(one, None)) for one in _part(text, "columns").children)
 
 
 def parse_options(text: str) -> dict[str, OptionValue]:
-    """Parses key-value pairs as in OPTIONS. Raises InvalidInputError if it is invalid."""
+    """Parses key-value pairs as in OPTIONS. Raises InvalidInputError if the text is wrong."""
     return Words(text).options(_part(text, "option_list"))
 
 

@@ -45,7 +45,7 @@ _WORDS = {
     "QUERY": "a query",
     "$END": "the end of the statement",
 }
-# If a name is expected, too, these tokens are other forms of a name.
+# An expected literal is left out of a message if a name is expected, too.
 _LITERALS = {"STRING", "NUMBER"}
 # The kind of name that is expected after a word.
 _NAMES = {
