@@ -1,4 +1,4 @@
-"""The budget ``auto`` decides when further intervals stop paying back, and whether a map pays."""
+"""The budget ``auto``: decides how many intervals an index gets, and whether it gets a map."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, Trial, n
 MOST_MAP_BYTES: Final = 1 << 30
 """Maximum bytes of a map that the user has not requested."""
 MOST_MAP_TIMES: Final = 3
-"""Maximum time of such a map, as a multiple of the build's time without it."""
+"""The maximum time for building a map, as a multiple of the build's time without the map."""
 
 # Seconds, measured on two cores, for each step: to read and weigh a few keys, to open a file, to
 # read a row of scattered keys, and to hash, sort and place a key.
@@ -35,7 +35,7 @@ _KEY_SECONDS: Final = 1.5e-6
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
-"""If this share of neighbouring keys lies in different locations, intervals rarely suffice."""
+"""If this share of neighbouring keys is in different locations, intervals rarely suffice."""
 
 Limit = Literal["bytes", "seconds"]
 
@@ -90,7 +90,8 @@ class MapPlan:
 
     Attributes:
         options: the options with which to build the map.
-        limit: the limit of unrequested maps that the map exceeds, or None.
+        limit: the limit for a map that the user has not requested, if the map exceeds it; else
+            None.
     """
 
     options: IndexOptions
@@ -104,7 +105,7 @@ def plan_map(
     keys: int,
     index_bytes: int,
 ) -> MapPlan | None:
-    """A map with fewer intervals that saves more bytes read than it costs; None if there is none.
+    """A map with few intervals that saves more bytes read than it costs, or None.
 
     Args:
         options: the options, with the budget ``auto``.
@@ -167,7 +168,7 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
 
 
 def map_left_out(manifest: Manifest) -> Limit | None:
-    """The limit that prevented a map that would find the file of a key, or None.
+    """Returns the limit because of which the build chose no map, or None.
 
     The result is None if the user has set the budget, or if a map would save nothing.
     """
@@ -187,7 +188,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
 def more_may_pay(
     profile: Profile, options: IndexOptions, expected: Sequence[Expected], cuts: int, size: int
 ) -> bool:
-    """Whether a second reading with more intervals may save much.
+    """Returns whether a second reading with more intervals may save much.
 
     Args:
         options: the options, with the budget ``auto``.

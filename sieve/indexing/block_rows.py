@@ -13,7 +13,7 @@ from sieve.reader.run_file import SCHEMA
 
 _PAIRS_PER_TASK: Final = 4_000_000
 _HOLES_PER_SPAN: Final = 100
-"""A gap of more than a hundredth of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
+"""A gap of more than this share of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
 
 
 def block_rows(cuts: DataFrame, n: int, span: int, error: int) -> DataFrame:

@@ -22,8 +22,9 @@ from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 1 << 19
-"""Each map is a task. The arrays of this many keys fit in a core's cache during peeling. Compared
-with four times as many keys, peeling takes a third less time, and a map takes 1.4 % more bytes."""
+"""One task builds one map. With this many keys, the arrays fit in a core's cache during peeling.
+Compared with four times as many keys, peeling takes a third less time, and a map takes 1.4 % more
+bytes."""
 # If files share keys, the size of a map is an estimate.
 _CAUTION = 0.97
 _WORTHWHILE_BITS = 6
@@ -87,8 +88,8 @@ class SharedPairs:
 
         Args:
             budget: maximum bytes of all maps.
-            worth: maximum bytes of fingerprints for each location that a query for an absent key
-                then skips.
+            worth: the bytes of fingerprints that are justified if a query for an absent key reads
+                one location less.
 
         Raises:
             InvalidInputError: the budget is too small for a map of so many keys; the message names
@@ -111,7 +112,7 @@ class SharedPairs:
 
 
 def parts_of(rows: int) -> int:
-    """Number of ranges of hashes into which pairs are packed: the maximum number of maps."""
+    """The number of ranges of hashes by which pairs are packed: the maximum number of maps."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
 
 
@@ -128,16 +129,17 @@ def fit_maps(
 ) -> tuple[int, int]:
     """The number of maps and the bits per fingerprint that fit the budget.
 
-    Without a fingerprint, an absent key gets the locations of some other key. Each fingerprint bit
-    halves the probability of this. An absent key counts as at least one location.
+    Without a fingerprint, a look-up of an absent key finds the locations of some other key. Each
+    fingerprint bit halves the probability of these wrong locations. An absent key counts as at
+    least one location.
 
     Args:
         pairs: number of pairs of key and location.
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum bytes of all maps.
-        worth: maximum bytes of fingerprints for each location that a query for an absent key then
-            skips. With infinity, only the budget limits the fingerprints.
+        worth: the bytes of fingerprints that are justified if a query for an absent key reads one
+            location less. With infinity, only the budget limits the fingerprints.
 
     Raises:
         InvalidInputError: the budget is too small for a map of so many keys; the message names a

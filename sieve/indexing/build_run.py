@@ -1,9 +1,9 @@
-"""Builds a run with Spark: executors read, cut, weigh and write; the driver sees no key.
+"""Builds a run with Spark: executors read the keys and write the run; the driver reads no key.
 
 The default build reads the column twice. The first reading takes a sample. The sample gives an
 estimate of the skip probability of gaps between keys. The second reading reads all rows, and cuts
 each location's keys at the worthwhile gaps. The intermediate data takes a few times the budget,
-whatever the table's size. The shape `sieve` needs every key instead.
+whatever the table's size. The shape `sieve` instead keeps every key.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class BuiltRun:
     Attributes:
         run: the run, or None if no location has a key.
         tiling: the locations of the run.
-        rows, nulls, nans: int64[n], counts for each location; rows is -1 for a location of a file
-            that proves nothing.
+        rows, nulls, nans: int64[n], counts for each location; rows is -1 for a location whose file
+            every query must read.
         width: mean size of a value in bytes.
     """
 
@@ -76,11 +76,12 @@ def build_run(
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.
         whole: the same rows with their files as `LOCATION`.
         counted: whether to compare the rows read from each file with a count that reads no column,
-            for formats with row counts in their metadata. A file whose counts differ proves
-            nothing.
+            for formats with row counts in their metadata. Every query must read a file whose counts
+            differ.
         encoder: the encoder of the version's reused runs, if any.
-        added: bool[n], files that the build reads only in part. The part may have no rows. Other
-            runs have the other rows of these files. If there are such files, no map is chosen.
+        added: bool[n], files that the build reads only in part, even a part without rows. Other
+            runs have the other rows of these files. If there are files read in part, no map is
+            chosen.
 
     Raises:
         Py4JJavaError: a file cannot be read; the message names the file.

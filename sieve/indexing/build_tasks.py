@@ -1,4 +1,4 @@
-"""The number of tasks of a build: stretches of the domain, each with one task and one run file."""
+"""The number of tasks of a build: one for each stretch of the domain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sieve.indexing.column_sample import Sample
 from sieve.segments.query_model import QueryModel
 
 CUTS_PER_TASK: Final = 500_000
-"""Cuts per stretch of the domain: one task weighs them and writes them to one run file."""
+"""The number of cuts in a stretch of the domain, which one task writes to one run file."""
 
 
 def stretches_of(n: int, query_model: QueryModel) -> int:

@@ -1,4 +1,4 @@
-"""Check rounds: split the look-up of every key into rounds that fit in executors' memory.
+"""Check rounds: the parts of a check, each of which fits in the memory of executors.
 
 A round has some files of a run and looks up the keys of one stretch of the domain. Together the
 stretches cover the whole domain. So every key is looked up, even a key outside the ranges of all
@@ -72,7 +72,7 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """int64[n]: each file's ordinal in the run with these slots, -1 for a file not in the run."""
+    """Returns int64[n]: each file's ordinal in the run with these slots, or -1 outside the run."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals

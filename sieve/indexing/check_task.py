@@ -51,9 +51,9 @@ def look_up_keys(
 ) -> Callable[[Batches], Batches]:
     """A step from (value, location, hash) rows to counts of each location and one lost key.
 
-    In the row of a corrupt record, the location is -1 minus the location's number; see `LOCATION`.
-    A key is lost if no run holds it. Rows need hashes only if codes are inexact and the rounds have
-    hashes.
+    In the row of a corrupt record, the location column is -1 minus the location's number; see
+    `LOCATION`. A key is lost if no run holds it. Rows need hashes only if codes are inexact and the
+    rounds have hashes.
 
     Args:
         rounds: the rounds, one for each run of the locations; may be empty.
@@ -120,7 +120,7 @@ def _line(location: int, counts: Sequence[int], key: str | None) -> pa.RecordBat
 def _missed_by(
     wanted: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
-    """bool[n]: the keys, given by code and hash, that the run does not hold for the location."""
+    """Returns for each key, given by code and hash, whether the run lacks it at the location."""
     missed = _lost(codes, wanted.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(
@@ -130,7 +130,7 @@ def _missed_by(
 
 
 def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Flags]) -> Flags:
-    """bool[n]: the codes, or hashes, within a range that a run does not hold."""
+    """Returns bool[n]: True for a code, or hash, in a range that a run does not hold."""
     if judged is None:
         return np.zeros(len(words), np.bool_)
     distinct = np.unique(words)
@@ -144,7 +144,7 @@ def _shown(value: pa.Scalar) -> str:
     if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
         text = value.as_py().hex()
     elif pa.types.is_timestamp(value.type):
-        # A zone name would need a time zone database, which may be missing, so UTC is left out.
+        # The text names no time zone, because zone names need a database that can be missing.
         text = str(pc.cast(pc.cast(value, pa.timestamp("us")), pa.string()))
     else:
         text = str(pc.cast(value, pa.string()))

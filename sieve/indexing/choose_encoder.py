@@ -22,11 +22,11 @@ _STEPS: Final = (1, 16, 64, 256, 512, 1024)
 _VALUES_A_POINT: Final = 8
 """Mean sampled values per split point: fewer values do not show which bytes they share."""
 _SHARE_OF_COLUMN: Final = 1000
-"""Split points may take 1/1000 of the column's bytes: a tenth of an index that takes 1 %."""
+"""Split points take at most 1/1000 of the column's bytes: a tenth of an index that takes 1 %."""
 _ALWAYS_ALLOWED: Final = 1024
 """Bytes of split points that are negligible beside the rest of a manifest."""
 _GAIN: Final = 0.01
-"""Minimum gain in the share of distinct codes that justifies a costlier encoder."""
+"""A costlier encoder must increase the share of distinct codes by at least this number."""
 
 
 def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int) -> Encoder:
@@ -48,8 +48,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
     best = Encoder.for_type(type_name, distinct[0], distinct[-1])
     fronts = Fronts(distinct, len(best.prefix))
     sample = pa.array(distinct, pa.large_binary())
-    # Effective bits per byte: values use only some of the 256 possible bytes, so a byte has spare
-    # bits.
+    # Values use only some of the 256 possible bytes, so a byte has fewer than 8 effective bits.
     byte = math.log2(max(2, len(np.unique(fronts.bytes[:, :8]))))
     score = _told_apart(best, sample, spare * 8 / byte)
     most = min(MOST_BYTES, max(_ALWAYS_ALLOWED, size // _SHARE_OF_COLUMN))
@@ -67,7 +66,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """How many more bits are needed to distinguish neighbours in the table than in the sample."""
+    """The number of further bits that neighbours in the table need, compared with the sample."""
     # The share of values that occur once in the sample estimates the share of unseen values: Good,
     # "The population frequencies of species".
     counts = pc.value_counts(values).field("counts")
@@ -91,13 +90,13 @@ def _of_decimals(type_name: str, distinct: pa.Array, spare: float) -> Encoder:
 
 
 def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
-    # Arithmetic would round to the 28 digits of the decimal context, so the code uses digits.
+    # The code uses digits, because arithmetic would round to the 28 digits of the decimal context.
     sign, digits, exponent = value.as_py().as_tuple()
     unscaled: int = int("".join(map(str, digits))) * 10 ** (exponent + of.scale)
     return -unscaled if sign else unscaled
 
 
 def _told_apart(encoder: Encoder, distinct: pa.Array, spare: float) -> float:
-    """Share of distinct values with a code of their own, if the last `spare` bits do not count."""
+    """The share of distinct values whose code without its last `spare` bits is unique."""
     codes = encoder.of_bytes.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
     return len(np.unique(codes >> np.uint64(min(63, round(spare))))) / len(distinct)

@@ -1,9 +1,9 @@
 """Chooses the shape, price and granularity of a run, for CREATE, REFRESH and ESTIMATE alike.
 
-A choice makes up to five runs and returns the one of least cost. It tries a map instead of
-intervals if the map saves more than it costs, more cuts if they may pay back, and whole files
-instead of ranges. A `Maker` reads the column and makes runs: a build writes them, an estimate holds
-them in memory.
+A choice makes up to five runs and returns the run of least cost. The choice tries a map instead of
+intervals if the map saves more than it costs. The choice also tries more cuts, if these can pay
+back, and whole files instead of ranges. A `Maker` reads the column and makes runs. The maker of a
+build writes runs; the maker of an estimate holds them in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeRun(Generic[R]):
-    """A run as its maker has it: its identity, its bytes, its keys, and a reader of it."""
+    """A run that a maker has made: its identity, its bytes, its keys, and its reader."""
 
     run: R
     bytes: int
@@ -45,7 +45,7 @@ class Maker(Protocol[R]):
         """The column, read with the cuts of a profile, until the block ends."""
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[R]:
-        """Makes a run within the budget, of rows that a multiple of the cost per byte gives."""
+        """Makes a run within the budget, from rows at a multiple of the cost per byte."""
 
     def discard(self, run: R) -> None:
         """Deletes a run that is not chosen."""
@@ -53,7 +53,7 @@ class Maker(Protocol[R]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt(Generic[R]):
-    """A run that may be chosen.
+    """A run that the choice can choose.
 
     Attributes:
         cost: the measure by which runs are compared: the bytes that queries read, plus the index's
@@ -85,7 +85,7 @@ class Choice(Generic[R]):
     with_maps: bool = True
 
     def best(self, profile: ColumnProfile) -> tuple[Attempt[R] | None, Seen]:
-        """The best run over the locations of a profile, or None if there is no key; and the counts.
+        """Returns the best run over a profile's locations (None without a key), and the counts.
 
         The column is read once or twice.
         """
@@ -107,7 +107,7 @@ class Choice(Generic[R]):
         return NEAR * self._cost(by_file, 0, least) < best.cost
 
     def better(self, one: Attempt[R], other: Attempt[R]) -> Attempt[R]:
-        """The attempt of lower cost, or the first if the costs are equal; discards the other."""
+        """Returns the attempt of lower cost, or the first if costs are equal; discards the other."""
         better, worse = sorted((one, other), key=lambda each: each.cost)
         with self.discarded_on_failure(better.made.run):
             self.maker.discard(worse.made.run)
@@ -138,7 +138,7 @@ class Choice(Generic[R]):
             return best, shared.seen
 
     def _within_budget(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Intervals that use the budget, or a map if it fits the budget and reads less."""
+        """Makes intervals that use the budget, or a map if it fits the budget and reads less."""
         plain = self._attempt(profile, shared, self.options)
         if plain is None or self.options.shape != "auto" or not self.with_maps:
             return plain
@@ -148,7 +148,7 @@ class Choice(Generic[R]):
         return self._or_mapped(plain, profile, shared, replace(self.options, shape="map"))
 
     def _automatic(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Intervals as long as their bytes pay back, or a map that saves more than it costs."""
+        """Makes intervals whose bytes pay back, or a map that saves more than it costs."""
         stop = stop_for(profile, self.options, self.probes, shared.seen.hits)
         if (mapped := self._mapped_at_once(profile, shared, stop)) is not None:
             return mapped
@@ -171,7 +171,7 @@ class Choice(Generic[R]):
     def _mapped_at_once(
         self, profile: ColumnProfile, shared: Shared, stop: Stop
     ) -> Attempt[R] | None:
-        """A run with a map, made without first making a run of intervals for comparison.
+        """Makes a run with a map without first making a run of intervals for comparison.
 
         The result is None if intervals may cost less than the map. The map must cost clearly less
         than the cheapest intervals in the trial.
@@ -206,7 +206,7 @@ class Choice(Generic[R]):
         stop: Stop | None = None,
         worth: float = math.inf,
     ) -> Attempt[R]:
-        """The given run, or one with a map if it costs less and its budget suffices."""
+        """Returns a run with a map if it costs less and fits the budget, else the given run."""
         with self.discarded_on_failure(plain.made.run):
             try:
                 mapped = self._attempt(profile, shared, options, stop, worth)

@@ -21,7 +21,7 @@ from sieve.encoding.split_points import (
 
 _WIDTH: Final = LONGEST_POINT + MOST_DIGITS
 STRAYS: Final = 1 / 200
-"""Share of the values that may get poor codes so that all other values get good codes."""
+"""This share of the values can get poor codes, so that all other values get good codes."""
 
 
 class Fronts:
@@ -45,7 +45,7 @@ class Fronts:
 
 
 class _Group(NamedTuple):
-    """Values `first` to `stop` with a common prefix of `shared` bytes; sorts by `unresolved`.
+    """The values `first` to `stop`, which share a prefix; groups are sorted by `unresolved`.
 
     Attributes:
         unresolved: negative number of values whose code equals that of the next value.
@@ -104,7 +104,7 @@ def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
 
 
 def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
-    """For each group, the shortest bytes that separate it from the group before, and its prefix."""
+    """Returns the prefix of each group, and the shortest bytes that separate adjacent groups."""
     points: list[Point] = []
     for group in groups:
         apart = int(fronts.shared[group.first - 1]) + 1 if group.first else 0
@@ -127,7 +127,7 @@ def _digits_of(fronts: Fronts, skipped: npt.NDArray[np.int64], digits: int) -> b
 
 
 def _alphabet(counts: npt.NDArray[np.int64], strays: float) -> bytes:
-    """The bytes that occur, without the rarest ones; empty if an alphabet would be too large."""
+    """The bytes that occur, except the rarest; empty if too many different bytes occur."""
     counts = counts.copy()
     counts[0] = 0
     rarest = np.argsort(counts, kind="stable")

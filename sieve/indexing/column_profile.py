@@ -24,10 +24,10 @@ from sieve.tables.table import LOCATION
 
 _SHARE_BESIDE_MAP = 20
 _LITTLE = 100
-"""Up to 1/100 of the column's bytes, or up to `_LEAST_LITTLE`, index bytes are negligible."""
+"""Index bytes are negligible up to 1/100 of the column's bytes, or up to `_LEAST_LITTLE`."""
 _LEAST_LITTLE = 8 << 10
 _ALLOWED = 320 << 10
-"""Cuts are read for at least this many bytes of intervals: one task weighs as many cuts."""
+"""A build reads cuts for at least this many bytes of intervals, which one task can weigh."""
 _WIDER = 8
 
 
@@ -71,7 +71,7 @@ class Profile:
         return weights_of(self.sizes)
 
     def least_by_map(self, least: float) -> float:
-        """The locations that a query for one value reads with a map, in units of mean size.
+        """The locations that a query for one value reads if there is a map, in units of mean size.
 
         Only a map distinguishes the values that share a key code. A larger location is more likely
         to hold a row. A value with several rows may be in several locations.
@@ -107,11 +107,11 @@ class Profile:
         return max(1, int(whole * self.sample.share))
 
     def most(self, options: IndexOptions) -> float:
-        """Bytes above which a run is made again. A map's bits per key keep it within its budget."""
+        """A run of more bytes is made again. A map stays in its budget by its bits per key."""
         return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
-        """The part of the budget for intervals: the whole budget, or a small part beside a map.
+        """The part of the budget for intervals: all of it, or a small part if there is a map.
 
         With the budget ``auto``, this is the size of the cuts that the reading step sends on.
         """

@@ -44,11 +44,11 @@ class Sample:
         hashes: uint64[n], hash of each sampled value.
         rows: number of rows of the table, counted or estimated.
         width: mean size of a value in bytes.
-        shown: number of rows in the windows; all rows without windows.
+        shown: number of rows in the windows, or of all rows if there are no windows.
         spread: mean number of locations that hold the value of a row; 0 if key codes distinguish
             all values.
-        scattered: share of pairs of neighbouring sampled keys whose rows lie in different
-            locations: about 0 if each location has a range of keys of its own.
+        scattered: share of pairs of neighbouring sampled keys whose rows are in different
+            locations. The share is about 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
     """
@@ -88,7 +88,7 @@ def zoomed(sample: Sample, share: float, asked: CodeIntervals) -> Sample:
     query_model = domain_sample.of_mass(sample.query_model)
     if query_model is None:
         return sample
-    # After resampling by weight, all later draws can be unweighted.
+    # The sample is drawn again by weight here, so that all later draws can be unweighted.
     weights = domain_sample.rates(sample.query_model, sample.codes[inside])
     drawn = np.random.default_rng(3).choice(inside, len(inside), p=weights / weights.sum())
     return Sample(
@@ -175,7 +175,7 @@ def _width(type_name: str) -> int:
 
 
 def _packed(batches: Batches) -> Batches:
-    """Packs a task's sample into one value, which any Spark's driver can fetch without loss."""
+    """Packs a task's sample into one value, which the driver can fetch in every Spark release."""
     drawn = list(batches)
     if not sum(batch.num_rows for batch in drawn):
         return

@@ -1,7 +1,7 @@
 """The first build step on executors, without PySpark: reads a column, sorts and cuts its codes.
 
-Reading makes *cuts*: intervals of keys of one location, or one interval per key if the shape needs
-that. The later steps (`segment_tasks`) never process rows, only cuts, which are few. All steps
+The step makes *cuts*. A cut is an interval of keys of one location, or a single key for the shape
+`sieve`. The later steps (`segment_tasks`) never process rows, only cuts, which are few. All steps
 exchange Arrow record batches in bounded memory.
 """
 
@@ -30,15 +30,15 @@ FILE = pa.struct(
     + [(name, pa.int64()) for name in ("n_cuts", "keys", "first", "last")]
     + [("cuts", pa.binary())]
 )
-"""Rows of a location and its corrupt records, and its packed cuts with their number and ends."""
+"""The columns for a location: its rows, its corrupt records, and its packed cuts."""
 PROBE = pa.struct([("number", pa.int32()), ("locations", pa.int64()), ("bytes", pa.int64())])
 """A probe, and the number and bytes of a task's locations that hold a key of the probe."""
 LINES = pa.schema([("file", FILE), ("probe", PROBE), ("pairs", pa.struct(hash_map_tasks.PACKED))])
-"""Output of the first step: a line has a value in one of these columns, NULL in the others."""
+"""The output of the first step; a line has a value in one column and NULL in the others."""
 _HELD = 1 << 22
 """Codes buffered before they are sorted and cut: 32 MB."""
 _ORDERED = 16
-"""Codes count as mostly sorted if at most one in this many is below the code before it."""
+"""Codes are mostly sorted if at most one in this many codes is below the code before it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,9 +1,10 @@
 """Domain sample: windows of a column's domain, and the column restricted to the windows.
 
-The size of a structure and the files that queries read depend on how the keys of each file lie next
-to each other. A sample of rows does not show this, but a sample of stretches of the domain does: a
-window contains every key of every file in its stretch. With the gaps between windows removed, every
-algorithm for a column also works on its windows, which have a known share of the column's size.
+The size of a structure and the files that queries read depend on which files have neighbouring
+keys. A sample of rows does not show neighbouring keys, but a sample of stretches of the domain
+does. A window contains every key of every file in its stretch. With the gaps between windows
+removed, every algorithm for a column also works on its windows, which have a known share of the
+column's size.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window per
 stratum.
@@ -28,7 +29,7 @@ _BISECTIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DomainSample:
-    """Disjoint windows of the domain, and the key codes of a query that must be represented.
+    """Disjoint windows of the domain, some of which represent the key codes of a query.
 
     Attributes:
         first: int64[w], first code of each window, ascending.
@@ -79,13 +80,13 @@ class DomainSample:
         return np.append(moved, self._moved(self.last[window[wanted]], window[wanted]))
 
     def within(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """Whether each key code lies in a window."""
+        """Returns whether each key code lies in a window."""
         return locate(self.first, self.last, codes)[1]
 
     def intervals(self, intervals: CodeIntervals) -> CodeIntervals:
         """Intervals restricted to windows.
 
-        An interval between two windows gets first above last.
+        An interval between two windows becomes empty: its first code is above its last code.
         """
         low = np.searchsorted(self.last, intervals[:, 0], side="left")
         high = np.searchsorted(self.first, intervals[:, 1], side="right") - 1
@@ -118,7 +119,8 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA
     ends = np.clip(asked.ravel(), query_model.codes[0], query_model.codes[-1])
     begin = np.append(begin, query_model.up_to(ends) - share / _STRATA / 2)
-    # A window ends at a key if the key's own weight ends there. So all keys are equally likely.
+    # Each key's weight is entirely inside or entirely outside a window, so all keys are equally
+    # likely to be sampled.
     both = np.concatenate([begin, begin + share / _STRATA])
     first, last = np.split(_code_at(query_model, both), 2)
     first += first < last

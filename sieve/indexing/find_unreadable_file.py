@@ -19,7 +19,7 @@ from sieve.tables.table import LOCATION, CatalogTable
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _READER: Final = "FileScanRDD"
-"""The class in the stack trace of a task that fails to read a file, but not of a cancelled job."""
+"""A class in the stack trace if a task fails to read a file, but not if a job is cancelled."""
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def named_if_unreadable(
     numbers: Sequence[int],
     environment: Environment,
 ) -> Iterator[None]:
-    """If the block fails because a file cannot be read, raises an error that names the file.
+    """Raises an error that names the file if the block fails because a file cannot be read.
 
     Bisects the files by reading them again. This takes one to two times as long as reading all
     files.
@@ -64,7 +64,7 @@ def named_if_unreadable(
 
 
 def _names_one(error: Exception, files: Sequence[DataFile]) -> bool:
-    """Whether Spark's message names one of the files; the text has no other use."""
+    """Returns whether Spark's message names one of the files."""
     words = str(error)
     return any(file.path.rpartition("/")[2] in words for file in files)
 

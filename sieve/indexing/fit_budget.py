@@ -1,4 +1,4 @@
-"""Budget fitting finds the cost per byte that the budget allows, then makes segments and maps."""
+"""Budget fitting: finds the cost per byte for a budget, and makes segments and maps."""
 
 from __future__ import annotations
 
@@ -170,10 +170,10 @@ def _priced(
 def trial_of_least_cost(
     pieces: DataFrame, seen: Seen, column_profile: ColumnProfile, stop: Stop
 ) -> Trial | None:
-    """Estimates the intervals at the lowest price, where their bytes just pay back.
+    """Estimates the intervals at the lowest price, at which their last bytes just pay back.
 
-    Returns None if there are no cuts, or if one task has all cuts: building then costs little more
-    than a trial.
+    Returns None if there are no cuts. Also returns None if one task has all cuts, because a build
+    then takes little longer than a trial.
     """
     query_model = _query_model(seen, column_profile)
     if stretches_of(seen.cuts[0], query_model) <= 1:
@@ -188,7 +188,7 @@ def _planner(query_model: QueryModel, column_profile: ColumnProfile) -> segment_
 def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
     """The query model of the sample.
 
-    If the sample has no key but the column has, all queries count alike.
+    If only the sample has no key, the model gives all queries equal weight.
     """
     ends = np.array(seen.cuts[1:], np.int64)
     return column_profile.sample.query_model or QueryModel.of_sample(ends)

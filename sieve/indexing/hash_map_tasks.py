@@ -1,8 +1,8 @@
 """The tasks that build hash maps on executors, on Arrow record batches, without PySpark.
 
 Pairs of hash and location are packed: one row holds a task's pairs in one range of hashes, as two
-byte arrays. With one row per pair, Spark would take about twenty times as long as numpy to receive,
-sort and return the pairs.
+byte arrays. With one row per pair, Spark would need about twenty times as long as numpy for the
+pairs.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.Recor
         return hash_codes(_once(np.sort(encoded.codes[keys])))
     hashes = rows.column(0)
     if domain_sample is not None:
-        # The codes of NULLs are undefined, but so are their hashes.
+        # NULLs have undefined codes and undefined hashes.
         hashes = hashes.filter(domain_sample.within(encoder.encode(rows.column(2)).codes))
     return hashed_once(hashes)
 
@@ -139,7 +139,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """The `SKETCH` smallest of sorted hashes: each once, or twice if it occurs more often."""
+    """The `SKETCH` smallest distinct hashes; a hash that occurs repeatedly is returned twice."""
     few = hashes[: 4 * SKETCH]
     copies, ranks = _at_most_twice(few)
     if len(few) < len(hashes) and ranks[-1] <= SKETCH:
@@ -148,7 +148,7 @@ def _smallest(hashes: Hashes) -> Hashes:
 
 
 def _at_most_twice(hashes: Hashes) -> tuple[Hashes, npt.NDArray[np.int64]]:
-    """Sorted hashes with at most two copies of each, and each hash's rank among the distinct ones.
+    """Returns at most two copies of each sorted hash, and the rank of each distinct hash.
 
     Ranks start at 1.
     """
@@ -174,8 +174,9 @@ def merge_sketches(batches: Batches) -> Batches:
 def distinct(pairs: int, smallest: bytes) -> int:
     """Estimated number of distinct hashes.
 
-    The number is exact if no hash of the sketch occurs twice, as with unique keys. An error of one
-    percent would suggest keys in several locations, which take several times the bytes.
+    The number is exact if no hash of the sketch occurs twice, for example for unique keys.
+    Otherwise, an error of one percent would suggest keys in several locations, whose maps take
+    several times the bytes.
 
     Args:
         pairs: number of all pairs.

@@ -1,8 +1,8 @@
 """Even partitions: keys by which Spark puts one stretch of a domain into each partition.
 
-`DataFrame.repartition(n, column)` hashes the column. Therefore the numbers 0 and 1 may share one of
-two partitions, and a core stays idle. Repartitioning by range would read the rows once more for a
-sample.
+`DataFrame.repartition(n, column)` hashes the column. Therefore the numbers 0 and 1 can be in the
+same one of two partitions, and a core is idle. Repartitioning by range would read the rows once
+more for a sample.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def partition_keys(n: int) -> npt.NDArray[np.int32]:
     while (keys < 0).any():
         numbers = np.arange(start, start + 8 * n, dtype=np.int32)
         partition = _murmur3(numbers).view(np.int32) % n
-        # Take the first number of each partition; the assignment keeps the last one of duplicates.
+        # If two numbers have the same partition, the last assignment wins, so the numbers are
+        # reversed.
         missing = keys[partition] < 0
         keys[partition[missing][::-1]] = numbers[missing][::-1]
         start += 8 * n

@@ -20,7 +20,8 @@ from sieve.segments.query_model import SHORT_RANGE
 from sieve.segments.stopping_rule import KINDS
 
 EACH: Final = 400
-"""Probes per kind: their mean has a standard error of a twentieth of their standard deviation."""
+"""The number of probes per kind: the standard error of their mean is a twentieth of their standard
+deviation."""
 _FLAG_BYTES: Final = 64 << 20
 """Maximum bytes of the flags of one batch of probes."""
 # If intervals read at most this many times the minimum, a map cannot save anything.
@@ -72,7 +73,7 @@ def make_probes(sample: Sample) -> Probes:
 def expectations(
     probes: Probes, run: Run, sizes: Counts, hits: Counts, least: Counts, greatest: Counts
 ) -> Iterator[Expected]:
-    """Expected reads of each kind of query: with the index, at minimum, and by min/max.
+    """The expected reads of each kind of query: with the index, at minimum, and by min/max.
 
     Args:
         probes: k probe queries.
@@ -92,7 +93,7 @@ def expectations(
     for number, kind in enumerate(KINDS):
         chosen = probes.kinds == number
         if kind == "absent":
-            # In a dense domain, a key that was drawn as absent may occur.
+            # In a dense domain, a key that was drawn as an absent key can be present.
             chosen &= hits[0] == 0
         if chosen.any():
             counts = (read[0], hits[0], by_ends, read[1], hits[1])
@@ -136,7 +137,7 @@ def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
-    """The expected reads, and those if only the locations that hold the value itself are counted.
+    """The expected reads, and their lower bound: the locations that hold the value itself.
 
     If several values share a key code, the lower bound of the kind ``present`` counts the locations
     that hold the code.
@@ -152,7 +153,7 @@ def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected
 
 
 def map_may_pay(profile: Profile, expected: Sequence[Expected], keys: int, budget: int) -> bool:
-    """Whether a map could read fewer bytes than intervals do, within the budget.
+    """Returns whether a map could read fewer bytes than intervals do, within the budget.
 
     Args:
         expected: the expected reads of the intervals.

@@ -135,9 +135,9 @@ def _seen(
             if low is not None:
                 least[location], greatest[location] = low, high
     read = counts["rows"]
-    # A file without rows proves nothing, and a file that was read incompletely proves too little. A
-    # range without rows proves something if its file was read completely. The rows of a corrupt
-    # record depend on the columns that a query reads.
+    # Queries must always read a file without rows, and a file that was read incompletely. A range
+    # without rows can be skipped if its file was read completely. The rows of a corrupt record
+    # depend on the columns that a query reads, so its file must be read, too.
     owners = column_profile.owners
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (

@@ -23,12 +23,12 @@ from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
 
 MOST_DELTAS: Final = 8
-"""Maximum number of runs beside the base (deltas). If there were one more, a refresh would merge
-the deltas (minor compaction), and read their data once more.
+"""The maximum number of runs in addition to the base (deltas). Instead of adding one more, a
+refresh merges the deltas, and reads their data once more (minor compaction).
 """
 LEAST_BASE: Final = 0.5
-"""Minimum share of the table's bytes, and of its own locations, that the base must retain. If the
-base retains less, a refresh reads the whole table and makes a new base (major compaction).
+"""The base must cover at least this share of the table's bytes, and keep this share of its own
+locations. Otherwise, a refresh reads the whole table and makes a new base (major compaction).
 """
 
 
@@ -69,9 +69,9 @@ NOTHING: Final = ReusedRuns((), NO_LOCATIONS, None)
 
 
 def is_current(known: Locations, snapshot: Snapshot) -> bool:
-    """Whether a version's locations are exactly the table's current files.
+    """Returns whether a version's locations are exactly the table's current files.
 
-    A file that was racy at the build and still is racy counts as unchanged.
+    A file counts as unchanged if it was racy at the build and is still racy.
     """
     found = zip(file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = all(status in AS_IT_WAS if stable else status == "racy" for status, stable in found)
@@ -79,7 +79,7 @@ def is_current(known: Locations, snapshot: Snapshot) -> bool:
 
 
 def is_one_run(base: Manifest, known: Locations) -> bool:
-    """Whether a version is one run without removed locations, or has no keys."""
+    """Returns whether a version is one run without removed locations, or has no keys."""
     held = int(known.range_counts[known.slots >= 0].sum())
     return len(base.runs) <= 1 and held == sum(run.locations for run in base.runs)
 

@@ -19,8 +19,8 @@ class Seen:
             least is above greatest.
         hits: int64[2, k], for each probe the number and the bytes of the locations that hold a key
             of the probe.
-        partial: bool[n], locations of files that prove nothing: without rows, with a corrupt
-            record, or read incompletely.
+        partial: bool[n], locations of files that queries must always read: without rows, with a
+            corrupt record, or read incompletely.
         cuts: the number of cuts of the locations that are not partial, and the extreme key codes of
             these cuts.
         keys: distinct keys of each of these locations, summed over the locations.

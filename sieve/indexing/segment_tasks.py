@@ -31,7 +31,7 @@ CURVE = pa.schema([("price", pa.int32()), ("bytes", pa.float64())])
 TRIAL = pa.schema([(name, pa.float64()) for name in ("bytes", *KINDS)])
 
 Planner = Callable[[Intervals], Plan]
-"""`plan` with all arguments but the intervals; sent with every task."""
+"""`plan` with all its arguments except the intervals; sent with every task."""
 
 _FITTED = 0.98
 """Share of a budget that payloads may use, since pages have headers and compression varies."""
@@ -40,8 +40,8 @@ _FITTED = 0.98
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
     """A step that splits packed cuts at the borders: each output row has the pieces of one stretch.
 
-    The cuts of a batch are split together. A stretch's name is the number that Spark puts into the
-    partition of the stretch's position.
+    The cuts of a batch are split together. Each stretch is named by a number that Spark's hash
+    partitioning assigns to the stretch's own partition.
     """
     keys = partition_keys(len(borders) + 1)
 
@@ -100,7 +100,7 @@ def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batch
 def write_until(
     planner: Planner, prices: Numbers, stop: Stop, times: float
 ) -> Callable[[Batches], Batches]:
-    """A step from the pieces of a single stretch to run rows, at the stop criterion's cost.
+    """A step from the pieces of a single stretch to run rows, at a cost from the stop criterion.
 
     Args:
         prices: float64[p], costs per byte, descending.
@@ -157,7 +157,7 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """A step that passes run rows on if it sees a file of the driver, and otherwise fails the task.
+    """A step that returns its rows if it finds a file of the driver, and otherwise fails the task.
 
     Args:
         witness: URI of the driver's file.

@@ -22,10 +22,10 @@ _CONDITION: Final = "SIEVE_ROOT_NOT_SHARED"
 
 
 def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
-    """The rows of a run. Their tasks fail unless they see a file that the driver has just created.
+    """Returns the rows of a run; a task fails if it does not find a file that the driver created.
 
     A listing by the driver proves nothing. Executors on the driver's machine write into the listed
-    folder, but the listing would not show that files of other machines are missing.
+    folder. The listing would not show that the files of executors on other machines are missing.
 
     Args:
         rows: the rows of the run, about to be written.
@@ -38,7 +38,7 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
 
 
 def on_this_machine(context: SparkContext) -> bool:
-    """Whether executors are threads of the driver."""
+    """Returns whether executors are threads of the driver."""
     return context.master.startswith("local") and not context.master.startswith("local-cluster")
 
 

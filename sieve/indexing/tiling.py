@@ -20,7 +20,8 @@ from sieve.tables.table import CatalogTable
 
 LEAST_RANGE: Final = 1 << 20
 """Neighbouring row groups and stripes are joined up to this many bytes, or up to the size from
-which files are cut. To read a range, a query must open the file and read its footer."""
+which files are cut. A small range would not be worth its cost: to read a range, a query must open
+the file and read its footer."""
 
 _LEAST_OF_TEXT: Final = 100
 """Minimum bytes of a range of a text file, whatever the setting."""
@@ -77,7 +78,7 @@ class Tiling:
 
     @property
     def is_cut(self) -> bool:
-        """Whether a file is cut into several locations."""
+        """Returns whether a file is cut into several locations."""
         return any(self.cuts)
 
     def chosen(self, files: Sequence[int]) -> Tiling:
@@ -86,7 +87,7 @@ class Tiling:
         return Tiling(self.lengths[some], tuple(self.cuts[k] for k in some), self.footers[some])
 
     def of_files(self, counts: Counts) -> Counts:
-        """int64[n]: counts of ranges, int64[m], summed over each file."""
+        """Returns int64[n]: the sum of the given counts over the ranges of each file."""
         total: Counts = np.add.reduceat(counts, self.firsts) if len(self.cuts) else counts
         return total
 

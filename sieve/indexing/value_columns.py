@@ -23,8 +23,8 @@ def encoded_bytes(encoder: Encoder) -> Column:
 def leading_bytes(most: int) -> Column:
     """The first bytes of a string or binary, as binary.
 
-    The string is cast to binary first. Spark's `substring` of a string counts characters, and reads
-    past the end of the string if its last character is cut short.
+    The string is cast to binary first. On a string, Spark's `substring` counts characters. If the
+    last character of the string is incomplete, `substring` reads past the end of the string.
     """
     return sf.substring(sf.col("v").cast("binary"), 1, most)
 

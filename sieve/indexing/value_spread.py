@@ -1,7 +1,7 @@
 """Value spread: how many locations hold one value of a column, estimated from a sample of rows.
 
-Several long values may share a key code, so counts by code are too high. A sample has the hash of
-each value and its location.
+Several long values can have the same key code, so counts by code are too high. Therefore the
+estimate uses the hash and the location of each sampled value.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _STEPS = 60
 def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
     """Mean number of locations that hold the value of a row; 0 without rows.
 
-    The estimate treats locations as boxes. A value that was drawn s times, in d locations, is in
-    about G locations if s random throws into G boxes hit d boxes on average. If no two draws were
-    in the same location, G is unknown, and d is used.
+    The estimate treats locations as boxes. A value was drawn s times and found in d locations. The
+    estimate is the number G of boxes of which s random throws hit d boxes on average. If no two
+    draws were in the same location, G is unknown, and d is used.
 
     Args:
         hashes: uint64[n], hash of the value of each sampled row.
@@ -47,7 +47,7 @@ def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
 
 
 def _boxes(throws: Counts, hit: Counts) -> Numbers:
-    """The number of boxes of which this many throws hit this many; `hit` is below `throws`."""
+    """The number of boxes of which `throws` throws hit `hit` boxes; `hit` is below `throws`."""
     low = hit.astype(np.float64)
     high = np.maximum(low, throws.astype(np.float64) ** 2)
     for _ in range(_STEPS):

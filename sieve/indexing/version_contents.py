@@ -37,7 +37,7 @@ _NO_RUN = BuiltRun(None, whole_files(()), _NONE, _NONE, _NONE, (), 0.0)
 
 
 class ReaderChangedError(ConflictError):
-    """A reader setting changed during the build, so the build's reads are inconsistent."""
+    """A setting of the reader changed during the build, so the build's reads are inconsistent."""
 
 
 def build_contents(
@@ -57,8 +57,8 @@ def build_contents(
     A failed build deletes the files it has written.
 
     Args:
-        reused: the reused part of an earlier version. Of its files, the build reads only appended
-            log files.
+        reused: the reused part of an earlier version. The build reads only the log files that were
+            appended to the reused files.
         before: the file list of the earlier version; the new list is merged onto this list.
 
     Raises:
@@ -170,10 +170,11 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """The locations that were read. A location that changed during the build will match no file.
+    """The locations that were read; a location that changed during the build will match no file.
 
-    Locations whose files are gone are left out. Otherwise, a rename of the table could bring such a
-    file back under its new name with its old time, and no refresh would read it again.
+    Locations whose files are gone are left out. Otherwise, after a rename of the table, a missing
+    file could exist again under its new name with its old time. No refresh would then read the
+    file.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
@@ -208,7 +209,7 @@ def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
 
 
 def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
-    """The number of files about which the build proved nothing, other than empty files."""
+    """The number of non-empty files that queries must always read."""
     filled = {file.path for file in files if file.length}
     unproven = (locations.states == FileState.UNPROVEN).tolist()
     return len(
@@ -217,7 +218,7 @@ def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
 
 
 def _packed(places: Counts) -> Counts:
-    """Compacts places of locations, int64[n, k]: moves -1 to the end, drops columns of only -1."""
+    """Moves -1 in each row of positions, int64[n, k], to the end, and drops columns of only -1."""
     order = np.argsort(places < 0, axis=1, kind="stable")
     packed = np.take_along_axis(places, order, axis=1)
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]

@@ -1,8 +1,8 @@
 """Writes the file list of a version: one new part, merged onto the previous version's parts.
 
 Each part has at least four times the rows of the next part, so n locations have about log4(n)
-parts, and a row is rewritten a few times in all. A part smaller than that is merged into the new
-part; if this is the first part, the whole list is written. This is the logarithmic method of
+parts, and a row is rewritten a few times in all. A smaller part is merged into the new part. If
+even the first part is too small, the whole list is written. This is the logarithmic method of
 Bentley and Saxe, as used by log-structured merge trees.
 """
 

@@ -1,4 +1,4 @@
-"""Writes a run to the index's files and reads it back: only a verified run may be published."""
+"""Writes a run to the index's files and verifies it, before a version refers to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_within(
     store: Store,
     index_dir: str,
 ) -> RunRef:
-    """Writes the run that fits the budget; the first cost per byte is an estimate.
+    """Writes a run that fits the budget; adjusts an estimated cost per byte until it fits.
 
     Args:
         make: makes rows of a run file at a multiple of the estimated cost per byte.
@@ -59,8 +59,7 @@ def _write(rows: DataFrame, column_profile: ColumnProfile, store: Store, index_d
 def write_rows(rows: DataFrame, target: str, claim: str) -> None:
     """Writes the rows of a run to its files, on executors that see the driver's pending write."""
     with named_if_unseen(target):
-        # If they were not truncated, the statistics in the footer would repeat the whole minimum
-        # and maximum payload.
+        # The statistics in the footer are truncated, so that they do not repeat two whole payloads.
         short = seen_by_all(rows, claim).write.option("parquet.statistics.truncate.length", 1)
         short.option("compression", "zstd").parquet(target)
 

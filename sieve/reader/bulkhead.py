@@ -3,8 +3,8 @@
 An index on a store that does not answer must not block every scan of a driver. A scan that waits
 for longer than a second counts against the store's root. A scan that waits beyond the time-out also
 counts against the index. Once two scans block on an index, or eight on a root, other scans read
-without the index at once. So a hung store delays two scans of each index by the time-out (500 ms),
-not each scan, and occupies 8 of the 32 threads that answer scans.
+without the index at once. So a hung store delays only two scans of each index, by the time-out of
+500 ms. The hung store occupies at most 8 of the 32 threads that answer scans.
 
 Source: the pattern "Bulkheads" in Nygard, "Release It!".
 """
@@ -32,14 +32,14 @@ class _Wait:
 
 
 class Bulkhead:
-    """The scans that wait for index files, and the start of each wait."""
+    """The scans that wait for index files, with the time at which each wait started."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waits: dict[object, _Wait] = {}
 
     def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
-        """The indexes on which too many scans already block, by index or by root.
+        """Returns the indexes on which, or on whose root, too many scans already block.
 
         Args:
             wanted: the indexes that a scan would use.

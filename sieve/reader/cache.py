@@ -1,4 +1,4 @@
-"""The cache of the front end: bounded, evicts the least recently used, single flight.
+"""The front end's cache: bounded, evicts the least recently used value, loads each value once.
 
 A cache is bounded by bytes, by entries, or by both. Threads that request the same key at the same
 time wait for one load (single flight). An entry may have a time to live: a stale entry is still
@@ -44,7 +44,7 @@ class Cache(Generic[Key, Value]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes in the cache, at most `max_bytes`."""
+        """The number of bytes in the cache, at most `max_bytes`."""
         return self._nbytes
 
     @property
@@ -61,25 +61,24 @@ class Cache(Generic[Key, Value]):
     def get(self, key: Key, load: Callable[[], Value]) -> Value:
         """The cached value of a key, loaded on a miss.
 
-        Threads that request the same key at the same time wait for one load; if the load fails,
+        Threads that request the same key at the same time wait for one load. If the load fails,
         each thread gets the error. A value larger than the bound is returned but not cached. Errors
         are not cached.
 
         Args:
             key: identifies the value.
-            load: makes the value; this function may itself call `get` for other keys, but not in a
-                cycle.
+            load: makes the value; it can call `get` for other keys, but not in a cycle.
         """
         value, _ = self._get(key, load)
         return value
 
     def get_fresh(self, key: Key, load: Callable[[Value | None], Value], ttl_s: float) -> Value:
-        """The cached value of a key.
+        """Returns the cached value of a key.
 
         A value older than ``ttl_s`` seconds is reloaded in the background.
 
-        A cached value is returned at once, however old, and is reloaded in the background. If the
-        background load fails, the old value stays for another ``ttl_s``.
+        A cached value of any age is returned at once. If the background load fails, the old value
+        stays for another ``ttl_s``.
 
         Args:
             key: identifies the value.
@@ -98,7 +97,7 @@ class Cache(Generic[Key, Value]):
             return None if entry is None else entry.value
 
     def invalidate(self, key: Key) -> None:
-        """Removes a key. A load in progress still answers its callers, but is not cached."""
+        """Removes a key; a load in progress still returns its value, but does not cache it."""
         with self._lock:
             self._loading.pop(key, None)
             self._drop(key)

@@ -1,8 +1,8 @@
 """Entry table: decoded segments as flat arrays, searched for intervals of keys.
 
-A static interval search without a tree. Entries are sorted by their low ends. A running maximum of
-their high ends (`Chunk.reach`) shows where the entries that reach a key begin. Both ends of the
-candidates are found by binary search.
+The table is a static interval search without a tree. The entries are sorted by their low ends. The
+running maximum of the high ends (`Chunk.reach`) shows the first entry that can reach a key. Two
+binary searches find the first and the last candidate for a key.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Chunk:
     Attributes:
         low: int64[n], ascending.
         high: int64[n].
-        reach: int64[n], running maximum of `high`: entries before the first that reaches a key
-            cannot hold the key.
+        reach: int64[n], running maximum of `high`; if ``reach[i]`` is below a key, no entry up to i
+            holds the key.
         location: int32[n], location ordinals of the run.
         n_locations: greatest ordinal plus one; 0 without entries.
     """
@@ -61,9 +61,9 @@ class Chunk:
                 meets = self.high[start:stop] >= first
                 found[self.location[start:stop][meets]] = True
             return
-        # For each entry, compare only the first interval that ends at or after the entry's begin:
-        # if a later interval meets the entry, the entry also holds the last key of this first
-        # interval.
+        # Compare each entry only with the first interval that ends at or after the begin of the
+        # entry. If a later interval overlaps the entry, this first interval overlaps the entry,
+        # too.
         stops = self.low.searchsorted(wanted[:, 1], side="right")
         begun = stops.copy()
         begun[1:] -= stops[:-1]
@@ -71,13 +71,13 @@ class Chunk:
         found[self.location[met]] = True
 
     def holds(self, codes: npt.NDArray[np.int64], location: int) -> Flags:
-        """bool[k]: for each code, whether `mark` would find the location by this code alone."""
+        """Returns for each code whether `mark` would flag the location for this code alone."""
         own = np.flatnonzero(self.location == location)
         if len(own) == 0:
             return np.zeros(len(codes), np.bool_)
         before = self.low[own].searchsorted(codes, side="right") - 1
-        # An entry that begins at or below the code reaches the code only if the farthest-reaching
-        # such entry does.
+        # Among the entries that begin at or below a code, only the entry with the greatest high end
+        # must be compared with the code.
         reach = np.maximum.accumulate(self.high[own])
         return (before >= 0) & (reach[before] >= codes)
 

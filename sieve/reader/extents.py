@@ -1,19 +1,21 @@
-"""Extents: the first and last keys of a version's locations, and how many rows lie up to a key.
+"""Extents: the first and last key of each location, and the least number of rows up to a key.
 
-ORDER BY ... LIMIT needs a bound: a key code up to which the scan has at least k rows. Two facts
-give the least number of rows that a location has up to a code:
+``ORDER BY x LIMIT k`` needs a bound: a key code such that at least k rows have this code or a
+smaller one. Two facts give the least number of rows that a location has up to a code:
 
-- If all entries of the location end there, all its rows with a key lie there: the file list counts
-  these rows.
-- Otherwise, each entry of the location that ends there has one row in its first cell and one row in
-  its last cell, unless the entry was cut at that end (`sieve.segments.entries.Ends`).
+- If all entries of the location end at or before the code, then all its rows with a key count. The
+  file list has the number of these rows.
+- Otherwise, each entry that ends at or before the code counts as two rows: one in its first cell
+  and one in its last cell. A cell at which the entry was cut does not count
+  (`sieve.segments.entries.Ends`).
 
-A list of *steps* combines both facts: one row at the end of an entry's first cell, one row at the
-end of its last cell, and all other rows of the location at the end of its last entry.
+A list of *steps* combines both facts. Each entry has a step of one row at the end of its first
+cell, and another at the end of its last cell. All other rows of the location are a step at the end
+of its last entry.
 
 Example: a location has five rows, with the keys 1, 2, 3 and 900, 901, in the entries ``[1, 3]`` and
-``[900, 901]`` of cells of one code. Its steps are one row each at 1, 3 and 900, and two at 901: at
-least two rows up to 3, and exactly five up to 901.
+``[900, 901]`` of cells of one code. Its steps are one row each at 1, 3 and 900, and two rows at
+901. So the location has at least two rows up to 3, and exactly five rows up to 901.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from sieve.segments.entries import Ends
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """The least number of rows of each location up to each key, as increments in the order of keys.
+    """The least number of rows of each location up to each key, stored as increments by key.
 
     Attributes:
         codes: int64[e], the code of each step, ascending.
@@ -48,7 +50,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extents:
-    """The least key code that each location may hold, and its steps, in one direction.
+    """The least key code and the steps of each location, for ascending or for descending order.
 
     Attributes:
         least: int64[m], the least code of each location; GREATEST for a location without keys.
@@ -69,7 +71,7 @@ class Extents:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocationEnds:
-    """The ends of a version's entries; described at `sieve.segments.entries.Ends`.
+    """The ends of a version's entries, as in `sieve.segments.entries.Ends`.
 
     Attributes:
         codes: int64[4, e], for each entry the first and last code of its first cell, and of its
@@ -91,7 +93,7 @@ class LocationEnds:
 
 
 def concat_ends(segments: Sequence[Ends], locations: Sequence[Counts]) -> LocationEnds:
-    """The entries of all segments, given each entry's location, without entries of location -1."""
+    """Concatenates the entries of all segments, and leaves out entries of location -1."""
     of_entry = np.concatenate([np.empty(0, np.int64), *locations])
     kept = of_entry >= 0
 
@@ -121,7 +123,7 @@ def extents(ends: LocationEnds, keyed: Counts) -> Extents:
     order = np.lexsort((high, locations))
     last = order[np.append(locations[order][1:] != locations[order][:-1], True)[: len(order)]]
     early = ends.begins
-    # An entry of a single cell has one certain key, not two.
+    # An entry of a single cell has one certain key instead of two.
     late = ends.finishes & (ends.apart | ~early)
     late[last] = False
     counted = np.bincount(locations[early], minlength=len(keyed))
@@ -139,7 +141,7 @@ def extents(ends: LocationEnds, keyed: Counts) -> Extents:
 
 
 def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:
-    """The least code of each group up to which its locations have enough rows for certain.
+    """Returns the least code of each group up to which the group certainly has enough rows.
 
     Args:
         steps: the steps of m locations.

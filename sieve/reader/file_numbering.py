@@ -1,13 +1,13 @@
-"""File numbering: common numbers for the files, and their ranges, that a table's versions know.
+"""File numbering: the common numbers of all files and ranges that several index versions list.
 
-Each version numbers its own locations by ordinals. A scan may use several versions, so their
-locations get common numbers. The driver caches the list of numbered files (its dictionary), and an
-answer has one bit per number. Example: version A lists the files x, y and version B lists y, z; the
-numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
+Each version numbers its own locations by ordinals. A scan can use several versions, so their
+locations get common numbers. The driver caches the list of numbered files, which is its dictionary.
+An answer to a scan has one bit per number. Example: version A lists the files x, y and version B
+lists y, z; the numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
 
-Versions may cut a large file at different offsets. The file then has a number for each range
-between neighbouring offsets of any version: a proof about a version's range holds for each part of
-the range.
+Two versions can cut a large file at different offsets. The file is then cut at the offsets of all
+versions, and each range between two neighbouring offsets has a number. If a version rules out a
+range, it also rules out each part of the range.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ def _blaming(index: OpenVersion) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileNumbering:
-    """The files that several versions know, and the number of each.
+    """The files that several versions list, and the number of each file.
 
     A path has one number for each pair of length and time that a version lists for the path.
 
     Attributes:
         name: identity of the numbering, 64 hex digits.
         files: the compressed list of files in order of their numbers; each range has a number.
-        ordinals: by version, n ordinals: the version's location that contains each range, or -1 if
-            the version does not list the file.
+        ordinals: n ordinals for each version: the version's location that contains the range, or -1
+            if the version does not list the file.
     """
 
     name: str
@@ -89,12 +89,13 @@ class FileNumbering:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedVersions:
-    """Versions of an index with one encoder, queried in a common numbering.
+    """Versions of an index that have the same encoder, with the common numbering of their files.
 
     Attributes:
         versions: one or more versions; a file is skipped if one of them rules the file out.
         files: the numbering of the versions' files.
-        partial: whether the scan may see rows that are hidden from queries of the present.
+        partial: whether the scan can see rows that are hidden from queries of the table's present
+            state.
     """
 
     versions: tuple[OpenVersion, ...]
@@ -108,11 +109,11 @@ class NumberedVersions:
 
     @property
     def null_proof(self) -> bool:
-        """Whether NULL counts are valid for every query."""
+        """Returns whether NULL counts are valid for every query."""
         return all(version.null_proof for version in self.versions)
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """bool[n]: which of the numbered ranges may hold a value in the key ranges.
+        """Returns bool[n]: the numbered ranges that can hold a value in the key ranges.
 
         Raises:
             UnreadableIndexError: a file that the answer needs cannot be read.
@@ -128,7 +129,7 @@ class NumberedVersions:
         return self._renumbered(version, found, unknown=True)
 
     def knows_all_rows(self) -> Flags:
-        """bool[n]: ranges of files for which some version indexed all rows, hidden ones, too.
+        """Returns bool[n]: the ranges whose file a version indexed with all rows, hidden or not.
 
         Raises:
             UnreadableIndexError: a version's file list cannot be read.
@@ -164,14 +165,15 @@ class NumberedVersions:
         if extents is None or version.manifest.format_name not in BOUNDING_FORMATS:
             return None
         known = ordinals >= 0
-        # A location of the version may have several numbers, all of the same file.
+        # A location of the version can have several numbers, because other versions cut it into
+        # ranges.
         own = np.full(len(counts.rows), -1, np.int64)
         own[ordinals[known]] = groups[known]
         of_sure = np.ones(len(counts.rows), np.bool_)
         of_sure[ordinals[known & ~sure]] = False
-        # A reader of log files may show fewer rows than the index counts.
+        # A reader that merges log files can return fewer rows than the index counts.
         of_sure[logged] = False
-        # For a slice in several runs, the extents cover only its rows in the first run.
+        # If a slice is in several runs, the extents cover only the slice's rows in the first run.
         own[several] = -1
         one_value = version.encoder.exact and version.manifest.type not in _TWO_ZEROS
         found = needed(order, extents, counts, own, of_sure, one_value=one_value)
@@ -195,11 +197,10 @@ class FileNumberings:
         self._versions: OrderedDict[str, tuple[OpenVersion, ...]] = OrderedDict()
 
     def of(self, used: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:
-        """A numbering of the files that the used versions know, and perhaps of other files.
+        """Returns a numbering of the files that the used versions list, and perhaps of other files.
 
-        The most recent numbering that includes all used versions is reused. Therefore a new
-        version of an index that the predicate does not use does not replace the driver's
-        dictionary.
+        The most recent numbering that includes all used versions is reused. Therefore the driver
+        keeps its dictionary if an index that the predicate does not use gets a new version.
 
         Args:
             used: versions that the predicate uses.
@@ -215,8 +216,7 @@ class FileNumberings:
         except UnreadableIndexError as failed:
             if failed.manifest.id in wanted:
                 raise
-        # An unused version, which may have been dropped, must not prevent other versions from
-        # serving.
+        # An error in an unused version, which was perhaps dropped, must not make the scan fail.
         own = _in_order(used)
         with self._lock:
             self._versions.pop(name, None)
@@ -225,7 +225,7 @@ class FileNumberings:
         return self._load(name, own)
 
     def by_name(self, name: str) -> FileNumbering:
-        """The numbering with this identity, which an answer named.
+        """Returns the numbering with an identity that an earlier answer contained.
 
         Raises:
             UnsupportedError: numberings of other tables evicted this numbering.
@@ -328,7 +328,7 @@ def _joined(columns: Sequence[Counts]) -> Counts:
 
 
 def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
-    """The number of each file in some lists, and the first occurrence of each number's file.
+    """Returns the number of each file in some lists, and the first occurrence of each file.
 
     Files of the same path, length and time have the same number; numbers follow the order in which
     files first occur.
@@ -354,7 +354,7 @@ def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
 
 
 def _every_range(starts: Sequence[Counts]) -> Counts:
-    """int64[2, n]: the file and the start of each range, ascending, by all versions' cuts."""
+    """Returns the file and the start of each range: int64[2, n], cut at all versions' offsets."""
     every = np.hstack(starts)
     every = every[:, np.lexsort(every[::-1])]
     differs = (every[:, 1:] != every[:, :-1]).any(axis=0)
@@ -362,7 +362,7 @@ def _every_range(starts: Sequence[Counts]) -> Counts:
 
 
 def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
-    """int64[n]: the version's location that contains each range, or -1 if none does.
+    """Returns int64[n]: the version's location that contains each range, or -1 without one.
 
     Args:
         ranges: int64[2, n], from `_every_range`.
@@ -373,7 +373,7 @@ def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
         return np.full(ranges.shape[1], -1, np.int64)
     starts = of.range_starts
     owner, n = files[of.range_owners], len(starts)
-    # In order of file and offset, a location comes before the ranges that begin in it.
+    # The sort is by file and offset, and puts a location before the ranges that begin in it.
     file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))

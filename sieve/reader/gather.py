@@ -1,8 +1,8 @@
-"""Gather: copies flags from one numbering to another, mostly as slices instead of by index.
+"""Gather: copies flags from one numbering to another, as slices if these are long enough.
 
-Lists of files keep their order from version to version, so the positions of one list in another
-form stretches of consecutive numbers, which are copied as slices. Example: the positions 0 1 2 7 8
--1 form the stretches (0, 3), (7, 2), and one stretch of an absent flag.
+Lists of files keep their order from version to version. So the positions of one list's files in
+another list form stretches of consecutive numbers. Each stretch is copied as a slice. Example: the
+positions 0 1 2 7 8 -1 form the stretches (0, 3), (7, 2), and one stretch of an absent flag.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOWHERE: Final = -1
 """The position of a flag that the source does not have."""
 
 _WORTH: Final = 256
-"""Mean length of stretches above which copying slices is faster than indexing."""
+"""If the mean length of the stretches is greater, copying slices is faster than indexing."""
 
 _NARROW: Final = np.iinfo(np.int32).max
 
@@ -52,7 +52,7 @@ class Gather:
         return np.where(starts < 0, NOWHERE, starts + within)
 
     def take(self, flags: Flags, *, absent: bool) -> Flags:
-        """bool[n], a new array: the flag at each position, or `absent` for `NOWHERE`."""
+        """Returns bool[n], a new array: the flag at each position, or `absent` for `NOWHERE`."""
         if self.lengths is None:
             found: Flags = np.append(flags, absent)[self.starts]
             return found

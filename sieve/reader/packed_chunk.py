@@ -1,14 +1,13 @@
 """Packed chunk: the entries of segments in six to eight bytes each, searched by blocks.
 
 If a run's decoded entries would not fit into the cache, they are packed in this form. A look-up
-then unpacks only the blocks that its keys fall into. The form is the block index of a sorted run:
-for each block of entries, the first cell, and the greatest cell up to the end of the block. An
-entry is one record of whole bytes: its first cell minus the block's first cell, its length, and its
-location.
+then unpacks only the blocks that can contain its keys. As in the block index of a sorted run, each
+block has its first cell, and the greatest cell of all entries up to its end. An entry is one record
+of whole bytes: its first cell minus the block's first cell, its length, and its location.
 
-Example: in blocks of two, the entries of the cells [0, 9], [2, 2], [5, 6], [8, 8] have blocks that
-begin at 0 and 5, and reach 9 and 9. A key in cell 7 can be in both blocks, and a key in cell 3 only
-in the first block.
+Example: the entries of the cells [0, 9], [2, 2], [5, 6], [8, 8] make two blocks of two entries. The
+blocks begin at the cells 0 and 5, and both reach cell 9. A key in cell 7 can be in both blocks, and
+a key in cell 3 only in the first block.
 """
 
 from __future__ import annotations
@@ -28,14 +27,15 @@ from sieve.segments.shapes.format import Cells
 from sieve.segments.shapes.grid import Grid
 
 BLOCK: Final = 64
-"""Entries of a block. At this size the block index takes a quarter of a byte for each entry."""
+"""The number of entries in a block. At this size the block index takes a quarter of a byte for each
+entry."""
 
 # The number of blocks packed or unpacked together: unpacked entries take ten times the memory.
 _AT_ONCE: Final = 2048
 # A record has fewer bits than a word, so each of its parts begins within the word.
 _RECORD_BITS: Final = 63
 _WORD: Final = 8
-# No cell has this number, because a grid has fewer than 2^64 cells.
+# This number marks "no cell", because a grid has fewer than 2^64 cells.
 _NO_CELL: Final = np.uint64((1 << 64) - 1)
 
 
@@ -116,8 +116,8 @@ class PackedChunk:
         """Does the same as `sieve.reader.entry_table.Chunk.mark`."""
         grid = self.grid
         wanted = wanted[(wanted[:, 1] >= grid.first) & (wanted[:, 0] <= grid.last)]
-        # Intervals ascend, so only the first may begin below the grid. No entry has cells above the
-        # grid.
+        # Intervals ascend, so only the first interval can begin below the grid. No entry has cells
+        # above the grid.
         ends = wanted.reshape(-1)
         ends[:1] = np.maximum(ends[:1], grid.first)
         cells = grid.cells_of(ends)
@@ -154,7 +154,7 @@ class PackedChunk:
 
 
 def _columns(cells: Cells, base: int, part: slice) -> tuple[Words, Words, Words]:
-    """The parts of the records of some entries, which start at the first entry of a block."""
+    """The parts of the records of consecutive entries, from the first entry of a block on."""
     begin = cells.begin[part]
     before = np.repeat(begin[::BLOCK], BLOCK)[: len(begin)]
     return begin - before, cells.end[part] - begin, (cells.location[part] - base).astype(np.uint64)

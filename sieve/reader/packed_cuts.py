@@ -1,10 +1,10 @@
-"""Packed cuts: the offsets at which files are cut into ranges, compressed, readable by file.
+"""Packed cuts: the compressed offsets at which files are cut, readable file by file.
 
-An answer contains the cuts only for files that the scan reads in part. Two levels lead from a range
-to its file, as in a succinct rank structure: the first range of each page of files, and the number
-of ranges of each file in the page. Example: with pages of two files, files of 1, 3, 2 and 2 ranges
-have ``first`` 0, 4, 8. Range 6 lies in the second page, whose files end before the ranges 6 and 8,
-so range 6 is the first range of file 3.
+An answer contains the cuts only for files that the scan reads in part. As in a succinct rank
+structure, two levels map a range to its file. The first level is the first range of each page of
+files. The second level is the number of ranges of each file in the page. Example: with pages of two
+files, files of 1, 3, 2 and 2 ranges have ``first`` 0, 4, 8. Range 6 lies in the second page, whose
+files end before the ranges 6 and 8, so range 6 is the first range of file 3.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from sieve.arrays.framed_column import FramedColumn
 from sieve.arrays.interval_set import spelled_out
 
 PAGE: Final = 1024
-"""Files of a page. Counting the ranges of so many files takes some microseconds."""
+"""The number of files in a page. To count the ranges of so many files takes some microseconds."""
 
-# Above this share of ranges, counting all files' ranges is faster than a search for each range.
+# If a larger share of the ranges is wanted, to count all ranges is faster than to search each
+# range.
 _DENSE: Final = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileParts:
-    """Files that a scan reads in part: some of their ranges are skipped.
+    """The files that a scan reads in part, because some of their ranges are skipped.
 
     Attributes:
         numbers: int64[k], the number of each file, ascending.
@@ -56,7 +57,8 @@ class PackedCuts:
     Attributes:
         n: number of files.
         counts: unsigned[p, PAGE], ranges of each file; 0 after the last file.
-        first: int64[p + 1], the first range of each page, and the number of ranges.
+        first: int64[p + 1], the first range of each page, and at the end the total number of
+            ranges.
         footers: bytes of the footer of each file.
         sizes: bytes of each range except the last range of each file.
     """
@@ -100,11 +102,11 @@ class PackedCuts:
         return self.footers.take(np.arange(self.n)), total[1:] - np.repeat(before, cut_counts)
 
     def to_ranges(self, values: Counts) -> Counts:
-        """Repeats one value for each file as the value of each range of the file."""
+        """Copies the value of each file to each range of the file."""
         return np.repeat(values, self._counts)
 
     def every(self, flags: Flags) -> Flags:
-        """bool[n]: the files all of whose ranges have the flag."""
+        """Returns bool[n]: True for a file if all its ranges have the flag."""
         every = np.ones(self.n, np.bool_)
         every[self._owners(~flags)[0]] = False
         return every
@@ -137,7 +139,7 @@ class PackedCuts:
         return self.counts.reshape(-1)[: self.n]
 
     def _owners(self, flags: Flags) -> tuple[Counts, Counts]:
-        """For each flagged range: its file, and the first range of that file, ascending."""
+        """Returns the file of each flagged range, and the first range of that file, ascending."""
         ranges = np.flatnonzero(flags)
         if len(ranges) * _DENSE > len(flags):
             ends = np.cumsum(self._counts, dtype=np.int64)
@@ -145,7 +147,7 @@ class PackedCuts:
             return files, (ends - self._counts)[files]
         page = np.searchsorted(self.first, ranges, side="right") - 1
         pages = page[np.flatnonzero(np.append(True, page[1:] != page[:-1])[: len(page)])]
-        # The ends of all files in these pages, one page after another.
+        # The end of each file in these pages, page by page.
         ends = np.cumsum(self.counts[pages], axis=1, dtype=np.int64) + self.first[pages, None]
         place = np.searchsorted(ends.reshape(-1), ranges, side="right")
         files = pages[place // PAGE] * PAGE + place % PAGE

@@ -1,7 +1,7 @@
-"""Packed files: the compressed list of a version's or numbering's files, to send or compare.
+"""Packed files: the compressed list of the files of a version or a numbering.
 
-Look-ups do not need paths. Paths are unpacked only when versions are numbered together, and go to
-the driver compressed. ``sql_ext/frontend/pruning.py`` has the layout.
+Look-ups do not need paths. Paths are sent to the driver compressed, and are unpacked only to number
+the files of several versions together. ``sql_ext/frontend/pruning.py`` has the layout.
 """
 
 from __future__ import annotations
@@ -106,18 +106,19 @@ class PackedFiles:
         return self.n if self.cuts is None else int(self.cuts.first[-1])
 
     def same(self, other: PackedFiles) -> bool:
-        """Whether another list has the same files in the same order."""
+        """Returns whether another list has the same files in the same order."""
         if (self.rows, self.text) != (other.rows, other.text):
             return False
-        # Rows contain the number of cuts: if the rows are equal, both lists have cuts, or neither.
+        # Rows contain the number of cuts. So if the rows are equal, either both lists have cuts or
+        # both have none.
         return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
 
     def to_ranges(self, values: Counts) -> Counts:
-        """Repeats one value for each file as the value of each range of the file."""
+        """Copies the value of each file to each range of the file."""
         return values if self.cuts is None else self.cuts.to_ranges(values)
 
     def every(self, flags: Flags) -> Flags:
-        """bool[n]: the files all of whose ranges have the flag."""
+        """Returns bool[n]: True for a file if all its ranges have the flag."""
         return flags if self.cuts is None else self.cuts.every(flags)
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:

@@ -36,7 +36,7 @@ class Bits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """The file list of a version, as look-ups need it.
+    """The part of a version's file list that look-ups need.
 
     Attributes:
         files: the files, compressed.
@@ -66,7 +66,7 @@ class Placement:
         return self.files.nbytes + sum(one.nbytes for one in self.slots) + packed
 
     def check(self, n_files: int, n_slots: int) -> None:
-        """Raises CorruptError unless there are `n_files` files with positions below `n_slots`."""
+        """Raises CorruptError if the number of files is not `n_files`, or a position is too big."""
         if self.files.n != n_files:
             raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list is not of {n_files} files")
         if self.slots_end > n_slots:
@@ -75,7 +75,7 @@ class Placement:
             )
 
     def of_slots(self, flags: Flags) -> Flags:
-        """bool[m], a new array: ranges with a flag at one of their positions, given bool[slots]."""
+        """Returns bool[m], a new array: True for a range if one of its positions has a flag."""
         first, *others = (one.take(flags, absent=False) for one in self.slots)
         for other in others:
             first |= other

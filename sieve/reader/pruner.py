@@ -4,15 +4,15 @@
 of that page:
 
 - `select`: the indexes on the columns that the predicate names.
-- `Bulkhead.blocked`: excludes indexes on which other scans block.
+- `Bulkhead.blocked`: excludes indexes on which too many scans block.
 - `Pruner._resolve`: the versions of an index that serve this scan, or the reason why none does.
 - `FileNumberings.of`: one numbering of all files that these versions know.
-- `might_match`: evaluates the predicate over the versions, to one flag a file.
+- `might_match`: evaluates the predicate over the versions, and returns one flag for each file.
 - `Pruner._needed`: for a scan that needs the first rows in an order, the files that can hold one of
   these rows.
 
-A step can only reduce the set of skipped files: a file is read if a part is unknown, refused or
-broken.
+Each step can only reduce the set of skipped files. If something about a file is unknown, refused or
+broken, the scan reads the file.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from sieve.storage.interface import Store
 
 @dataclass(slots=True)
 class _Unused:
-    """Counts the reasons why indexes, or parts of a predicate, were not used."""
+    """Counts, by reason, the indexes and the parts of a predicate that were not used."""
 
     reasons: dict[Reason, int] = field(default_factory=dict)
     detail: str = ""
@@ -97,7 +97,7 @@ class Pruner:
         self._bulkhead.invalidate(directory)
 
     def numbering(self, name: str) -> FileNumbering:
-        """The files that the flags of an answer refer to.
+        """The files to which the flags of an answer refer.
 
         Raises:
             UnsupportedError: numberings of other tables evicted the numbering; the scan sends a new
@@ -106,7 +106,7 @@ class Pruner:
         return self._numberings.by_name(name)
 
     def prune(self, request: PruneRequest) -> PruneAnswer:
-        """Which files a scan may skip, and why other files are read."""
+        """Returns the files that a scan can skip, and the reasons why it reads other files."""
         # All sessions share one cache, so the latest scan sets its bound.
         self.cache.resize(request.cache_bytes)
         ordered = frozenset(order.column for order in request.orders)
@@ -135,7 +135,7 @@ class Pruner:
                 with self._bulkhead.waiting(serving):
                     return self._answer(usable, others, request, unused)
             except UnreadableIndexError as failed:
-                # Other indexes, and other versions of this index, may still serve the scan.
+                # The scan can still use other indexes, and other versions of this index.
                 column, broken = failed.manifest.column, failed.manifest.id
                 left = tuple(one for one in usable.pop(column) if one.manifest.id != broken)
                 if left:
@@ -236,8 +236,8 @@ class Pruner:
     ) -> Flags | None:
         """The ranges that can hold one of the first rows in any of the scan's orders.
 
-        The result is None if the ranges are unknown, as for an earlier instant or after a
-        change of the numbering.
+        Returns None if the ranges are unknown, for example at an earlier instant or after a change
+        of the numbering.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.
@@ -267,7 +267,7 @@ def select(
 ) -> list[Registration | None]:
     """The registrations on columns that a predicate or order names, and the unreadable ones.
 
-    Indexes on other columns stay closed: otherwise, after each rebuild, each scan would wait for an
+    Indexes on other columns stay closed. Otherwise each scan would wait, after a rebuild, for an
     index that it does not need.
     """
     names = {column[0] for column in columns(predicate) | ordered}
@@ -276,7 +276,7 @@ def select(
 
 
 def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
-    """Whether indexes on these columns evaluate more of a predicate than IS NOT NULL.
+    """Returns whether indexes on these columns evaluate more of a predicate than IS NOT NULL.
 
     Spark adds IS NOT NULL to nearly every filter, even to one that no index can evaluate.
     """
@@ -307,8 +307,8 @@ def might_match(
 ) -> tuple[Flags, frozenset[Column]]:
     """The files of a table, or ranges of files, that might hold a row that satisfies a predicate.
 
-    A range is ruled out if one group of versions rules the range out: each group is a proof by
-    itself.
+    Each group of versions is a proof by itself. So a range is ruled out if one group rules out the
+    range.
 
     Args:
         groups: the versions of each column that the predicate names, grouped by encoder.
@@ -316,7 +316,7 @@ def might_match(
         partial: whether the scan may see rows that are hidden from other queries.
 
     Returns:
-        bool[n], False only for ranges that cannot match; and the columns whose indexes contributed.
+        bool[n], False only for ranges that cannot match; and the columns whose indexes were used.
     """
     found: list[Flags] = []
     used = frozenset[Column]()

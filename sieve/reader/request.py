@@ -23,18 +23,19 @@ class PruneRequest:
     """One scan of one table.
 
     Attributes:
-        registrations: its indexes by its properties; None for an unreadable registration.
+        registrations: the indexes in the table's properties; None for an unreadable registration.
         fingerprints: parts of the reader's fingerprint under the settings of the relation's session
-            and of the executing session. Both must read an index's column as its build did.
+            and of the executing session. Both sessions must read an index's column in the same way
+            as the build of the index.
         instant: the earlier instant at which the scan reads, ISO 8601, or None for the present.
-        partially_visible: whether the reader ignores records that were logged to a file slice
-            later.
+        partially_visible: whether the reader ignores records that were appended to a slice's log
+            files later.
         timeout_s: seconds that the scan waits for an answer.
         ttl_s: seconds after which the newest version of an index is checked for a successor.
         cache_bytes: maximum bytes of the cache of index files.
-        check_root: raises RootRefusedError unless indexes of this table may lie in a root.
-        orders: if not empty, the scan needs only rows that are among the first in one of these
-            orders.
+        check_root: raises RootRefusedError if indexes of this table are not allowed in a root.
+        orders: the scan needs only the first rows of each of these orders; if empty, it needs all
+            rows.
         present: the files that the scan lists, or None if the scan does not know their numbers yet.
     """
 
@@ -54,10 +55,10 @@ class PruneRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialVisibility:
-    """Additional flags of an answer, for file slices that are partially visible to a scan.
+    """The flags that an answer adds for file slices that are partially visible to a scan.
 
     Attributes:
-        skip: bool[n], files that hold no match even in their hidden rows.
+        skip: bool[n], files without a match in any row, hidden rows included.
         known: bool[n], files for which some version indexed all rows ever written.
     """
 
@@ -73,7 +74,7 @@ class Skip:
         numbering: identity of the numbering of the table's files.
         skip: bool[n], True for files that cannot match.
         parts: files in which some ranges cannot match.
-        used: the versions that contributed, as ``name@version``.
+        used: the versions that the answer is based on, as ``name@version``.
         narrows: whether the versions evaluated more of the predicate than IS NOT NULL.
         partial: flags for partially visible file slices, or None for other scans.
     """
@@ -91,7 +92,7 @@ class PruneAnswer:
     """The answer to a scan.
 
     Attributes:
-        skip: the files that may be skipped, or None to read all files.
+        skip: the files that the scan is allowed to skip, or None to read all files.
         reasons: for each reason, the number of indexes, or parts of the predicate, that were not
             used.
         detail: details of the last reason, as text.

@@ -1,7 +1,7 @@
 """Run file in memory: verified; look-ups decode its payloads lazily, a chunk at a time.
 
-A chunk is one long segment, or several short neighbours. Short segments are decoded together
-because one numpy pass over each would take longer than decoding all of them.
+A chunk is one long segment, or several short neighbouring segments. Short segments are decoded
+together, because that takes fewer numpy calls than to decode each one alone.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ SCHEMA: Final = pa.schema(
 """Columns of a run file."""
 
 CHUNK_BYTES: Final = 1 << 16
-"""Payload bytes of a chunk, about the size of the smallest segments of a large run."""
+"""The number of payload bytes in a chunk: about the size of the smallest segments of a large run.
+"""
 
-# The head of every payload: shape and layout version, then first and last key, eight bytes each.
+# Every payload begins with its shape, its layout version, and its first and last key of eight bytes
+# each.
 _HEAD_BYTES: Final = 18
 
 
@@ -81,7 +83,7 @@ class RunFile:
         return assemble(map(decode, self._payloads(slice(number, number + 1))))
 
     def packed(self, number: int | None) -> PackedChunk | Chunk:
-        """Decodes one chunk, or all chunks as one, packed if possible.
+        """Decodes one chunk, or all chunks together, and packs the result if possible.
 
         Raises the errors of `decoded`.
         """
@@ -122,8 +124,8 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
     of_map = shape == SHAPE_MAP
     known = of_map | (np.isin(shape, SHAPES) & (payloads[begin + 1] == LAYOUT_VERSION))
     for k in np.flatnonzero(~known).tolist():
-        # This raises an error that distinguishes the shape or layout of a later release from
-        # corruption.
+        # The raised error shows whether the payload is corrupt or has the shape or layout of a
+        # later release.
         decode(payloads[begin[k] : end[k]].tobytes())
     # A map refers to the bytes from which it is decoded.
     maps = tuple(
@@ -185,8 +187,8 @@ def describe_run(
 def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
     """The key ranges of each file's segments, ascending.
 
-    Adjacent segments of one file make one range unless a segment of another file lies between them,
-    so there are few ranges.
+    Adjacent segments of a file share one range if no segment of another file is between them. So a
+    file has few ranges.
     """
     segments = segments.sort_by("first")
     file, first, last = (segments[name].to_numpy() for name in ("file", "first", "last"))
@@ -215,7 +217,7 @@ def _payloads_of(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], 
 def _heads(
     payloads: npt.NDArray[np.uint8], begin: Codes
 ) -> tuple[npt.NDArray[np.uint8], Codes, Codes]:
-    """The shape, first and last key of each payload; hashes of a map as signed numbers."""
+    """The shape, first and last key of each payload; a map's keys are hashes, as signed numbers."""
     image = np.ascontiguousarray(payloads[begin[:, None] + np.arange(2, _HEAD_BYTES)])
     ends = image.view("<i8").astype(np.int64, copy=False)
     return payloads[begin], ends[:, 0], ends[:, 1]

@@ -1,4 +1,4 @@
-"""Run reader: look-ups in a run, which read and decode its files lazily through a cache.
+"""Run reader: looks up keys in a run, whose files it reads and decodes lazily through a cache.
 
 A run reader resembles the table reader of an LSM tree: Spark writes a run once, and versions and
 look-ups share its immutable files. Every file is verified against the manifest (length, SHA-256)
@@ -28,7 +28,7 @@ from sieve.segments.entries import Ends
 from sieve.storage.interface import Reader
 
 _DECODED: Final = 6
-"""Decoded bytes for each stored byte of long segments, at least."""
+"""In long segments, each stored byte becomes at least this many decoded bytes."""
 
 _MANY: Final = 2
 """If a look-up in a large run needs more than one in this many chunks of a file, it decodes the
@@ -59,12 +59,12 @@ class Run:
 
     @property
     def has_maps(self) -> bool:
-        """Whether the run has hash maps, for look-ups of single keys."""
+        """Returns whether the run has hash maps, for look-ups of single keys."""
         return len(self._hashes.first) > 0
 
     @property
     def span(self) -> Range:
-        """A range of key codes that includes all keys; empty (first above last) without keys."""
+        """A range of codes that includes all keys; empty (first above last) if there are none."""
         return self._codes.span
 
     def locations_in(self, intervals: CodeIntervals) -> Flags:
@@ -75,8 +75,8 @@ class Run:
                 interval whose first is above its last is empty.
 
         Returns:
-            bool[locations of the run]; a superset of the true locations; the precision of the
-            shapes decides how close.
+            bool[locations of the run]: all locations with such a key, and perhaps others; fewer
+            others if the shapes are more precise.
 
         Raises:
             CorruptError: a file does not match the manifest.
@@ -116,7 +116,7 @@ class Run:
         return found
 
     def locations_in_each(self, intervals: CodeIntervals) -> Flags:
-        """The locations that may hold a key of each single interval; decodes each part once.
+        """Returns for each interval the locations that can hold its keys; decodes each part once.
 
         Args:
             intervals: int64[k, 2], in the form for `locations_in`.
@@ -152,7 +152,7 @@ class Run:
         return found
 
     def holds_codes(self, codes: Codes, location: int) -> Flags:
-        """For each code, whether `locations_in` would find the location by this code alone.
+        """Returns for each code whether `locations_in` would find the location by this code alone.
 
         Args:
             codes: int64[k], distinct and ascending.
@@ -172,7 +172,7 @@ class Run:
         return may_hold
 
     def holds_hashes(self, hashes: Hashes, location: int) -> Flags:
-        """For each hash, whether `locations_of` would find the location by this hash alone.
+        """Returns for each hash whether `locations_of` would find the location by this hash alone.
 
         Args:
             hashes: uint64[q], distinct, ascending as signed numbers.
@@ -226,7 +226,7 @@ class Run:
         return file
 
     def _is_large(self) -> bool:
-        """Whether the cache is too small for all decoded entries of the run."""
+        """Returns whether the cache is too small for all decoded entries of the run."""
         # Without a cache, packing would be useless.
         return 0 < (self._cache.max_bytes or 0) < self._decoded_bytes
 
@@ -242,7 +242,7 @@ class Run:
     def _whole(self, number: int) -> Chunk | PackedChunk:
         """All chunks of a file as one.
 
-        While the cache has this one chunk, look-ups do not need the file.
+        Look-ups do not need the file as long as the cache has this one chunk.
         """
         with self._remembered(number):
             chunk: Chunk | PackedChunk = self._cache.get(
@@ -256,7 +256,7 @@ class Run:
 
     @contextlib.contextmanager
     def _remembered(self, number: int) -> Iterator[None]:
-        """Caches the first error of a file: until `retry`, every look-up raises the same error."""
+        """Caches the first error of a file; every look-up raises the same error until `retry`."""
         failed = self._failed.get(number)
         if failed is not None:
             # Cache a new error object, because a raised error keeps its stack frames alive.
@@ -293,7 +293,7 @@ class _Ranges:
         self._file = np.repeat(np.arange(len(files)), [len(file) for file in files])
 
     def files_of(self, wanted: CodeIntervals) -> list[int]:
-        """The numbers of the files that may hold some of the keys, which `merge` has merged."""
+        """The numbers of the files that can hold some of the keys of merged intervals."""
         start, stop = meeting(wanted, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers

@@ -1,18 +1,19 @@
 """Top rows: the locations that can hold one of the first k rows in the order of a column.
 
-ORDER BY ... LIMIT k, MIN and MAX need the locations that can have one of the first k rows. The k-th
-row is counted among *certain* rows, which the scan returns in any case. A row is in one of three
-classes, NULL, NaN or key, and the order says which class comes first. `needed` counts certain rows
-class by class until there are k. The class of the k-th row is the last class that is needed. If
-this is the class of keys, only keys up to a bound are needed.
+ORDER BY ... LIMIT k, MIN and MAX need the locations that can have one of the first k rows. Only
+*certain* rows, which the scan returns in any case, count towards k. Each row has one of three
+classes: NULL, NaN or key. The order defines which class is first. `needed` counts certain rows
+class by class until there are k. The class of the k-th row is the last class that is needed. If the
+k-th row has a key, only keys up to a bound are needed.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` has the classes NaN, key, NULL. With 3 certain NaNs
-and 100 keys, the bound is the 7th key from the end, as closely as `Extents` locates this key.
-Locations without a NaN whose keys all lie below the bound are not needed, and neither are NULLs.
+and 100 keys, the bound is the 7th key from the end, or a smaller code if `Extents` is imprecise. A
+location is not needed if it has no NaN and all its keys are below the bound. NULLs are not needed.
 
-A bound is a key code. Rows of the same code, which may differ if codes are inexact, are ties. The
-scan reads all ties, so that another column of ORDER BY can order them. MIN and MAX need a value,
-not rows: if equal codes are equal values, one location with the value is enough.
+A bound is a key code. Rows of the same code are ties; if codes are inexact, ties can have different
+values. The scan reads all ties, so that another column of ORDER BY can order them. MIN and MAX need
+only a value. If equal codes are equal values, one location with the value is enough for MIN and
+MAX.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from sieve.predicate.tree import Column, Predicate
 from sieve.reader.extents import Extents, bounds
 
 BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi"))
-"""Formats in which queries see all rows that the file list counts, in whole files or in slices
-without log files."""
+"""The formats in which a query returns all rows that the file list counts, if a file has no log
+files."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,9 +43,9 @@ class Order:
         nulls: the position of rows with NULL: ``first``, ``last`` or ``never`` (the query drops
             them).
         rows: the number of rows needed, 1 or more.
-        ties: whether rows that are equal in this column may differ; if not, one row is needed.
-        against: a predicate that is true for every row that the filters leave out, other than
-            dropped rows.
+        ties: whether the query needs all rows that are equal in this column; if not, one is enough.
+        against: a predicate that is true for every row that the filters exclude, except for dropped
+            rows.
     """
 
     column: Column
@@ -55,7 +56,7 @@ class Order:
     against: Predicate
 
     def classes(self) -> tuple[str, ...]:
-        """The classes of rows, in the order's sequence."""
+        """The classes of rows, sorted as the order requires."""
         values = ("nan", "key") if self.descending else ("key", "nan")
         if self.nulls == "never":
             return values
@@ -64,7 +65,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """The files that a scan lists, in the state that an index knows, by group of rows.
+    """The files that a scan lists and that an index knows unchanged, by group of rows.
 
     Attributes:
         numbering: the numbering that `groups` refers to.
@@ -97,7 +98,7 @@ def needed(
         one_value: whether equal codes are equal values.
 
     Returns:
-        bool[m], true for locations of no group; None if no group has enough certain rows.
+        bool[m], also true for locations without a group; None if no group has enough certain rows.
     """
     listed = groups >= 0
     counted = np.where(sure, groups, -1)
@@ -118,7 +119,7 @@ def needed(
         keep |= still
         own = counted >= 0
         np.subtract.at(wanting, counted[own], rows[own])
-    # MIN of a group of NULLs is NULL, so the group must not vanish with its files.
+    # The MIN of a group that has only NULLs is NULL. So the scan must read a file of this group.
     keep |= listed & np.append(wanting > 0, False)[groups]
     return keep if np.any(wanting <= 0) else None
 
@@ -126,7 +127,7 @@ def needed(
 def _classes(
     order: Order, extents: Extents, counts: FileRanges
 ) -> Iterator[tuple[Flags, Counts, bool]]:
-    """For each class in order: its possible locations, its certain rows, whether it is the keys."""
+    """Yields each class: its possible locations, its certain rows, and whether it has keys."""
     for name in order.classes():
         if name == "key":
             yield extents.has_keys, counts.rows - counts.nulls - counts.nans, True

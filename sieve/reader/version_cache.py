@@ -1,4 +1,4 @@
-"""Version cache: the open index versions that scans use, the newest and earlier versions.
+"""Version cache: the open index versions that scans use.
 
 The newest version of an index is read when a scan first needs it, and checked for a successor in
 the background after its time to live. Earlier versions, for scans at an earlier instant, are
@@ -85,7 +85,7 @@ class VersionCache:
     def in_memory(
         self, registrations: Iterable[Registration | None], request: PruneRequest
     ) -> dict[Column, OpenVersion]:
-        """The indexes of a table that are in memory already and that a scan may use."""
+        """The indexes of a table that are already in memory and usable for a scan."""
         cached = [self._newest.peek(one.directory) for one in registrations if one is not None]
         indexes = [one.index for one in cached if one is not None and one.index is not None]
         return {
@@ -95,11 +95,11 @@ class VersionCache:
         }
 
     def versions_for(self, newest: OpenVersion, request: PruneRequest) -> Versions:
-        """The versions that a scan uses, among the versions that it may use.
+        """Returns the versions that a scan uses.
 
-        A scan uses the newest version, or the version of its earlier instant. A scan of
-        partially visible file slices also uses later versions, which indexed the log files that
-        were appended later.
+        A scan uses the newest version, or the version of its earlier instant. A scan of partially
+        visible file slices also uses later versions, because these indexed log files that were
+        appended later.
         """
         found: list[OpenVersion] = []
         partial = request.partially_visible
@@ -113,10 +113,10 @@ class VersionCache:
         return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
-        """At most ``most`` earlier versions: the last one up to an instant, and its successors.
+        """Returns the last version up to an instant and its successors, at most ``most`` versions.
 
-        Every version is safe at any instant, because a location's own identity decides whether a
-        version's facts hold for the location. A version of the instant only knows more of the
+        Every version is safe at any instant, because the version's facts count only for locations
+        whose identity is unchanged. The version of the instant only knows more of the scan's
         locations. If all versions are later, the first result is the oldest retained version. If
         the newest version is the only one, or is not later than the instant, the result is empty.
         """
@@ -132,7 +132,7 @@ class VersionCache:
             return []
 
         def version(number: int) -> OpenVersion | None:
-            # If this version is unreadable, the other versions may still serve the scan.
+            # If this version is unreadable, the scan can still use the other versions.
             with contextlib.suppress(SieveError):
                 return self._past.get(
                     (directory, number), lambda: self._open(store, directory, number)
@@ -185,7 +185,7 @@ def reason_of(error: SieveError) -> Reason:
 def why_unusable(
     manifest: Manifest, table: TableIdentity, fingerprints: Iterable[Mapping[str, str]]
 ) -> Reason | None:
-    """The reason why a scan may not use a version; None if it may.
+    """Returns the reason why a scan is not allowed to use a version, or None if it is allowed.
 
     Args:
         fingerprints: the parts of the reader's fingerprint in each session that reads.

@@ -1,7 +1,7 @@
 """Version reader: one opened version of an index, which evaluates key ranges to locations.
 
-A version consists of runs, like an LSM tree, and a file list. A look-up queries each run and
-translates the run's ordinals to the version's locations by slots.
+A version consists of runs, like an LSM tree, and a file list. A look-up queries each run, and the
+slots translate the run's ordinals to the version's locations.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
-"""Bytes of run files above which a scan for first rows gets no bound. A bound needs all entries
-decoded, and more than some hundred thousand entries take longer than a scan waits."""
+"""If a version has more bytes of run files, a scan for first rows gets no bound. To find a bound,
+all entries are decoded. To decode more than some hundred thousand entries takes longer than a scan
+waits."""
 
 _NO_FLAGS: Final = np.zeros(0, np.bool_)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stored:
-    """A stored and verified part of a file list, of a few bytes a file."""
+    """A stored and verified part of a file list; it takes a few bytes a file."""
 
     data: bytes
 
@@ -61,7 +62,7 @@ class OpenVersion:
 
     @property
     def null_proof(self) -> bool:
-        """Whether NULL counts are valid for every query."""
+        """Returns whether NULL counts are valid for every query."""
         return self.manifest.null_proof
 
     def locations(self) -> Locations:
@@ -77,7 +78,7 @@ class OpenVersion:
     def placement(self) -> Placement:
         """The part of the file list that look-ups need; raises the errors of `open_version`."""
         placed: Placement = self.cache.get(
-            # Versions may share the parts although their tables have different roots.
+            # Two versions can share these parts even if their tables have different roots.
             (self.directory, self.manifest.locations.parts, self.manifest.roots),
             lambda: place(self.locations()),
         )
@@ -94,7 +95,7 @@ class OpenVersion:
         return counts
 
     def merged_slices(self) -> tuple[Counts, Counts]:
-        """The ordinals of Hudi slices with log files, and of such slices in several runs.
+        """The ordinals of Hudi slices with log files, and of those of these slices in several runs.
 
         The two arrays of ordinals are int64[k], and empty for other table formats.
 
@@ -116,7 +117,7 @@ class OpenVersion:
         return stored
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """bool[m]: the version's locations, or ranges, that may hold a value in the key ranges.
+        """Returns bool[m]: the version's locations that can hold a value in the key ranges.
 
         Raises:
             CorruptError, UnavailableError: a file that the answer needs is damaged, missing or
@@ -156,7 +157,7 @@ class OpenVersion:
         listed = self.locations()
         slots, counts = listed.range_slots, listed.every_range
         in_runs = np.flatnonzero(slots >= 0)
-        # A run may have ordinals that no longer belong to a location.
+        # A run can have ordinals that no longer belong to a location of the version.
         location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
         location[slots[in_runs]] = in_runs
         first, segments, places = 0, [], []
@@ -181,7 +182,7 @@ class OpenVersion:
             run.retry()
 
     def _every_key(self, key_ranges: KeyRanges) -> bool:
-        """Whether the key ranges include every key, so that row counts give the answer."""
+        """Returns whether the key ranges include every key, so that row counts give the answer."""
         if len(key_ranges.intervals) != 1 or key_ranges.hashes is not None:
             return False
         first, last = key_ranges.intervals[0].tolist()

@@ -1,9 +1,10 @@
-"""Fits an index version to a budget of bytes by one cost per byte (a Lagrange multiplier).
+"""Fits an index version to a budget of bytes by a single cost per byte (Lagrange multiplier).
 
-The cost per byte ("price" in the code) is the number of files that a byte must save per expected
-query to be written. A higher price gives fewer bytes. One price holds for the whole version, so all
-locations compete for the same budget. `choose_price` takes the price from a curve of bytes by
-price. `within_budget` then corrects the price by the number of bytes that were written.
+The cost per byte ("price" in the code) is a number of files. A byte is written only if it saves at
+least this number of files per expected query. A higher price gives fewer bytes. One price holds for
+the whole version, so all locations compete for the same budget. `choose_price` takes the price from
+a curve of bytes by price. `within_budget` then corrects the price by the number of bytes that were
+written.
 
 Source: Lagrangian optimisation as in rate-distortion coding: Everett, "Generalized Lagrange
 Multiplier Method for Solving Problems of Optimum Allocation of Resources".
@@ -21,18 +22,18 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# A budget is too large for the column if it saves fewer files per query than this number. Therefore
-# this number defines the least price. For a table of few files, the limit is this share of the
-# table's files instead.
+# If a whole budget saves fewer files per query than this number, the budget is too large for the
+# column. Therefore this number defines the least price. For a table of few files, this share of the
+# table's files is the limit instead.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
 # Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
 _CAUTION = 0.96
-# Bytes fall more slowly than the price rises: about with its square root. If no gap's skip
-# probability matches a range of prices, bytes do not fall in this range at all.
+# If the price is multiplied by four, the bytes are about halved. If no gap has a skip probability
+# within a range of prices, the bytes are constant in this range.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
-# A version that uses at least this share of its budget is not built again to use the rest.
+# If a version uses at least this share of its budget, it is not built again to use the rest.
 _ENOUGH = 0.9
 _REFINED = 4
 _MARGIN = 0.2
@@ -40,7 +41,7 @@ _NEAR = 1.01
 
 
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
-    """Falling prices at which to compute a curve of bytes. The right price lies between the ends.
+    """Returns falling prices for a curve of bytes; the right price is between the first and last.
 
     Each further byte saves less, and all bytes together save at most all locations. Hence the price
     at the budget is at most about ``locations / budget``. A structure that needs less than the
@@ -50,7 +51,7 @@ def prices_for(locations: int, budget_bytes: float) -> Numbers:
         budget_bytes: bytes of the version at most.
 
     Returns:
-        float64[24], expected files read per query, per byte.
+        float64[24], in expected files read per query and byte.
     """
     budget = max(1.0, budget_bytes)
     return np.geomspace(4 * max(1, locations) / budget, least_price(locations, budget), _PRICES)
@@ -92,17 +93,17 @@ def within_budget(
     discard: Callable[[Made], None] = lambda _: None,
     lowest: float = 1.0,
 ) -> Made:
-    """Builds at the expected price, then again until the result fits and uses the budget.
+    """Builds at the expected price, and again until the result fits and uses the budget.
 
     Args:
         make: builds at a multiple of the price; returns the result and its size in bytes.
         budget_bytes: bytes of the version at most.
         discard: deletes a result that is too large, or that uses less of the budget than another
             result.
-        lowest: least multiple of the price to try; with 1, the first result that fits is taken.
+        lowest: least multiple of the price to try; with 1, the first result that fits is returned.
 
     Returns:
-        The result that fits. If no attempt fits, the last and smallest result.
+        The result that fits, or the last and smallest result if none fits.
     """
     times, (made, size) = 1.0, make(1.0)
     over, steps = None, iter(_STEPS)

@@ -1,8 +1,8 @@
-"""Coverage: how many locations a look-up of one key reads, by stretch of keys and on average.
+"""Coverage: the number of locations that a look-up of one key reads.
 
-Each covering location costs a file read, so the function `sieve_segments` and the inspection page
-report the coverage. Example: two locations with the entries ``[0, 9]`` and ``[5, 14]`` give the
-coverage 1 on ``[0, 4]``, 2 on ``[5, 9]`` and 1 on ``[10, 14]``.
+A look-up of a key reads each location that covers the key. Therefore the function `sieve_segments`
+and the inspection page report the coverage. Example: two locations with the entries ``[0, 9]`` and
+``[5, 14]`` give the coverage 1 on ``[0, 4]``, 2 on ``[5, 9]`` and 1 on ``[10, 14]``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sieve.segments.entries import Entries
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """How many locations may hold a key, by stretch of key codes; 0 outside all stretches.
+    """The number of locations that can hold a key, by stretch of key codes; 0 elsewhere.
 
     Attributes:
         first: int64[n], first code of each stretch, ascending.
@@ -35,8 +35,8 @@ class Coverage:
     def of(entries: Entries) -> Coverage:
         """The coverage of entries in any order. Overlapping entries of one location count once."""
         low, high, _ = disjoint(entries)
-        # A location ends after `high`. Since ``high + 1`` overflows for the greatest int64, both
-        # ends are sorted instead.
+        # An entry ends after `high`. ``high + 1`` would overflow for the greatest int64, so the
+        # code sorts both ends instead.
         borders = np.concatenate([low, high])
         last = np.repeat(np.array([False, True]), len(low))
         order = np.lexsort((last, borders))

@@ -1,4 +1,4 @@
-"""Entries: the decoded form that is the same for every shape of a segment."""
+"""Entries: the decoded form of a segment, which is the same for every shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sieve.arrays.dtypes import Codes, Flags
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """The decoded form of every shape: ``location[i]`` may hold keys in ``[low[i], high[i]]``.
+    """Entries of a segment: ``location[i]`` can hold keys in ``[low[i], high[i]]``.
 
     Attributes:
         low: int64[n].
@@ -27,10 +27,10 @@ class Entries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
-    """The entries of a segment, with the first and last cell of each entry as ranges of codes.
+    """The entries of a segment, each with its first and last cell as ranges of codes.
 
-    A location has a key in the first cell and in the last cell of each of its entries, unless the
-    end of the segment cut the entry. No two entries of a location have a key in common.
+    In each of its entries, a location has a key in the first cell and in the last cell, unless the
+    end of the segment cut the entry. Two entries of a location have no key in common.
 
     Attributes:
         low, first_by: int64[n], codes of the first cell.

@@ -1,16 +1,15 @@
-"""Intervals of keys that a location may hold: cut by build tasks, merged and clipped later.
+"""Intervals of keys: build tasks cut them, and later steps merge and clip them.
 
 A gap lies between two neighbouring keys of a location. A query that falls into the gap does not
-need the location. To keep a gap, the index stores one more interval, which takes about the same
-bytes for every gap. The saving is the gap's skip probability. Therefore the best choice under a
-budget keeps every gap above one threshold, and each location gets as many intervals as its gaps
-justify.
+need the location. To keep a gap, the index stores one more interval, of about the same bytes for
+every gap. A kept gap saves its skip probability. Therefore the best choice under a budget keeps
+every gap above one threshold, and each location gets as many intervals as its gaps justify.
 
 Example: the keys 1, 2, 3, 900, 901 with a threshold below the skip probability of the gap ``(3,
 900)`` become the two intervals ``[1, 3]`` and ``[900, 901]``.
 
-Source: this generalises the interval lists of He, Chen and Du, "HIndex". There every split has the
-same number of intervals, and a gap counts only by its length.
+Source: this generalises the interval lists of He, Chen and Du, "HIndex". In HIndex, every split has
+the same number of intervals, and a gap counts only by its length.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from sieve.arrays.interval_set import starts
 from sieve.segments.budget import least_price
 from sieve.segments.query_model import QueryModel
 
-# A build task does not know the final cost per byte, so the task keeps more cuts than needed: three
-# times as many as fit the budget if each entry takes the fewest possible bytes, and at least 64 per
-# location.
+# A build task does not know the final cost per byte, so it keeps more cuts than needed. It keeps
+# three times as many as fit the budget with entries of the fewest possible bytes, and at least 64
+# per location.
 _OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
 _LEAST_INTERVALS: Final = 64
@@ -109,21 +108,21 @@ def cut_location(
 
 
 def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
-    """A threshold for `cut_location` below every threshold that the budget can lead to.
+    """Returns a threshold for `cut_location` that is below every threshold of a later step.
 
-    An interval takes at least two bytes. A gap is therefore never kept if it saves less than one
-    byte costs at the least price. `overprovisioned_most` bounds how many intervals pass this
+    An interval takes at least two bytes. Therefore a gap that saves less than one byte costs at the
+    least price is not kept. `overprovisioned_most` limits the number of intervals above this
     threshold.
     """
     return least_price(locations, budget_bytes)
 
 
 def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
-    """Maximum intervals of a location of `rows` rows: its share of three times the budget.
+    """The maximum number of intervals of a location: its share of three times the budget.
 
     Half of the share is proportional to rows. The other half is equal for each location, since a
-    few rows far apart save more than many rows close together. All locations together pass on at
-    most 3 intervals per two bytes of budget, plus 64 intervals per location.
+    few rows far apart save more than many rows close together. All locations together have at most
+    3 intervals per two bytes of budget, plus 64 intervals per location.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)
@@ -140,8 +139,8 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
 
     Args:
         intervals: in any order.
-        borders: int64[p - 1], strictly ascending: stretch i ends before ``borders[i]``, and the
-            next begins there.
+        borders: int64[p - 1], strictly ascending; ``borders[i]`` is the first code of stretch i +
+            1.
 
     Returns:
         The stretch of each piece, int32[m], 0 to p - 1, and the pieces. The pieces of one interval

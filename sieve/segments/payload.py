@@ -1,4 +1,4 @@
-"""Payloads: decodes a segment to entries, by its first byte; maps are decoded elsewhere."""
+"""Payloads: decodes a segment of any shape except maps to entries."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Query model: the queries to expect on a column, estimated from a sample of its keys.
 
-An index structure may name locations that hold no match. The cost depends on how often queries hit
-the keys between two keys of a location. Therefore the model gives the *skip probability* of a gap
+An index structure can name locations that hold no match. The cost depends on how often queries fall
+between two keys of a location. Therefore the model estimates the *skip probability* of a gap
 between keys: the expected share of queries that fall wholly into the gap. Six kinds of query have
 equal weight:
 
@@ -40,12 +40,12 @@ MOST_KEYS: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryModel:
-    """The distribution of a column's keys, as far as a sample shows it; small and picklable.
+    """The distribution of a column's keys, estimated from a sample; small and picklable.
 
     Attributes:
         codes: int64[m], distinct key codes, ascending; 1 <= m <= `MOST_KEYS`.
         rows: int64[m], number of sampled rows that each code represents, at least 1.
-        unseen: share of the column's keys that lie between those of the sample, 0 to 1.
+        unseen: share of the column's keys that are not in the sample, 0 to 1.
         length: share of the column's domain that this model covers. Ranges are scaled by this
             share.
         keys: share of the column's distinct keys that this model covers.
@@ -89,7 +89,7 @@ class QueryModel:
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
             return QueryModel(distinct, counted, unseen)
-        # Each retained key represents its neighbours, too. Both ends of the domain are retained.
+        # Each key that is kept also represents its neighbours. Both ends of the domain are kept.
         kept = np.append(np.arange(0, len(distinct) - 1, step), len(distinct) - 1)
         unseen = 1 - (1 - unseen) / step
         return QueryModel(distinct[kept], np.add.reduceat(counted, kept), unseen)
@@ -146,7 +146,7 @@ class QueryModel:
         return np.clip(shares, 0, 1, out=shares)
 
     def up_to(self, codes: Codes) -> Numbers:
-        """Mean of three shares: the keys, the rows and the domain up to and including some codes.
+        """The mean of the shares of keys, of rows and of the domain up to and including some codes.
 
         The result estimates the share of all queries that look up keys up to a code, and ascends
         with the codes.
@@ -155,10 +155,10 @@ class QueryModel:
         return shares
 
     def density(self, codes: Codes) -> Numbers:
-        """Expected share of queries that an entry gets for each further code that it covers.
+        """The expected share of queries that one more code adds to an entry.
 
-        The three kinds of point query count by key, by row and by code. Each kind of range counts
-        like the kind of point query that it resembles.
+        The three kinds of point query count by key, by row and by code. Each kind of range query
+        counts like the most similar kind of point query.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
         by_key, by_row, by_code, short, long, rank = self.kinds
@@ -192,9 +192,9 @@ class QueryModel:
 
 
 def _spread(steps: Numbers, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
-    """Cumulated weight at a fraction of the way from one key to the next, interpolated linearly."""
-    # Between two neighbours lies half of the weight of each. A key at an end of the domain has no
-    # outer half, so its whole weight lies inside.
+    """The cumulated weight at a point between two keys, interpolated linearly."""
+    # Half of the weight of each of two neighbours is between them. A key at an end of the domain
+    # has no outer half, so its whole weight is inside.
     before, at, after = steps[low], steps[low + 1], steps[low + 2]
     begin = np.where(low == 0, 0.0, (before + at) / 2)
     end = np.where(low == len(steps) - 3, 1.0, (at + after) / 2)

@@ -1,11 +1,11 @@
-"""Stopping rule of the budget `auto`: when one more byte of index no longer pays for itself.
+"""The stopping rule of the budget `auto`: at which size an index stops growing.
 
 An index grows until it reaches the first of three limits: a cost per byte, a near-optimal number of
 files read, and a share of the table's size.
 
 The cost per byte is a Lagrange multiplier, as in rate-distortion coding. A byte of an index pays
-back if it saves more bytes read than it costs within `payback` queries. In a table of L locations
-and B bytes, an index byte must therefore save ``L / (payback * B)`` locations of an expected query:
+back if it saves at least one byte read within `payback` queries. In a table of L locations and B
+bytes, an index byte must therefore save ``L / (payback * B)`` locations of an expected query:
 
     200 files of 500 KB and a payback of 10 queries: 2e-7 files per query and byte
 """
@@ -25,11 +25,11 @@ KINDS: Final = ("present", "absent", "range")
 """Kinds of probe query: equality with a present key, with an absent key; a short range."""
 
 NEAR: Final = 1.05
-"""A version is good enough at this multiple of the least possible files read."""
+"""A version is good enough if queries read at most this multiple of the files with a match."""
 CLOSE: Final = 1.01
 """The same multiple for a version that is so small that its bytes hardly count."""
 FREE_BYTES: Final = 4096
-"""A smaller version still takes one block of most file systems."""
+"""A smaller version also takes one block of most file systems."""
 MOST_OF_TABLE: Final = 10
 """A version takes at most one byte per this many bytes of the table."""
 
@@ -62,7 +62,7 @@ def served(reads: Mapping[str, float]) -> dict[str, float]:
 
 
 def near(reads: Mapping[str, float], least: Mapping[str, float]) -> bool:
-    """Whether each kind of query reads at most `NEAR` times the files that hold a match."""
+    """Returns whether each kind of query reads at most `NEAR` times the files that hold a match."""
     bounds = served(least)
     return all(files <= NEAR * bounds[kind] for kind, files in served(reads).items())
 
@@ -86,13 +86,13 @@ class Payback:
 
     @property
     def file(self) -> float:
-        """Bytes of an index that are justified if each query reads one file less."""
+        """The number of index bytes that a saving of one file per query justifies."""
         each = self.table_bytes / max(1, self.locations)
         return max(1.0, self.share * self.payback * each)
 
     @property
     def absent(self) -> float:
-        """Bytes of an index that one file less per query for an absent key justifies."""
+        """The number of index bytes that saving one file per query for an absent key justifies."""
         return self.file * _WEIGHTS["absent"] / sum(_WEIGHTS.values())
 
     @property
@@ -113,12 +113,12 @@ class Stop:
 
     Attributes:
         price: cost per byte: the number of files that a byte must save in each query.
-        little: a small number of bytes. A smaller version stops only at `CLOSE`, and queries for
-            absent keys count in full.
+        little: a small number of bytes. For a smaller version, only `CLOSE` counts as good enough,
+            and queries for absent keys count in full.
         probes: for each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
         least: mean number of files that hold a match, by kind, for the kinds that have probes.
-        free: number of bytes that do not count. Only the price stops a smaller version, because
-            probes hit few of the keys where two files border on each other.
+        free: number of bytes that do not count. Only the price limits a smaller version, because
+            few probes hit the keys at the border of two files.
     """
 
     price: float

@@ -1,8 +1,8 @@
 """Weights of locations: the bytes that a query reads of each location, divided by their mean.
 
 The purpose of an index is to save bytes. If each location counts by its weight instead of 1, a sum
-over locations is a number of bytes, in units of one location of mean size. All formulas keep the
-word "files" for this unit.
+over locations measures bytes. The unit is one location of mean size. All formulas keep the word
+"files" for this unit.
 
 Example: locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap of the second location is worth three
 times an equal gap of the first.
@@ -23,7 +23,7 @@ def weights_of(sizes: Counts) -> Weights | None:
     """
     if len(sizes) == 0 or sizes.min() == sizes.max():
         return None
-    # The gaps of a location without bytes would have no price, so its size counts as 1.
+    # The gaps of a location without bytes would have the weight 0, so its size counts as 1.
     read = np.maximum(sizes, 1)
     weights: Weights = (read / read.mean()).astype(np.float32)
     return weights

@@ -1,17 +1,16 @@
 """Piecewise linear segmentation of sorted keys with a shrinking cone, for the shape `sieve`.
 
-Let R(k) count how often the location set changes between neighbouring distinct keys up to k. Lines
-of bounded error approximate R; each line starts at the first key of its segment. A *shrinking cone*
-contains the slopes that are within the error of every key so far. The segment closes at the first
-key whose own slope lies outside the cone. The blocks of a segment have equal width, and there is
-about one block per change: few blocks where the location set is constant, many where every key
-changes the set.
+Let R(k) be the number of times that the set of locations changes from key to key, up to key k.
+Lines of bounded error approximate R. Each line starts at the first key of its segment. A *shrinking
+cone* contains the slopes that are within the error of every key so far. The segment closes at the
+first key whose own slope lies outside the cone. The blocks of a segment have equal width. A segment
+has about one block for each change of the location set.
 
 R only determines the number of blocks. A block holds exactly the locations of its keys, so the
 error bound costs precision but never loses a row.
 
-Source: the bachelor thesis on a sieve index inside Apache Hudi (Novosibirsk 2024); the cone is that
-of Galakatos et al., "FITing-Tree: A Data-aware Index Structure".
+Source: the bachelor thesis on a sieve index inside Apache Hudi (Novosibirsk 2024). The cone is from
+Galakatos et al., "FITing-Tree: A Data-aware Index Structure".
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ __all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segme
 
 DEFAULT_ERROR: Final = 100
 DEFAULT_MAX_KEYS: Final = 1 << 18
-# No gap between two 64-bit keys is larger than this. With this value, only the cone and `max_keys`
-# close segments.
+# This value is at least as large as any gap between two 64-bit keys. With this value, only the cone
+# and `max_keys` close segments.
 NO_HOLE: Final = (1 << 64) - 1
 
-# Maximum pairs to buffer for one segment, as a multiple of its keys: a few keys may have very many
-# locations.
+# The maximum number of pairs to buffer for one segment, as a multiple of its keys. A limit is
+# needed because a few keys can have very many locations.
 _PAIRS_PER_KEY: Final = 16
 _SMALLEST_WINDOW: Final = 128
 _LARGEST_WINDOW: Final = 1 << 16
@@ -73,7 +72,7 @@ def cut_segments(
 
 
 class _Cutter:
-    """The open segment: its keys so far, and the cone of slopes that still fit these keys."""
+    """The open segment: its keys, and the cone of slopes that fit all of them."""
 
     def __init__(self, error: int, max_keys: int, hole: int) -> None:
         self._error = error
@@ -116,7 +115,7 @@ class _Cutter:
         self._low, self._high = -np.inf, np.inf
 
     def _limit(self, keys: Keys, start: int, at: int, holes: npt.NDArray[np.intp]) -> int:
-        """Where the open segment ends at the latest: the next hole, or the maximum of keys."""
+        """The latest possible end of the open segment: the next hole, or the maximum of keys."""
         open_keys = sum(len(piece.codes) for piece in self._pieces)
         open_pairs = sum(len(piece.rows) for piece in self._pieces)
         pairs_end = keys.offsets[start] + (self._max_pairs - open_pairs)
@@ -146,7 +145,7 @@ class _Cutter:
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """How many of the next keys lie in the cone.
+        """Returns the number of next keys that lie in the cone.
 
         Each key narrows the cone for the next one.
         """
@@ -188,14 +187,14 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
 
 
 def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
-    """Whether the location set of each key differs from that of the key before."""
+    """Returns whether the location set of each key differs from that of the key before."""
     counts = np.diff(keys.offsets)
     locations = keys.locations
     if len(counts) == len(locations):
         same = locations[1:] == locations[:-1]
     else:
-        # Two neighbouring sets of the same size are equal if each element equals the element that
-        # lies one set size before it.
+        # Two neighbouring sets of size s are equal if each element of the second set equals the
+        # element s positions before.
         places = np.arange(len(locations)) - np.repeat(counts, counts)
         equal = locations == locations[np.maximum(places, 0)]
         every = np.logical_and.reduceat(equal, keys.offsets[:-1] - keys.offsets[0])

@@ -48,8 +48,7 @@ class CSR:
     Attributes:
         offsets: int64[n_blocks + 1], from 0, ascending.
         locations: int32[m], ordinals, ascending within a block, each once.
-        rows: int64[m], for each entry the number of the location's rows with a key in the block, at
-            least 1.
+        rows: int64[m], the number of the location's rows with a key in the block, at least 1.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -59,7 +58,7 @@ class CSR:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """A stretch of keys cut into blocks: key code k lies in block ``(k - first) // width``.
+    """A stretch of keys, cut into blocks; key code k is in block ``(k - first) // width``.
 
     Attributes:
         first: key code of the first key.
@@ -161,7 +160,7 @@ def entries(payload: bytes) -> Entries:
 
 
 def ends(payload: bytes) -> Ends:
-    """Decodes a segment to entries with ends: each posting of a block has a key in it."""
+    """Decodes a segment to entries with ends; a location in a block has a key in the block."""
     block = entries(payload)
     there = np.ones(len(block.low), np.bool_)
     codes = block.low, block.high, block.low, block.high

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from sieve.errors import InvalidInputError
 
-# codes int64[n] ascending, locations int32[n], rows int64[n]: number of a location's rows with a
-# key.
+# A chunk is: codes int64[n] ascending, locations int32[n], and rows int64[n], the number of rows of
+# the location with the key.
 Chunk: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
 # Shorter chunks are concatenated first, to amortise the overhead of numpy calls.
@@ -79,8 +79,8 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
             yield _gathered(codes[:whole], locations[:whole], rows[:whole])
         rest = _gathered(codes[whole:], locations[whole:], rows[whole:])
         buffered = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
-        # The size is counted from zero, so that a key of very many locations is not regrouped for
-        # every chunk.
+        # The count of buffered pairs starts again at zero. Otherwise, a key of very many locations
+        # would be regrouped for every chunk.
         size = 0
     if buffered:
         yield _gathered(*_joined(buffered))

@@ -53,7 +53,7 @@ from sieve.segments.hash_map.posting_lists import Gathered, Lists, gathered
 SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1
 MAX_FINGERPRINT_BITS: Final = 24
-"""A wider fingerprint would not fit in a word of bit packing together with a 31-bit location."""
+"""A wider fingerprint and a 31-bit location would not fit in one word of bit packing."""
 # Limit on the memory that a payload may make a reader allocate. A long array of bit width 0 takes
 # no bytes in the payload.
 MAX_POSTINGS: Final = 1 << 25

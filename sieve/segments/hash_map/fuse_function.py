@@ -1,14 +1,15 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
 A hash has three cells, and its value is the XOR of these cells. The construction peels a
-hypergraph: it removes each hash that is alone in some cell, repeats until no hash is left, and then
-fills the cells in the opposite order. The cells form a row of overlapping windows. A hash has one
-cell in each of three neighbouring windows, so large sets need only 1.13 cells per hash. numpy peels
-all possible hashes of a round at once, so a round takes a few calls. A set needs about a thousand
-rounds.
+hypergraph. It repeatedly removes each hash that is alone in some cell, until no hash is left. Then
+it fills the cells in the opposite order. The cells form a row of overlapping windows. A hash has
+one cell in each of three neighbouring windows, so large sets need only 1.13 cells per hash. numpy
+peels all possible hashes of a round at once, so a round takes a few calls. A set needs about a
+thousand rounds.
 
-A function stores no keys. A hash outside the set gets an arbitrary value. The fingerprint bits
-above the value show that the hash is outside the set with a probability of ``1 - 2^-bits``.
+A function stores no keys. A hash outside the set gets an arbitrary value. The bits above the value
+are a fingerprint. With a probability of ``1 - 2^-bits``, the fingerprint shows that the hash is
+outside the set.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
 Smaller Than Xor Filters", whose window sizes are used here.
@@ -26,15 +27,15 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Hashes, Slots
 from sieve.encoding.hashing import mixed
 
-# The state of a cell is one number: above this bit, the count of the cell's hashes; below it, the
-# sum of the positions of these hashes. numpy sums by cell fastest in float64, which represents 3 *
-# MAX_KEYS such states exactly.
+# The state of a cell is one number. The bits from this bit on are the number of hashes in the cell.
+# The bits below are the sum of the positions of these hashes. numpy sums by cell fastest in
+# float64, which represents 3 * MAX_KEYS such states exactly.
 _COUNT_BIT: Final = 24
 _NUMBER: Final = (1 << _COUNT_BIT) - 1
 MAX_KEYS: Final = 1 << 23
 """Maximum number of hashes of one function."""
 MAX_WINDOW_BITS: Final = 18
-"""Windows have at most 2^18 cells: a hash has no more bits for a position in a window."""
+"""Windows have at most 2^18 cells, because a hash has 18 bits for its position in a window."""
 MAX_WINDOWS: Final = 1 << 24
 
 # An attempt fails for one to four in a hundred sets of up to 10,000 hashes, and hardly ever for
@@ -50,7 +51,7 @@ class Layout:
     Attributes:
         seed: 64 bits; each attempt has its own seed.
         window_bits: a window has 2^window_bits cells.
-        windows: number of windows in which the first cell of a hash may lie; two more windows
+        windows: number of windows that can contain the first cell of a hash; two more windows
             follow. 0 means no cells.
     """
 
@@ -100,7 +101,7 @@ def fingerprints(spread: Hashes, bits: int) -> npt.NDArray[np.uint64]:
 def solve(
     hashes: Hashes, values: npt.NDArray[np.uint64], fingerprint_bits: int, value_bits: int
 ) -> tuple[Layout, npt.NDArray[np.uint64]]:
-    """Constructs the function that maps each hash to its value with its fingerprint above it.
+    """Constructs the function that maps each hash to its value and fingerprint.
 
     Args:
         hashes: uint64[n], distinct, at most MAX_KEYS.
@@ -114,7 +115,8 @@ def solve(
     while True:
         layout = Layout.of(len(hashes), attempt)
         spread = layout.spread(hashes)
-        # Neighbours in this order have cells close to each other, so memory access is sequential.
+        # Two neighbours in this order have cells close to each other, so memory access is
+        # sequential.
         order = np.argsort(spread)
         spread = spread[order]
         # 32 bits hold every position and halve the memory traffic of the rounds below.
@@ -160,7 +162,7 @@ def _filled(
     images: npt.NDArray[np.uint64],
     n_cells: int,
 ) -> npt.NDArray[np.uint64]:
-    """Cells from which each hash reads its image (fingerprint and value)."""
+    """Fills the cells so that the XOR of a hash's cells is its image (fingerprint and value)."""
     cells = np.zeros(n_cells, np.uint64)
     for keys, own in reversed(rounds):
         # In a round, each hash has one cell of its own. This cell is zero until this line fills it.

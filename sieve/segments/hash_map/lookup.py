@@ -18,14 +18,13 @@ from sieve.arrays.interval_set import spelled_out
 from sieve.segments.hash_map.fuse_function import Layout, fingerprints
 from sieve.segments.hash_map.posting_lists import Lists
 
-# Number of hashes to look up at once. The limit bounds the temporary memory for a long list of
-# hashes.
+# The number of hashes to look up at once, which bounds the temporary memory.
 _SLICE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapSegment:
-    """The locations of the hashes from `first` to `last`, modulo 2^64 (the range may wrap around).
+    """The locations of the hashes from `first` to `last`; the range can wrap around at 2^64.
 
     Attributes:
         first: least hash, in the order in which the hashes were given.
@@ -35,7 +34,7 @@ class MapSegment:
         fingerprint_bits: number of bits that a hash must match before its value counts.
         layout: the cells of a hash.
         words: the packed cells, as `sieve.arrays.bit_packing.byte_words`.
-        lists: the posting lists that values from `n_locations` on refer to.
+        lists: the posting lists; a value of ``n_locations + i`` refers to list i.
     """
 
     first: int
@@ -59,9 +58,9 @@ class MapSegment:
             hashes: uint64[q], in any order; hashes of other segments are ignored.
 
         Returns:
-            bool[n_locations]. The result always includes the locations of an indexed hash. A hash
-            that was not indexed adds the locations of one value with a probability of at most
-            2^-fingerprint_bits.
+            bool[n_locations]. The result always includes the locations of an indexed hash. With a
+            probability of at most 2^-fingerprint_bits, a hash that was not indexed adds the
+            locations of one value.
         """
         found = np.zeros(self.n_locations, np.bool_)
         _, values = self._values(hashes)
@@ -83,7 +82,7 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """bool[q]: whether `locations_of` would include the given location for each hash alone."""
+        """Returns for each hash whether `locations_of` would include the location for it alone."""
         index, values = self._values(hashes)
         # Each list is searched once, because many hashes may share a long list.
         distinct, which = np.unique(values, return_inverse=True)
@@ -115,7 +114,7 @@ class MapSegment:
         return inside[hits], values[hits]
 
     def _cells(self, hashes: Hashes) -> tuple[Words, Words]:
-        """The XOR of each hash's cells, and the fingerprint that it has if the hash is indexed."""
+        """The XOR of each hash's cells, and the fingerprint that an indexed hash would have."""
         spread = self.layout.spread(hashes)
         width = self.fingerprint_bits + self.value_bits
         read = bits_at(self.words, width, self.layout.places(spread))
@@ -124,7 +123,7 @@ class MapSegment:
     def _bounds(
         self, values: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The begin and the end of the posting list that each of these values refers to."""
+        """The begin and the end of each value's posting list."""
         numbers = values - self.n_locations
         return self.lists.offsets[numbers], self.lists.offsets[numbers + 1]
 

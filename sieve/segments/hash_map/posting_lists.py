@@ -1,9 +1,9 @@
 """Groups (hash, location) pairs into distinct hashes, each with one value.
 
 The value of a hash in one location is that location. A hash in several locations refers to a
-posting list in a deduplicated table: its value is the number of the list plus the number of
-locations. Example with 10 locations: a hash in location 3 has the value 3; a hash in locations 3
-and 7 has the value 10 if list 0 is (3, 7).
+posting list in a deduplicated table. Its value is the number of locations plus the number of the
+list. Example with 10 locations: a hash in location 3 has the value 3; a hash in locations 3 and 7
+has the value 10 if list 0 is (3, 7).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int)
 def _shared(
     keys: npt.NDArray[np.int64], locations: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int64], Lists]:
-    """The number of each key's list, and the distinct lists. `keys` has the key of each pair."""
+    """Returns the number of each key's list, and the distinct lists."""
     if len(keys) == 0:
         return np.empty(0, np.int64), Lists(np.zeros(1, np.int64), np.empty(0, np.int32))
     keys, locations, _ = add_up(keys, locations, np.ones(len(keys), np.int64))
@@ -114,7 +114,7 @@ def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -
         raise _refused("are not of one length")
     if len(hashes) == 0:
         return
-    # In Spark's signed order as in the unsigned order, the distance from the first hash ascends.
+    # The distance from the first hash ascends both in Spark's signed order and in unsigned order.
     distance = hashes - hashes[0]
     if np.any(distance[1:] < distance[:-1]):
         raise _refused("do not come in order of their hashes")

@@ -16,7 +16,7 @@ from sieve.segments.hash_map.fuse_function import Layout
 from sieve.segments.hash_map.lookup import value_bits
 
 MOST_WORTHWHILE: Final = 16
-"""Further fingerprint bits save nothing measurable in queries for absent keys."""
+"""The number of fingerprint bits beyond which queries for absent keys save nothing measurable."""
 
 
 def estimate_bytes(

@@ -1,7 +1,8 @@
 """Segment format of the shape `intervals`.
 
-Entries begin and end at borders of `Grid` cells: a coarser grid takes fewer bits and names more
-keys. Payload in a run file, little-endian, arrays by `sieve.segments.shapes.integer_coding`:
+Entries begin and end at borders of `Grid` cells. A coarser grid takes fewer bits, but its entries
+cover more keys. Payload in a run file, little-endian, arrays by
+`sieve.segments.shapes.integer_coding`:
 
 ===========  ================================================================
 u8           coding: 2, entries in cells; 3, entries in blocks
@@ -26,7 +27,7 @@ array of n   how many cells (or blocks) the entry has, less one
 ===========  ================================================================
 
 `begin` is the number of the entry's first cell (or block). Entries are sorted by begin, then
-location, and differ in at least one of both.
+location. Two entries differ in begin, in location, or in both.
 """
 
 from __future__ import annotations
@@ -48,9 +49,8 @@ from sieve.segments.shapes.grid import Grid, join, short_widths
 IN_CELLS: Final = 2
 IN_BLOCKS: Final = 3
 CODINGS: Final = (IN_CELLS, IN_BLOCKS)
-"""Codings of a segment of intervals: each entry has borders of its own, or entries share borders.
-Shared borders take fewer bytes where the keys of many locations begin and end at the same
-places."""
+"""The codings of a segment: each entry has its own borders, or entries share borders. Shared
+borders take fewer bytes where the keys of many locations begin and end at the same places."""
 LAYOUT_VERSION: Final = 1
 # Limit on the memory that a payload may make a reader allocate: Deflate expands a few bytes to long
 # arrays.
@@ -156,7 +156,7 @@ def ends(payload: bytes) -> Ends:
     begin, end, grid = cells.begin, cells.end, cells.grid
     low, high = grid.first_codes(begin), grid.last_codes(end)
     codes = low, grid.last_codes(begin), grid.first_codes(end), high
-    # An entry that was cut reaches the first or the last code of its segment.
+    # If an entry was cut, it reaches the first or the last code of its segment.
     cut = low == low.min(), high == high.max()
     return Ends(*codes, cells.location, ~cut[0], ~cut[1], begin != end)
 
@@ -256,7 +256,7 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
 
 
 def _located(steps: Words, apart: Words, count: int) -> Words:
-    """Decodes the locations, less the base, from the differences of entries with one begin."""
+    """Decodes the locations minus the base from the differences between entries of equal begin."""
     if np.any(apart >= count):
         raise corrupt_segment("names a location out of range")
     fresh = steps > 0
@@ -282,8 +282,7 @@ def _summed(steps: Words, most: int, more: int) -> Words:
     sums = np.cumsum(steps, dtype=np.uint64)
     if more:
         sums += np.arange(len(sums), dtype=np.uint64)
-    # A sum that wraps is always less than the sum before it, because no step is large enough to
-    # wrap all the way round.
+    # If a sum wraps around, it is less than the sum before it, because each step is below 2^64.
     if np.any(sums[1:] < sums[:-1]) or int(sums[-1]) > most:
         raise corrupt_segment("has a cell out of range")
     return sums

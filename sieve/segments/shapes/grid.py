@@ -1,8 +1,8 @@
 """Quantisation grid of a segment: the cells of key codes at which entries may begin and end.
 
-A grid consists of pieces. All cells of a piece have one width, a power of two. Where keys are
-dense, pieces have narrow cells and spend bits. Where keys are sparse, pieces have wide cells and
-save bits. The number of queries that fall into a cell matters, not the number of its codes.
+A grid consists of pieces. All cells of a piece have one width, a power of two. Pieces with dense
+keys have narrow cells, which need more bits. Pieces with sparse keys have wide cells, which need
+fewer bits. The number of queries that fall into a cell decides its width.
 
 Example: a grid over the codes 0 .. 1023 has a piece of shift 0 from code 0 and a piece of shift 8
 from code 256. The first piece has 256 cells of one code, the second piece 3 cells of 256 codes.
@@ -101,8 +101,8 @@ def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
     """Joins ascending, disjoint grids, and adds cells for the codes between the grids.
 
     Returns:
-        The grid, or None if it would have 2^64 cells or more; and for each given grid the number of
-        pieces before its own pieces.
+        The grid, or None if it would have 2^64 cells or more; and for each given grid the position
+        of its first piece.
     """
     first, start, shift, pieces = grids[0].first, [], [], []
     after = first

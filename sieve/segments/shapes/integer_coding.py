@@ -1,9 +1,10 @@
-"""Integer coding: unsigned integers of mixed magnitude, near their entropy (Elias gamma, Deflate).
+"""Integer coding: encodes unsigned integers in about as many bits as their entropy.
 
 A number is split into its *class*, the count of its significant bits, and the bits below the first
-significant bit, as in Elias gamma coding. Classes repeat, so Deflate compresses the classes, one
-byte each. The lower bits look random and are stored unchanged. Bit packing is used if it is
-shorter. Example: 13 = 0b1101 has the class 4 and the low bits 0b101. Layout, little-endian:
+significant bit, as in Elias gamma coding. Classes repeat, so each class is written as a byte, and
+Deflate compresses these bytes. The lower bits look random and are stored unchanged. Bit packing is
+used instead if its result is shorter. Example: 13 = 0b1101 has the class 4 and the low bits 0b101.
+Layout, little-endian:
 
 ==========  ============================================================
 u8 mode     0: bit packing; 1: classes; 2: the numbers, all below 256, as bytes
@@ -30,8 +31,8 @@ from sieve.errors import corrupt_segment
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
-# From any bit on, one unaligned word contains at least this many bits. Longer numbers are read in
-# two parts.
+# One unaligned word contains at least this many bits from any bit position on. Longer numbers are
+# read in two parts.
 _WINDOW: Final = 56
 # For each class, the first bit of a number, and a mask of all bits below that bit.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))
@@ -97,8 +98,8 @@ def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
 
 
 def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
-    # A search for repetitions makes the codes of symbols that do not repeat longer. Therefore both
-    # ways are tried.
+    # If Deflate searches for repetitions, symbols that do not repeat get longer codes. Therefore
+    # the code tries Deflate with and without this search.
     made = []
     for strategy in (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY):
         coder = zlib.compressobj(6, zlib.DEFLATED, _RAW, 9, strategy)
@@ -109,7 +110,8 @@ def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
 def _inflated(data: bytes, count: int) -> npt.NDArray[np.uint8]:
     decoder = zlib.decompressobj(_RAW)
     try:
-        # To read one byte more than expected shows whether an array is longer than `count`.
+        # The code tries to read one byte more than expected, to detect an array longer than
+        # `count`.
         found = decoder.decompress(data, count + 1)
     except zlib.error as error:
         raise corrupt_segment(f"has an array that does not inflate ({error})") from error

@@ -1,9 +1,9 @@
 """Plans segments from intervals at one cost per byte: chooses gaps, precision and coding.
 
 The price of a byte is the number of files that the byte must save in an expected query. Files count
-by weight. One price makes the choices of gaps, bits and codings independent, and all of them
-together optimal. `curve` and `trial` estimate bytes at many prices from samples; `emit` writes
-segments at one price.
+by weight. With one price for all bytes, the choices of gaps, bits and codings are independent of
+each other, and optimal together. `curve` and `trial` estimate bytes at many prices from samples;
+`emit` writes segments at one price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
 """
@@ -27,9 +27,9 @@ from sieve.segments.weights import weights_at
 
 SEGMENT_OVERHEAD: Final = 40
 """Bytes that a segment takes in its file besides its payload."""
-# A segment repeats all entries that reach into it from earlier segments. It closes only after as
-# many new entries as it repeats. Hence there are fewer copies than entries, and no separate list is
-# needed.
+# A segment repeats all entries that reach into it from earlier segments. A segment closes only if
+# it has at least as many new entries as repeated ones. Hence there are fewer copies than entries,
+# and no separate list is needed.
 _LEAST_ENTRIES: Final = 16384
 # Kinds of query that reports show: a key drawn by rows, any code, a short range.
 _SHOWN: Final = [1, 2, 3]
@@ -52,12 +52,12 @@ class Segment:
         last: greatest key code; segments are disjoint.
         keys: distinct keys of each location, summed over locations; sums over segments are exact.
         rows: rows of the table; sums over segments are exact.
-        blocks: number of stretches between borders; within a stretch the answer does not change.
+        blocks: number of stretches between borders; all keys in a stretch have the same locations.
         postings: number of entries.
         payload: bytes for `decode`.
-        expected: float64[3], for a key drawn by rows, any code of the domain, and a short range:
-            the files, by weight, that a query is expected to read in addition to those that the
-            intervals given to `plan` require. The numbers add up over segments.
+        expected: float64[3], the expected files, by weight, that a query reads because the index is
+            imprecise: for a key drawn by rows, any code of the domain, and a short range. The
+            numbers add up over segments.
     """
 
     first: int
@@ -107,7 +107,7 @@ class Plan:
         intervals: sorted by location and first key; intervals of one location are disjoint.
         skip_probability: float64[n], skip probability of the gap before each interval, times the
             weight of its location; infinite for the first interval of a location.
-        gaps: float64[6, n + 1], cumulative over intervals: for each kind of query, the share that
+        gaps: float64[6, n + 1], cumulative over intervals: the share of each kind of query that
             falls in the gaps before the intervals, times the weights.
         keys: int64[n + 1], distinct keys, cumulative over intervals.
         rows: int64[n + 1], rows, cumulative over intervals.
@@ -127,9 +127,9 @@ class Plan:
     def curve(self, prices: Numbers, aim: float) -> Numbers:
         """Estimates the bytes at each price; each segment adds `SEGMENT_OVERHEAD`.
 
-        The number of entries that pay for themselves at a price is exact. The bytes per entry are
-        measured on some segments at prices near the right price, and are assumed to change slowly
-        between prices.
+        The number of entries that save more than they cost at a price is exact. The bytes per entry
+        are measured on some segments at prices near the right price. Between prices, the bytes per
+        entry are assumed to change slowly.
 
         Args:
             prices: float64[p] above 0, falling: files that a query reads, per byte of the index.
@@ -163,8 +163,8 @@ class Plan:
             probes: for each kind, int64[k, 2], key codes from first to last, ascending by both.
 
         Returns:
-            Bytes, with `SEGMENT_OVERHEAD` for each segment, and for each kind of query the files,
-            by weight, that all its probes read.
+            The bytes, with `SEGMENT_OVERHEAD` for each segment; and the files, by weight, that all
+            probes of each kind read.
         """
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
@@ -182,7 +182,7 @@ class Plan:
         return size * scale, named
 
     def _tried(self, price: float) -> float:
-        """Bytes at a price for each entry that pays for itself at the guessed bytes per entry."""
+        """The bytes at a price of all entries that save more than they cost, by a guessed cost."""
         worthwhile = np.count_nonzero(self.skip_probability > price * _FIRST_GUESS)
         kept = self._kept(price, self._entry_bytes(price))
         segments = list(kept.segments())
@@ -225,7 +225,7 @@ class Plan:
         return _MARGINAL * len(coded.payload) / len(coded.cells.begin)
 
     def _kept(self, price: float, entry_bytes: float) -> _Kept:
-        """The entries that pay for their bytes."""
+        """The entries that save more than their bytes cost."""
         lists = self.intervals
         start = np.flatnonzero(self.skip_probability > price * entry_bytes)
         stop = np.append(start[1:], len(lists))
@@ -238,9 +238,9 @@ def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, 
     """The segments that use as much of a budget as possible, with their plan and price.
 
     If many segments change their coding at the same price, the bytes may halve there. If much of
-    the budget then stays unused, cells alone may be better. Therefore cells alone are tried too,
-    unless every price led to cells. This reads about 180 instead of 189 of 200 files for a column
-    of e-mail addresses with a budget of 0.3 % (`bench rivals`).
+    the budget is then unused, a version without blocks can be better. Therefore a version without
+    blocks is tried, too, unless no price led to blocks. With a budget of 0.3 % for a column of
+    e-mail addresses, queries then read about 180 instead of 189 of 200 files (`bench rivals`).
 
     Args:
         planned: the plan of all segments that share the budget.
@@ -343,7 +343,7 @@ def _named(
     weights: Weights | None,
     probes: npt.NDArray[np.int64],
 ) -> float:
-    """Locations that probes must read, by weight, summed over the probes.
+    """The locations that each probe must read, by weight, summed over all probes.
 
     Args:
         first: int64[n], first key of each entry, sorted by location and key.

@@ -1,8 +1,8 @@
 """Chooses the grid and the coding of one segment at a cost per byte: precision against bytes.
 
 A wider cell saves bits but makes entries cover more keys, so queries read more files without a
-match. The search starts from grids in which, according to the query model, one more bit just pays
-for itself. It then tries finer and coarser grids (rate-distortion optimal quantisation).
+match. The search starts from grids in which one more bit saves about as much as it costs, according
+to the query model. It then tries finer and coarser grids (rate-distortion optimal quantisation).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sieve.segments.shapes.format import Cells, encode, expected_size
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.weights import weights_at
 
-# A piece of the grid takes three bytes. They pay back if the piece has at least this many borders.
+# A piece of the grid takes three bytes, and saves more if it has at least this many borders.
 _BORDERS_A_PIECE: Final = 128
 
 
@@ -37,7 +37,7 @@ class Part:
         weights: the weights of all locations; None means that each location weighs 1.
         keys: distinct keys in the entries that begin in this part.
         rows: rows in the entries that begin in this part.
-        dropped: float64[6], for each kind of query the share that falls in gaps inside the entries,
+        dropped: float64[6], the share of each kind of query that falls in gaps inside the entries,
             times the weights of the entries' locations.
     """
 
@@ -54,7 +54,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coded:
-    """An encoded segment, and the files that it makes queries read without a match.
+    """An encoded segment, and the number of files without a match that queries read because of it.
 
     Attributes:
         payload: encoded bytes.
@@ -81,7 +81,7 @@ def cheapest(
     *,
     search: bool = True,
 ) -> Coded:
-    """The coding and grid with the least sum of (files read without a match) and (price * bytes).
+    """Returns the coding and grid of least cost: files read without a match, plus price * bytes.
 
     Args:
         part: has at least one entry.
@@ -96,8 +96,8 @@ def cheapest(
         moved = np.clip(shift + offset, 0, 63).astype(np.uint8)
         grid = Grid.of(part.first, part.last, start, moved)
         if grid is None:
-            # With one code per cell, there would be 2^64 cells, too many to number. So a cell has
-            # two codes.
+            # If each cell had one code, there would be 2^64 cells, too many to number. So a cell
+            # has two codes.
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)
@@ -134,7 +134,7 @@ def cheapest(
 def _pieces(
     part: Part, query_model: QueryModel, price: float
 ) -> list[tuple[Words, npt.NDArray[np.int64]]]:
-    """Initial grids: the starts of the pieces, and the shifts at which one more bit just pays."""
+    """The initial grids: the starts of the pieces, and the shifts for each coding."""
     codes = np.concatenate([part.low, part.high])
     order = np.argsort(codes)
     codes = codes[order]
@@ -202,14 +202,14 @@ def _in_order(cells: Cells) -> Cells:
 def _free(
     part: Part, query_model: QueryModel, low: Codes, high: Codes, location: npt.NDArray[np.int32]
 ) -> Numbers:
-    """float64[6], for each kind of query: the share wholly between entries, summed over locations.
+    """The share of each kind of query that is wholly between entries, summed over locations.
 
     Each location counts by its weight.
     """
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
-    # A gap lies before each entry, and one more after the last entry of each location. At the ends
-    # of the code domain `low - 1` and `high + 1` wrap, and those gaps are empty.
+    # A gap is before each entry, and another gap is after the last entry of each location. At the
+    # ends of the code domain, `low - 1` and `high + 1` wrap around, and the gaps there are empty.
     after = np.append(np.int64(part.first), high[:-1] + 1)
     after[leading] = part.first
     begin = np.concatenate([after, high[trailing] + 1])
