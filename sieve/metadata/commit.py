@@ -1,9 +1,10 @@
 """Commit: publishes version n by creating ``versions/<n>.json``; the first creator wins.
 
-Versions are never deleted while the index lives, so their numbers have no gaps. The newest version
-can therefore be found by probing, and a writer that was paused cannot win an old number. After a
-create with an unknown outcome, the writer reads the file back and compares identities. This is the
-optimistic commit of Delta Lake's log, with checks learned from Iceberg's Hive commits.
+Versions are never deleted while the index lives, so their numbers have no gaps. Therefore a reader
+finds the newest version by probing numbers. A writer that was paused for a long time cannot publish
+a version with an old number. If the outcome of a create is unknown, the writer reads the file back
+and compares the identity in the file with its own. This is the optimistic commit of Delta Lake's
+log, with checks learned from Iceberg's Hive commits.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sieve.metadata.transitions import check_successor
 from sieve.storage.interface import GoneError, Store, base_name
 
 ATTEMPTS = 32
-"""Maximum number of times that a writer plans again on top of other writers' versions."""
+"""The maximum number of plans that a writer makes on top of other writers' versions."""
 
 
 def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
@@ -44,7 +45,7 @@ def newest(store: Store, index_dir: str, hint: int = 0) -> Manifest | None:
 
 
 def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
-    """The number of the newest version, or 0 if there is none; arguments as for `newest`."""
+    """The number of the newest version, or 0 without versions; same arguments as `newest`."""
 
     def exists(number: int) -> bool:
         return store.size(version_file(index_dir, number)) is not None
@@ -53,7 +54,7 @@ def newest_number(store: Store, index_dir: str, hint: int = 0) -> int:
 
 
 def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
-    """The last number of a sequence without gaps: a galloping search in O(log distance) probes.
+    """Finds the last number of a sequence without gaps by a galloping search.
 
     Args:
         exists: whether a number, 1 or more, is in the sequence, which may grow during the search.
@@ -102,9 +103,9 @@ def publish(
     Args:
         index_dir: the folder of the index, which contains ``versions/``.
         base: the newest version that the caller knows, or None before version 1.
-        make: a function that plans the version after its argument, with a fresh id. `publish` may
-            call it repeatedly. It returns its argument if there is nothing to do. Its exceptions
-            pass through.
+        make: a function that plans the version after its argument, with a fresh id. `publish` can
+            call it repeatedly. `make` returns its argument if there is nothing to do. `publish`
+            raises the exceptions of `make` unchanged.
         attempts: maximum number of plans.
 
     Returns:
@@ -112,11 +113,10 @@ def publish(
 
     Raises:
         ConflictError: other writers won every attempt, or dropped the index.
-        UnknownOutcomeError: the version may or may not be visible; delete no file that the version
-            names.
+        UnknownOutcomeError: the version is possibly visible; delete no file that the version names.
         UnavailableError: the store refused before the version became visible.
         CorruptError, UnsupportedError: the version of another writer cannot be read.
-        ValueError: ``make`` broke the chain, see `check_successor`.
+        ValueError: `check_successor` rejects the version that ``make`` returned.
     """
     for _ in range(attempts):
         proposed = make(base)
@@ -135,7 +135,7 @@ def publish(
 
 
 def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
-    """Whether ``proposed`` now has its number.
+    """Returns whether the version ``proposed`` is published.
 
     The result is false if another version has taken the number permanently.
     """

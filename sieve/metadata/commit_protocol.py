@@ -1,8 +1,8 @@
-"""Commit protocol: a writer's next step for each answer of the store, as a pure state machine.
+"""Commit protocol: computes a writer's next step from the store's answer.
 
-The protocol covers one attempt to commit one version number. `sieve.metadata.commit.publish` drives
-the protocol with a store. A test explores every interleaving of several writers, with lost
-requests, lost replies and late effects.
+The protocol is a pure state machine for one attempt to commit one version number.
+`sieve.metadata.commit.publish` drives the protocol with a store. A test explores every interleaving
+of several writers, with lost requests, lost replies and late effects.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ class Answer(Enum):
     """The answer to a step."""
 
     MADE = auto()
-    """To a create: this request created the file."""
+    """Answer to a create: this request created the file."""
     TAKEN = auto()
-    """To a create: the file exists; an earlier request of this writer may have created it."""
+    """Answer to a create: the file exists; perhaps an earlier request of this writer created it."""
     NO_REPLY = auto()
-    """To a create: the request took effect, will take effect later, or never will."""
+    """Answer to a create: the request had an effect, will have an effect later, or never will."""
     REFUSED = auto()
-    """To a create: the request had no effect and never will."""
+    """Answer to a create: the request had no effect and never will."""
 
     OURS = auto()
-    """To a read back: the file has this writer's identity."""
+    """Answer to a read back: the file has this writer's identity."""
     OTHERS = auto()
-    """To a read back: the file has another identity."""
+    """Answer to a read back: the file has another identity."""
     ABSENT = auto()
-    """To a read back: the file does not exist yet."""
+    """Answer to a read back: the file does not exist yet."""
     UNREADABLE = auto()
-    """To a read back: the store does not answer."""
+    """Answer to a read back: the store does not answer."""
     DAMAGED = auto()
-    """To a read back: the file is damaged, so its writer is unknown."""
+    """Answer to a read back: the file is damaged, so its writer is unknown."""
 
 
 class End(Enum):
@@ -45,13 +45,14 @@ class End(Enum):
     PUBLISHED = auto()
     """The version is visible permanently."""
     LOST = auto()
-    """Another version has the number: this one never becomes visible."""
+    """Another version has the number, so this writer's version never becomes visible."""
     REFUSED = auto()
     """No request took effect, and none will."""
     DAMAGED = auto()
     """Another writer's damaged file has the number."""
     UNKNOWN = auto()
-    """The version is visible, or may become visible later: no file that it names may be deleted."""
+    """The version is visible, or can become visible later. Do not delete the files that it names.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def _after_create(step: Create, answer: Answer) -> Step | End:
         case Answer.MADE:
             return End.PUBLISHED
         case Answer.TAKEN:
-            # An earlier request of this writer may have created the file, so the identity in the
+            # Perhaps an earlier request of this writer created the file, so the identity in the
             # file decides.
             return ReadBack(step.tries, step.doubt)
         case Answer.NO_REPLY:

@@ -48,7 +48,7 @@ def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[
 
     Args:
         root: the folder that holds indexes.
-        but: UUIDs of folders to leave out.
+        but: UUIDs of the folders to exclude.
 
     Raises:
         UnavailableError: the root cannot be listed.
@@ -95,9 +95,9 @@ def remove_abandoned(
 def delete_index(store: Store, index_dir: str) -> None:
     """Deletes an index's folder such that an interrupted deletion can be recognised and finished.
 
-    The order of deletion matters. The file ``registered`` goes first, so that no table finds the
-    index again. Version 1 goes next, before any file that a writer may be using, so that
-    `report_if_dropped` notices the drop. The creation record goes last.
+    The order of deletion matters. The file ``registered`` is deleted first, so that no table finds
+    the index again. Version 1 is deleted next, before any file that a writer is possibly using, so
+    that `report_if_dropped` notices the drop. The creation record is deleted last.
 
     Raises:
         UnavailableError: the store refuses or does not answer.
@@ -136,11 +136,11 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 
 
 def _remove_ghost(store: Store, index_dir: str) -> bool:
-    """Whether an index was or is being dropped; if so, deletes files written since the drop.
+    """Returns whether an index was or is being dropped; deletes files written since the drop.
 
-    A writer may create the folders of a dropped index again, and no table would ever find them.
-    While an index lives, it has a manifest and the file ``registered``. If only one of the two is
-    missing, the index is damaged, not dropped.
+    A writer can create the folders of a dropped index again. No table would ever find these
+    folders. While an index lives, it has a manifest and the file ``registered``. If only one of the
+    two is missing, the index is damaged, not dropped.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:
@@ -149,7 +149,7 @@ def _remove_ghost(store: Store, index_dir: str) -> bool:
     except SieveError:
         return False
     with contextlib.suppress(SieveError):
-        # The drop, or another writer, may be deleting the folder at the same time.
+        # The drop, or another writer, can delete the folder at the same time.
         delete_index(store, index_dir)
     return True
 
@@ -169,6 +169,6 @@ def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):
-        # The file is unreadable or not written by Sieve: the folder may belong to others and must
-        # not be deleted.
+        # The file is unreadable or not written by Sieve. The folder possibly belongs to others, so
+        # it must not be deleted.
         return None

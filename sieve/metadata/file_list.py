@@ -1,4 +1,4 @@
-"""File list: the data files of a version with their states, lengths, times and counts at the build.
+"""File list: the data files of a version, with their state, length, time and counts.
 
 The list is stored in parts that a reader merges in order, so that a version writes only its
 changes.
@@ -39,9 +39,9 @@ class FileState(IntEnum):
     READ = 0
     """Read completely; its data is valid while the file has this length and time."""
     UNPROVEN = -1
-    """Read, but proves nothing, such as a file without rows."""
+    """The file was read, but queries must always read it, for example because it has no rows."""
     RACY = -2
-    """When it was listed, the file was racy or had a time in the future; it was not read."""
+    """The file was not read, because at the listing it was racy or had a time in the future."""
     REMOVED = -3
     """Only in parts of a list: the version no longer has this location."""
 
@@ -56,10 +56,10 @@ _WITH_RANGES = pa.schema(
 )
 
 _LISTS: Final = dict(zip(("cuts", *COUNTED), STORED, strict=True))
-"""The columns of lists, by their content for each range of a file."""
+"""The list columns: each row has a list of values, one for each range of the file."""
 
 MOST_ALSO: Final = 64
-"""Maximum number of positions of a location besides its first."""
+"""The maximum number of further positions of a location after its first position."""
 
 COLUMNS: Final = ("states", "lengths", "mtimes", "rows", "nulls", "nans", "slots")
 """The numeric columns of `Locations`, in order."""
@@ -83,11 +83,12 @@ class Locations:
         rows: int64[n], rows of the file.
         nulls: int64[n], rows whose value is NULL.
         nans: int64[n], rows whose value is NaN.
-        slots: int64[n], position of each file among the locations of all the version's runs,
-            concatenated; -1 for a file in no run, which has no keys. The ranges of a file have
-            consecutive positions; `slots` has the first of them.
-        also: int64[n, k], for rows that were appended after the first reading: the location's
-            positions in further runs, padded with -1; None if no location has such rows.
+        slots: int64[n], position of each file among the concatenated locations of all runs of the
+            version; -1 for a file without keys, which is in no run. The ranges of a file have
+            consecutive positions, and `slots` has the first position.
+        also: int64[n, k], the location's positions in further runs, padded with -1. The further
+            runs have the rows that were appended after the first reading. None if no location has
+            further positions.
         ranges: the ranges of the files, or None if each file is one location. A list never has both
             ranges and further positions.
     """
@@ -144,8 +145,7 @@ class Locations:
     def all_rows(self) -> npt.NDArray[np.bool_]:
         """bool[n]: the locations whose rows the index knows completely, including hidden rows.
 
-        A location has several positions only if each reading covered all rows that existed at that
-        time.
+        A location has several positions only if each build read all rows that existed at that time.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
@@ -204,7 +204,7 @@ def _widened(also: Counts, width: int) -> Counts:
 
 
 def merge(parts: Sequence[Locations]) -> Locations:
-    """Merges parts: the last part that has a path determines the path's location."""
+    """Merges parts; if several parts have a path, the last of them is used."""
     latest: list[Locations] = []
     later: list[PathList] = []
     for part in reversed(parts):
@@ -216,10 +216,11 @@ def merge(parts: Sequence[Locations]) -> Locations:
 
 
 def diff(before: Locations, now: Locations) -> Locations:
-    """The part that, merged onto the first list, gives the second list; ignores order."""
+    """Returns the part that, if merged, changes the first list into the second; ignores order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
-    # Spark lists a file twice if two partitions share its folder. A part must have both or neither.
+    # Spark lists a file twice if two partitions share its folder. A part must contain both entries
+    # of the file, or none.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:

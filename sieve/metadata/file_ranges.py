@@ -1,7 +1,7 @@
 """File ranges: the byte ranges of files for which a version has several locations.
 
-A range is the part of a file that one split of Spark's reader reads: the Parquet row groups whose
-middle lies in the range, the ORC stripes that start in it, or the text lines that start in it. If
+A range is the part of a file that one split of Spark's reader reads. It consists of the Parquet row
+groups whose middle is in the range, or of the ORC stripes or text lines that start in the range. If
 ranges tile a file, each of its rows is in one range.
 """
 
@@ -21,10 +21,11 @@ COUNTED: Final = ("rows", "nulls", "nans")
 """The counts of a range."""
 
 STORED: Final = ("cuts", *(f"range_{name}" for name in COUNTED))
-"""Columns of a stored list: the start of each range but the first, and each range's counts."""
+"""The columns of a stored list: the starts of the ranges after the first, and the counts of each
+range."""
 
 FOOTER: Final = "footer"
-"""The column of a stored list that precedes those columns."""
+"""The column of a stored list before the columns of `STORED`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +34,8 @@ class FileRanges:
 
     Attributes:
         counts: int64[n], number of ranges of each file; 1 for a file that is one location.
-        footers: int64[n], for each file of several ranges the bytes of the footer at its end, which
-            a reader needs for each range; 0 for text, and for a file that is one location.
+        footers: int64[n], the bytes of the footer of each file of several ranges, which a reader
+            needs for each range; 0 for text, and for a file that is one location.
         starts: int64[m], offset of the first byte of each range, 0 for the first range of each
             file. A range ends where the next range of its file starts; the last range ends with the
             file.
@@ -98,7 +99,7 @@ class FileRanges:
         return places
 
     def same(self, files: Counts, other: FileRanges, others: Counts) -> Flags:
-        """bool[k]: whether each file has the same ranges with the same counts in another list.
+        """Returns for each file whether it has the same ranges and counts in another list.
 
         Args:
             files: int64[k], files of this list.

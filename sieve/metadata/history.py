@@ -1,4 +1,4 @@
-"""Version history: the versions of an index, the change of each, and their retention."""
+"""Version history: the versions of an index, what each changed, and how long each is retained."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Retention:
     """Retention: the past versions that queries can use, by number and age.
 
     Attributes:
-        versions: how many of the newest versions to retain, at least 1.
+        versions: the number of newest versions to retain, at least 1.
         hours: hours for which a version is retained after the next version replaced it.
     """
 
@@ -27,7 +27,7 @@ class Retention:
     hours: float
 
     def expired(self, published_ms: list[int], now_ms: int) -> int:
-        """How many of the oldest versions are no longer retained.
+        """The number of oldest versions that are no longer retained.
 
         Args:
             published_ms: publication time of each version, in order.
@@ -96,7 +96,7 @@ def published(store: Store, index_dir: str) -> list[int]:
 
 
 def vacuumed(store: Store, index_dir: str) -> int:
-    """The newest version whose files may be deleted, or 0 for none."""
+    """The newest version whose files VACUUM is allowed to delete, or 0 for none."""
     try:
         marks = store.list(parent(vacuumed_file(index_dir, 1)))
     except GoneError:

@@ -1,4 +1,4 @@
-"""JSON reader: takes members of a decoded JSON object one by one, checking kind and limits."""
+"""JSON reader: reads members of a decoded JSON object one by one; checks kinds and limits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Fields:
 
         Args:
             record: a dataclass.
-            read: for some attributes, what reads the member of this name. Other attributes are
+            read: functions that read the members of some attributes, by name. Other attributes are
                 read by their type: int, float or str.
         """
         by_type: dict[str, Callable[[str], Any]] = {

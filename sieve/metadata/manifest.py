@@ -1,8 +1,8 @@
 """Manifest: a version of an index as one immutable record, and its JSON file.
 
 The file is one line of ASCII JSON. Its last member is ``"checksum"``: the SHA-256, in hex, of the
-same text without that member. The files of every format have this form, so that a reader can
-distinguish a damaged file from a file of another format.
+same text without that member. Files of every format version have this checksum, so that a reader
+can distinguish a damaged file from a file of another format version.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sieve.metadata.records import (
 
 FORMAT = 4
 MANIFEST_LIMIT = 32 << 20
-"""Maximum length of a manifest in bytes; longer ones are refused unread."""
+"""The maximum length of a manifest in bytes; a longer manifest is not read."""
 
 MAX_LOCATIONS = (1 << 31) - 1
 MAX_RUNS = 10_000
@@ -81,7 +81,7 @@ class Manifest(Contents):
         version: number of the version, from 1, without gaps.
         id: random identity of this version.
         parent: identity of the previous version, or None for version 1.
-        state: whether queries may use the index, or the index has been dropped.
+        state: whether the index is enabled for queries, disabled, or dropped.
         table: the identity of the indexed table at the index's creation.
         name: the index's name, for users.
         column: path of the indexed column, exact case.
@@ -111,7 +111,7 @@ class Manifest(Contents):
         return self.next_options or self.options
 
     def changed_parts(self, parts: Mapping[str, str]) -> tuple[str, ...]:
-        """The parts in which a reader of the column differs from this version's build.
+        """The parts of the fingerprint in which a reader differs from this version's build.
 
         Returns:
             Names of the parts; empty if the version serves this reader.
@@ -132,10 +132,12 @@ def render_manifest(manifest: Manifest) -> bytes:
             # Only the budget ``auto`` has a payback.
             del options["payback"]
         if options is not None and options["refresh"] == MANUAL:
-            # Releases without the option refresh can read versions in which it is not set.
+            # If the option refresh is not set, it is left out, so that earlier releases can read
+            # the version.
             del options["refresh"]
     if manifest.commit is not None:
-        # Releases without the member commit can read versions of tables that are not Delta tables.
+        # If there is no commit, it is left out, so that earlier releases can read versions of
+        # tables other than Delta tables.
         record["commit"] = members["commit"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
@@ -295,7 +297,7 @@ def _run_file(fields: Fields) -> RunFileRef:
         hashes=lambda name: fields.ranges(name, MAX_RANGES),
     )
     if not file.codes and not file.hashes:
-        # A look-up would never read such a file, so its keys would be lost.
+        # A look-up would never read a file without key ranges, so the file's keys would be lost.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
     return file
 

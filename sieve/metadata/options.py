@@ -62,12 +62,12 @@ class IndexOptions:
 
     @property
     def automatic(self) -> bool:
-        """Whether the build chooses the number of bytes (budget ``auto``)."""
+        """Returns whether the build chooses the number of bytes (budget ``auto``)."""
         return self.budget == AUTO and self.shape != "map" and not self.every_key
 
     @property
     def every_key(self) -> bool:
-        """Whether the index is made of every key, within no budget: the shape ``sieve``."""
+        """Returns whether the index holds every key and has no budget: the shape ``sieve``."""
         return self.shape == "sieve"
 
     def budget_bytes(self, column_bytes: int) -> int:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sieve.arrays.dtypes import Counts, Flags
 
 _AT_ONCE: Final = 1 << 14
-"""How many strings exist at the same time during an iteration over a list."""
+"""The number of strings that exist at the same time during an iteration over a list."""
 
 
 class PathList(Sequence[str]):
@@ -56,7 +56,7 @@ class PathList(Sequence[str]):
 
     @property
     def is_distinct(self) -> bool:
-        """Whether no path occurs twice."""
+        """Returns whether no path occurs twice."""
         # Listings are mostly in order. For them, this check takes a tenth of the time.
         ascends = pc.all(pc.less(self.array[:-1], self.array[1:])).as_py()
         return ascends or len(pc.unique(self.array)) == len(self.array)

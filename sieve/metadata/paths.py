@@ -1,6 +1,6 @@
 """Paths: the layout of an index's folder ``<root>/<index uuid>/``.
 
-Every name has a fixed pattern, so that no manifest, even a forged one, can point elsewhere.
+Every name has a fixed pattern, so that even a forged manifest cannot refer to a file elsewhere.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from sieve.metadata.records import RunId
 from sieve.storage.interface import GoneError, Store, join
 
 FLOOR_MS: Final = 24 * 3600 * 1000
-"""A pending write of this age in ms whose files no version names belongs to a dead writer."""
+"""If a pending write has this age in ms and no version names its files, its writer is dead."""
 
 _CLAIM = re.compile(
     rf"(?:(?P<run>run)-(?P<id>{HEX_ID.pattern})|locations-(?P<list>{LOCATIONS_FILE.pattern}))"
@@ -60,7 +60,8 @@ def release(store: Store, index_dir: str, version: Manifest) -> None:
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
-        # Earlier versions named most of the files, and their pending writes are already deleted.
+        # Most of the files were already in earlier versions, so their pending writes are already
+        # deleted.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))

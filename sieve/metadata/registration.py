@@ -2,8 +2,8 @@
 
 CREATE writes the property ``sieve.index.<name>``. The property holds what Spark must know about an
 index before any request: the index's folder, and whether each write to the table is followed by a
-refresh. Anyone who may alter the table can write the property too, so its value is bounded before
-it is parsed, and an invalid value is ignored.
+refresh. Everyone who is allowed to alter the table can write the property. Therefore its length is
+checked before it is parsed, and an invalid value is ignored.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ DECLARED_COLUMNS = "sieve.columns"
 DECLARED_OPTIONS = "sieve.options"
 """The property with the options of declared indexes."""
 VALUE_LIMIT = 1023
-"""Maximum length of the value in characters. The metastore's columns hold 4,000 characters or more,
-but those of other tools hold fewer."""
+"""Maximum length of the value in characters. The metastore stores 4,000 characters or more, but
+some other tools store fewer."""
 
 NAME_LIMIT = 128
 MAX_COLUMN_DEPTH = 100

@@ -4,8 +4,8 @@ A driver has one file, ``<driver>-<number>.json``. Files never change, so that n
 file. A driver with new scans creates a file with a higher number and deletes its previous file.
 Each writer also deletes files of all drivers that are too old or too many.
 
-A user who may write to a root can put any file there. A file that is not a record is ignored and
-counted. A forged record changes only advice.
+A user with write permission for a root can create any file in it. A file that is not a record is
+ignored and counted. A forged record changes only advice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sieve.storage.interface import Entry, GoneError, Store, join
 from sieve.workload.driver_record import ScanRecord, encode_record, parse_record
 
 FILE_BYTES: Final = 1 << 18
-"""Maximum bytes of a file. From a longer record, the sums with the fewest bytes are left out."""
+"""Maximum bytes of a file. If a record is longer, the sums with the fewest bytes are left out."""
 FILES: Final = 64
 """Maximum number of files in a root; only the newest files remain."""
 AGE_MS: Final = 30 * 24 * HOUR_MS
@@ -77,7 +77,7 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
 
     Args:
         root: the folder that holds indexes.
-        but: the driver whose own record is left out.
+        but: the driver whose own record is excluded.
         now_ms: the current time, in milliseconds since the epoch.
 
     Raises:

@@ -1,9 +1,9 @@
 """Release lines of Spark whose readers give the same values for columns of some kinds.
 
-`tests/compat/test_readers.py` proves this for each line, format and kind below, and fails if its
-files and values do not cover one of them. It reads columns of each type as each of these types, in
-batches and in rows, also within structs, of files that PyArrow and each line have written. It sets
-no settings or options of the reader.
+`tests/compat/test_readers.py` proves this for each release line, format and kind below, and fails
+if the test does not cover one of them. The test reads files that PyArrow and each release line have
+written. It reads columns of each type as each of these types, in batches and in rows, also within
+structs. The reader has its default settings and options.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _PLAIN: Final = frozenset(
     }
 )
 KINDS: Final[Mapping[str, frozenset[str]]] = {"parquet": _PLAIN, "orc": _PLAIN}
-"""By file format: the kinds of columns for which these release lines give the same values."""
+"""The kinds of columns for which these release lines read the same values, by file format."""
 
 
 def alike(line: str, files: str, kind: str) -> str:
-    """All release lines of Spark that read a column as the given line does, as text.
+    """The release lines of Spark that read a column like the given line, as text.
 
     Args:
         line: a release line of Spark, such as 4.1.

@@ -1,4 +1,4 @@
-"""Text formats: tables whose rows depend on splits, or on the columns that a query reads."""
+"""Text formats: detects tables whose rows depend on splits or on the columns of a query."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _ASCII = ("utf-8", "ascii", "iso8859-1", "cp1252")
 
 
 def has_void(parts: Mapping[str, str]) -> bool:
-    """Whether a table is JSON with the type VOID anywhere in its schema.
+    """Returns whether a table is JSON with the type VOID anywhere in its schema.
 
-    Spark's JSON parser gives NULL for a VOID value and does not skip the tokens of an object or
-    array in its place. For `{"v": {"a": 7}, "a": 1}`, a query of `v` and `a` gets 7, and a query of
-    `a` alone gets 1.
+    If a VOID column has an object or array as its value, Spark's JSON parser returns NULL but does
+    not skip the tokens of the value. For `{"v": {"a": 7}, "a": 1}`, a query of `v` and `a` reads 7
+    for `a`, and a query of `a` alone reads 1.
     """
     schema = parts.get("schema", "")
-    # A column may be named VOID, too; most schemas need no full check.
+    # The text VOID can also be the name of a column, so the schema is then checked in full.
     return (
         parts.get("format", "").startswith("json ")
         and '"void"' in schema
@@ -30,7 +30,7 @@ def has_void(parts: Mapping[str, str]) -> bool:
 
 
 def _names_void(kind: object) -> bool:
-    """Whether a type in Spark's JSON form is VOID or contains it."""
+    """Returns whether a type in Spark's JSON form is VOID or contains it."""
     if not isinstance(kind, dict):
         return kind == "void"
     inner = [kind.get(key) for key in ("type", "elementType", "keyType", "valueType")]
@@ -39,12 +39,13 @@ def _names_void(kind: object) -> bool:
 
 
 def lines_vary(parts: Mapping[str, str]) -> bool:
-    """Whether the lines of a file may differ if Spark splits the file at other offsets.
+    """Returns whether the lines of a file can differ if Spark splits it at other offsets.
 
-    A separator that overlaps with itself, such as two blanks, may stand in several places between
-    two lines. A reader takes the first separator after its start. From ``a   b`` it reads ``a`` and
-    `` b``, or ``b`` if a split starts at the second blank. The splits of a build and of a query
-    differ, because they depend on the settings of each and on the bytes that it reads.
+    A separator that overlaps with itself, such as two blanks, can occur at several overlapping
+    offsets between two lines. A reader uses the first separator after its start. From ``a   b`` the
+    reader reads ``a`` and `` b``, or ``b`` if a split starts at the second blank. The splits of a
+    build and of a query differ, because splits depend on the settings and on the number of bytes to
+    read.
     """
     # Spark cuts a longer line where a split ends.
     if any(part.endswith("linerecordreader.line.maxlength") for part in parts):
@@ -59,7 +60,7 @@ def lines_vary(parts: Mapping[str, str]) -> bool:
 
 
 def splits_keep_lines(parts: Mapping[str, str]) -> bool:
-    """Whether splits of a file at any offsets contain each line exactly once.
+    """Returns whether splits of a file at any offsets contain each line exactly once.
 
     Spark's reader finds the next line by its separator. With a separator of several bytes, or an
     encoding that writes a line feed as several bytes, the rows depend on the splits.

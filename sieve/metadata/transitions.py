@@ -21,7 +21,7 @@ class Enable:
 
 @dataclass(frozen=True, slots=True)
 class Disable:
-    """No query in any session uses the index until it is enabled again."""
+    """Disabled: no query in any session uses the index until it is enabled again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ Change = Enable | Disable | Drop | SetOptions | Follow | Refresh
 
 
 def next_version(base: Manifest, change: Change, version_id: VersionId, by: CreatedBy) -> Manifest:
-    """The version after ``base`` with ``change`` applied.
+    """Returns the version after ``base`` with ``change`` applied.
 
     Args:
         version_id: a fresh random identity for the version.
@@ -90,7 +90,7 @@ def next_version(base: Manifest, change: Change, version_id: VersionId, by: Crea
 
 
 def check_successor(base: Manifest | None, proposed: Manifest) -> None:
-    """Raises unless ``proposed`` may be published on top of ``base`` (None for version 1).
+    """Raises an error if ``proposed`` cannot follow ``base`` (None before version 1).
 
     Raises:
         ConflictError: ``base`` is a tombstone.
@@ -117,8 +117,8 @@ def _changed(base: Manifest, change: Change) -> Manifest:
         case Drop():
             return replace(base, state="dropped")
         case SetOptions(options):
-            # The option refresh does not affect the runs, so it applies at once and rebuilds
-            # nothing.
+            # The option refresh does not affect the runs, so the option applies at once without a
+            # rebuild.
             built = replace(base.options, refresh=options.refresh)
             return replace(base, options=built, next_options=None if options == built else options)
         case Follow(table, moved):

@@ -1,7 +1,8 @@
 """Settings of Parquet and ORC that change no value of a column.
 
 `tests/spark/test_settings_change_columns.py` compares this list with the settings of Spark, Parquet
-and ORC. A setting that is not in the list decides, and a test shows a value that changes with it.
+and ORC. Every setting outside the list changes values, and a test has a value that changes with the
+setting.
 """
 
 from __future__ import annotations
@@ -33,31 +34,31 @@ _WRITERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _READERS: Final[Mapping[str, tuple[str, ...]]] = {
     "parquet": (
-        # They choose pages and rows by a query's own filter; a build has none.
+        # These settings choose pages and rows by a query's filter; a build has no filter.
         "parquet.filter.",
-        # They say how bytes and metadata are fetched, or what is measured.
+        # These settings define how bytes and metadata are fetched, or which metrics are measured.
         *("parquet.benchmark.", "parquet.decrypt.off-heap.", "parquet.metadata.read.parallelism"),
         *("parquet.read.allocation.size", "parquet.split.files", "parquet.task.side.metadata"),
-        # A reader of minimum and maximum looks it up, and Spark reads rows.
+        # Only a reader of minimum and maximum uses this setting, and Spark reads rows.
         "parquet.strings.signed-min-max.",
-        # Spark asks for each column with the type of the file.
+        # Spark requests each column with its type in the file.
         "parquet.strict.typing",
-        # No converter of Spark says that a record cannot be made.
+        # Spark's converters never report a record as unreadable.
         "parquet.read.bad.record.threshold",
-        # Spark sets them for each scan, or uses a class of its own.
+        # Spark sets these settings for each scan, or uses its own class instead.
         *("parquet.read.schema", "parquet.read.support.class", "parquet.row."),
-        # It describes a query's own filter.
+        # This setting describes a query's filter.
         "parquet.private.read.filter.predicate.human.readable",
         # Every value of a column without a type is NULL.
         "spark.sql.parquet.enablenulltypevectorizedreader",
     ),
     "orc": (
-        # They apply a query's own filter to rows; a build has none.
+        # These settings apply a query's filter to rows; a build has no filter.
         *("orc.filter.use.selected", "orc.kryo.sarg", "orc.sarg."),
-        # They say how bytes are fetched, and how many rows at once.
+        # These settings define how bytes are fetched, and how many rows are read at once.
         *("hive.exec.orc.max.disk.", "hive.exec.orc.zerocopy", "orc.max.disk.", "orc.min.disk."),
         *("orc.row.batch.size", "orc.use.zerocopy"),
-        # Spark sets them for each scan.
+        # Spark sets these settings for each scan.
         *("orc.include.columns", "orc.mapred.input.schema", "orc.schema.evolution.case.sensitive"),
         # ORC itself converts a file's types to the table's, both for batches and for rows.
         *("spark.sql.orc.enablevectorizedreader", "spark.sql.orc.enablenestedcolumnvectorized"),
@@ -69,7 +70,7 @@ _PREFIXES: Final = {base: (*_WRITERS[base], *_READERS[base]) for base in _WRITER
 
 
 def is_unread(files: str, key: str) -> bool:
-    """Whether a setting, in lower case, changes no value in files of this format.
+    """Returns whether a setting, in lower case, changes no value in files of this format.
 
     Args:
         files: ``parquet`` or ``orc``, as Spark's own classes read it.
