@@ -1,4 +1,4 @@
-"""CHECK: reads data files again and looks up every key; no look-up may miss a file.
+"""CHECK: reads data files again, and verifies that the look-up of every key finds its file.
 
 Executors read the column as a build does. They look up its keys with the code that queries use, in
 run files that the driver sends to them. The result is one line per file.
@@ -36,9 +36,9 @@ from sieve.tables.file_status import FileStatus, file_statuses
 from sieve.tables.table import LOCATION, CatalogTable
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
-"""The result for a file. `ok`: every key was found. `stale`: queries always read the file, so it
-was not checked. `gone`: the table no longer has it. `lost`: a query for one of its rows would skip
-it."""
+"""The result for a file. `ok`: every key was found. `stale`: queries always read the file, so the
+file was not checked. `gone`: the table no longer has the file. `lost`: a query for one of the
+file's rows would skip the file."""
 
 CHANGED: Final = "changed since the index was built"
 OTHER_READER: Final = "the index was built for another reader, so this session reads every file"
@@ -51,7 +51,7 @@ _WHY: Final[Mapping[FileStatus, str]] = {
     "record does",
     "changed": CHANGED,
 }
-"""The reason why queries always read a file; empty if the index may rule the file out."""
+"""The reason why queries always read a file; empty if the index can rule the file out."""
 _NAMED: Final = 10
 """Maximum number of files that the error for a loss names."""
 
@@ -92,8 +92,8 @@ def check_index(
         draw: chooses the files to read.
 
     Returns:
-        One result, sorted by path, for each file that was read, that needs no check, or that is
-        gone.
+        One result for each file that was read, that needs no check, or that is gone; sorted by
+        path.
 
     Raises:
         UnsupportedError: a later release wrote the index.
@@ -118,7 +118,7 @@ def check_index(
     details = [""] * len(chosen)
     for k, owner, one in zip(ranges.positions(at), tiling.owners.tolist(), seen, strict=True):
         details[owner] = details[owner] or _loss(opened, int(k), one)
-    # If a file was replaced while it was read, its keys say nothing about the index.
+    # If a file was replaced while it was read, its keys do not test the index.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
     for number, detail in zip(chosen, details, strict=True):
@@ -194,7 +194,7 @@ def _read(
 def _lines(
     values: DataFrame, index: OpenVersion, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
 ) -> list[tuple[int, int, int, int, int, int, str | None]]:
-    """Per location: ordinal, rows, NULLs, NaNs, missed rows, corrupt records, one lost key."""
+    """For each location: ordinal, rows, NULLs, NaNs, missed rows, corrupt records, one lost key."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
@@ -230,7 +230,7 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
         return f"key {seen.key} ({seen.missed} rows of such keys)"
     where, manifest = index.locations().every_range, index.manifest
     rows, nulls, nans = (int(c[place]) for c in (where.rows, where.nulls, where.nans))
-    # If the other columns of a query decide which rows are NULL, no look-up uses the count.
+    # If the set of NULL rows depends on the other columns of a query, no look-up uses the count.
     told = [("rows", seen.rows, rows), ("NaN", seen.nans, nans)]
     told += [("NULL", seen.nulls, nulls)] if manifest.null_proof else []
     for what, there, listed in told:

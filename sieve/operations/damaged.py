@@ -1,4 +1,4 @@
-"""Indexes whose newest version is damaged: no query uses them, but their table can drop them."""
+"""Damaged indexes: no query uses an index whose newest version is damaged, but DROP works."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sieve.storage.interface import Store
 
 
 def owner_of_damaged(store: Store, folder: str) -> TableIdentity | None:
-    """The table of an index whose newest version is damaged: created for it, or last moved to it.
+    """Returns the table of an index whose newest version is damaged.
 
     Returns:
-        The table that the newest readable version names; else the table that the creation record
-        names. None if neither can be read, or there is no version.
+        The table in the newest readable version; otherwise the table in the creation record. None
+        if no version exists, or if neither a version nor the record is readable.
 
     Raises:
         UnsupportedError: a newer release has written a version of the index.

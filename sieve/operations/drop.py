@@ -1,10 +1,11 @@
-"""DROP: ends an index in an order of effects that is safe to interrupt anywhere.
+"""DROP: deletes an index in an order of steps that can be interrupted at any point.
 
-1. The tombstone: a last version with the state "dropped". From here on no query uses the index, in
-   any session, and no REFRESH finds its folder again for a table that has lost the property.
-2. The table's property. If the metastore does not answer, a registration of a dropped index remains
-   (`HalfDropped`); another DROP continues here.
-3. The files. If some files remain, no table refers to them, and VACUUM SIEVE INDEXES deletes them.
+1. DROP publishes the tombstone, a last version with the state "dropped". From then on no session
+uses the index, and no REFRESH finds the index's folder again for a table without the property.
+2. DROP removes the table's property. If the metastore does not answer, a registration of a dropped
+index remains (`HalfDropped`). Another DROP then continues with this step.
+3. DROP deletes the files. If some files remain, no table refers to these files, and VACUUM SIEVE
+INDEXES deletes them.
 
 When a table is dropped, its properties are already gone, so `end_index` does only steps 1 and 3.
 """
@@ -31,10 +32,10 @@ from sieve.tables.registered_table import RegisteredTable
 
 
 def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environment) -> bool:
-    """Ends an index whose table is gone: tombstone, then the files.
+    """Drops an index whose table no longer exists: publishes the tombstone, then deletes the files.
 
     Returns:
-        Whether there was an index to end. An index of another table, or an unreachable index, is
+        True if an index was dropped. An index of another table, or an unreachable index, is
         unchanged.
 
     Raises:
@@ -50,11 +51,11 @@ def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environ
 
 
 def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Environment) -> None:
-    """Drops an index: tombstone, then the property, then the files.
+    """Drops an index: publishes the tombstone, removes the property, then deletes the files.
 
-    If the index belongs to another table or is gone, removes only the property: this table must not
-    delete the files. If an earlier drop was interrupted after its tombstone, this function finishes
-    it.
+    If the index belongs to another table or is gone, this function removes only the property,
+    because this table must not delete the files. If an earlier drop was interrupted after its
+    tombstone, this function finishes it.
 
     Raises:
         UnavailableError: the store does not answer, and nothing was changed; or the metastore does

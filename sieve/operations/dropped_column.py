@@ -21,7 +21,7 @@ def indexed_column(info: TableInfo, manifest: Manifest) -> Column:
 
 
 def dropped_column(info: TableInfo, manifest: Manifest) -> str | None:
-    """If the table no longer has the index's column, the problem and the remedy; else None.
+    """Returns the problem and the remedy if the table no longer has the column, else None.
 
     A column that was added later is a different column, even if it has the same name.
     """

@@ -1,12 +1,12 @@
 """ESTIMATE: size, build time and expected reads of an index, by a build that writes nothing.
 
-If a table has many files, ESTIMATE reads a sample of them. To estimate a query, it reads all files,
-because few files may hold the query's rows.
+If a table has many files, ESTIMATE reads a sample of them. To estimate a query, ESTIMATE reads all
+files, because possibly few files hold the query's rows.
 
 ESTIMATE reads the column once, with cuts for the largest budget, and makes a version in memory for
-each budget. If one task can weigh all cuts, ESTIMATE builds the whole column. Of a larger column,
-it builds only some windows of the domain, with their share of each budget. If there is a query, the
-ends of its intervals get windows, too.
+each budget. If one task can weigh all cuts, ESTIMATE builds the whole column. For a larger column,
+ESTIMATE builds only some windows of the domain, with the windows' share of each budget. If there is
+a query, the ends of its intervals get windows, too.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def estimate_index(
         asked: a query whose reads to estimate, or None.
 
     Returns:
-        One estimate for each of the options. If there are several, those whose budget is too small
-        for the shape are left out.
+        One estimate for each of the options. If there are several options, those whose budget is
+        too small for the shape are left out.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.
@@ -208,8 +208,8 @@ class _Estimating:
         every: all files of the table.
         chosen: the sample, which scales results for the files that were read up to all files.
         idle: seconds of an empty job; 0 if the whole domain of all files was read.
-        readings: seconds of the job that reads the column of the chosen files, and seconds of the
-            job that reads it of a few of them.
+        readings: seconds of the job that reads the column from the chosen files, and of the job
+            that reads the column from a few of the chosen files.
     """
 
     table: CatalogTable
@@ -235,7 +235,8 @@ class _Estimating:
         of, share = self.column_profile, self.column_profile.sample.share
         held = (self._held([], of) if best is None else best.made).run
         stretches = run_files(seen.cuts[0], of.sample)
-        # The overhead of a job counts only once, and tasks weigh stretches in parallel.
+        # The time counts the overhead of a job only once, because tasks weigh stretches in
+        # parallel.
         at_once = self.shared.cuts.sparkSession.sparkContext.defaultParallelism
         beside = min(max(1, stretches), at_once)
         chosen, locations = self.chosen, of.n_files
@@ -320,7 +321,7 @@ def _seconds_of_a_job(cuts: DataFrame) -> float:
 
 
 def _rows(make: Make, of: ColumnProfile, options: IndexOptions) -> tuple[list[Row], int]:
-    """Rows of a run file and their bytes; makes them again if a build would do so."""
+    """Makes the rows of a run file, and again if a build would; returns rows and bytes."""
 
     def collect(times: float) -> tuple[tuple[list[Row], int], float]:
         rows = make(times).collect()

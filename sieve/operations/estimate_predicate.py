@@ -61,7 +61,7 @@ def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[
 
 
 class _Gathered:
-    """Takes the place of an index and records the key ranges that are looked up."""
+    """Replaces an index, and records the key ranges that are looked up."""
 
     def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
         self.encoder = encoder
@@ -76,7 +76,7 @@ class _Gathered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """Takes the place of an index and answers from the index's sampled windows."""
+    """Replaces an index, and answers from the index's sampled windows."""
 
     sample: Sample
     null_proof: bool

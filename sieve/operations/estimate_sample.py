@@ -1,4 +1,4 @@
-"""The sample of files that ESTIMATE reads of a large table, and the conclusions for all files."""
+"""The sample of a large table's files that ESTIMATE reads, and its conclusions for all files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ FILES: Final = 20
 ALL_UP_TO: Final = 2 * FILES
 """A table with at most this many files is read completely."""
 FEW: Final = 2
-"""So many files of a sample are read once more to measure the fixed time of a reading job."""
+"""The number of files of a sample that are read twice, to measure the fixed time of a reading job.
+"""
 _READINGS: Final = 2
 """Number of jobs in a build that read the column: one takes the sample, one makes the cuts."""
 
@@ -36,7 +37,7 @@ class FileSample:
 
     @property
     def is_all(self) -> bool:
-        """Whether the sample has every file."""
+        """Returns whether the sample has every file."""
         return len(self.numbers) == self.files
 
     def of_all(self, count: float) -> float:
@@ -71,8 +72,9 @@ class FileSample:
     ) -> tuple[Expected, ...]:
         """The expected reads of the whole table.
 
-        A probe key that occurs was drawn from a chosen file. A query for the key always reads this
-        file. Every other file of the table is as likely to be read as another chosen file.
+        The probe key of a present value was drawn from a chosen file. A query for the key always
+        reads this file. Every other file of the table is as likely to be read as another chosen
+        file.
 
         Args:
             expected: the expected reads of the chosen files.

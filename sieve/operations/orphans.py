@@ -41,9 +41,10 @@ def orphans(
 ) -> Iterator[Orphan]:
     """The orphans of one database.
 
-    An index whose table exists with the same identity but no longer registers it is no orphan: that
-    table's statements register it again, unless another usable index has its name, or its newest
-    version is damaged. An index that a newer release has written is no orphan, either.
+    An index is no orphan if its table exists with the same identity but has lost the registration,
+    because the table's statements register the index again. If another usable index has its name,
+    or its newest version is damaged, the index is an orphan. An index that a newer release has
+    written is no orphan.
 
     Args:
         root: the folder that holds indexes, possibly of other databases too.
@@ -64,7 +65,7 @@ def orphans(
         return
     now = store.now_ms(root)
     for record in candidates:
-        # A CREATE may still be running for a day, even if the floor is lower.
+        # A CREATE can run for a day, so a lower floor does not apply to it.
         floor_of = floor_ms if record.registered else max(floor_ms, FLOOR_MS)
         if record.written_ms > now - floor_of:
             continue
@@ -93,7 +94,7 @@ def _orphan(
 def _wrecked(
     store: Store, record: CreationRecord, tables: Mapping[TableIdentity, Mapping[str, Registration]]
 ) -> Orphan | None:
-    """The orphan of a damaged index: no table can register it again, not even its own table."""
+    """The orphan for a damaged index, which even the index's own table cannot register again."""
     try:
         owner = owner_of_damaged(store, record.folder)
     except SieveError:
@@ -111,14 +112,14 @@ def _why(
     manifest: Manifest,
     tables: Mapping[TableIdentity, Mapping[str, Registration]],
 ) -> str:
-    """Why an index is an orphan; empty if it may belong to a table."""
+    """The reason why an index is an orphan; empty if the index possibly belongs to a table."""
     if manifest.state == "dropped":
         return "it was dropped"
     own = [names for table, names in tables.items() if same_table(manifest.table, table)]
     if not own:
         return "its table is gone"
-    # If two drivers create one index at the same time, both may succeed. The later one has the
-    # name.
+    # If two drivers create the same index at the same time, both can succeed. The name then belongs
+    # to the later index.
     other = own[0].get(manifest.name)
     if other is None or other.root != root:
         return ""

@@ -1,4 +1,4 @@
-"""Whether queries of a session use an index with the current reader, and the remedy if not."""
+"""Reports whether queries of a session can use an index, and the remedy if not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_SHOWN = 60
 
 
 def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
-    """Why no query of the session uses a ready version, and the remedy; None if queries use it.
+    """The reason why the session's queries do not use a ready version, and the remedy, or None.
 
     Args:
         info: the table as the session resolves it; it has the version's column.

@@ -46,8 +46,9 @@ from sieve.tables.table import CatalogTable
 _ATTEMPTS: Final = 3
 
 MOST_ASKED: Final = 1000
-"""Maximum number of changed locations for which a refresh reads only the appended log files, each
-as a file of its own. If more locations have changed, a refresh reads them completely."""
+"""If at most this number of locations have changed, a refresh reads only their appended log files,
+each as a separate file. If more locations have changed, a refresh reads the locations completely.
+"""
 
 
 class RefreshMode(Enum):
@@ -62,7 +63,7 @@ class RefreshMode(Enum):
 
 
 class _OvertakenError(Exception):
-    """Another refresh has dropped a file that this refresh reuses; carries the other's version."""
+    """Another refresh has dropped a file that this refresh reuses; has the other's version."""
 
     def __init__(self, newest: Manifest) -> None:
         super().__init__(newest)
@@ -87,7 +88,7 @@ def refresh_index(
     base = index.manifest
     for _ in range(_ATTEMPTS):
         try:
-            # A version may be published between the first and the last file that a DROP deletes.
+            # A writer can publish a version while a DROP deletes the index's files.
             with report_if_dropped(index.name, index.store, index.directory):
                 return _refreshed(table, index, base, mode, environment)
         except _OvertakenError as overtaken:
@@ -137,7 +138,8 @@ def _refreshed(
         environment.check_cancelled()
         if not reused.appended:
             raise
-        # If the appended log files cannot be read alone, reading whole locations may still work.
+        # If the appended log files cannot be read alone, whole locations are possibly still
+        # readable.
         return _refreshed(table, index, base, mode, environment, appended_only=False)
     try:
         environment.changing()
@@ -159,7 +161,7 @@ def _refreshed(
 def _moved_on(
     base: Manifest, snapshot: Snapshot, index: Usable, environment: Environment
 ) -> Manifest:
-    """The version itself, or its successor if later commits left the table's files unchanged."""
+    """Returns the version, or its successor if later commits left the table's files unchanged."""
     if snapshot.commit == base.commit:
         return base
     environment.changing()
@@ -172,7 +174,7 @@ def _moved_on(
 def _seen(
     table: CatalogTable, index: Usable, base: Manifest, known: Stored | None, *, appended_only: bool
 ) -> tuple[Snapshot, ReusedRuns]:
-    """The current snapshot, and the reused part of the version (nothing if there is no file list).
+    """Returns the current snapshot, and the part of the version that a refresh reuses.
 
     With ``appended_only``, a location to which log files were appended keeps its indexed rows.
     """
@@ -245,7 +247,7 @@ def _on_top(
 
 
 def _is_as_late(newest: Contents, written: Contents) -> bool:
-    """Whether a version reflects the same state of its table as another version, or a later one."""
+    """Returns whether a version reflects the state of another version's table, or a later one."""
     theirs, own = newest.commit, written.commit
     if theirs is not None and own is not None and theirs.table == own.table:
         # The numbers of commits ascend. Their times come from the clocks of different writers.

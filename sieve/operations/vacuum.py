@@ -1,4 +1,4 @@
-"""VACUUM: deletes files that only expired versions name, and files that dead writers left."""
+"""VACUUM: deletes the files of expired versions and of dead writers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
     now = store.now_ms(directory)
     times = published(store, directory)
     if len(times) < index.manifest.version:
-        # Otherwise, files that only unlisted versions name would look unreferenced.
+        # If the listing lacked a version, files that only this version names would seem unused.
         raise UnavailableError(
             "SIEVE_VERSIONS_NOT_LISTED",
             f"the store lists {len(times)} versions of index {index.name}, which has "
