@@ -1,4 +1,4 @@
-"""Base of the stores over Hadoop's FileSystem API through py4j: reading, listing, deleting.
+"""The base class of the stores that use Hadoop's FileSystem API through py4j.
 
 File systems differ in how to create a file atomically; `hdfs` and `s3` implement this.
 """
@@ -56,8 +56,7 @@ class HadoopFiles(ABC):
             try:
                 while left > 0:
                     size = min(left, CHUNK)
-                    # Of the classes on every class path, only IOUtils.toByteArray returns a byte
-                    # array by value.
+                    # IOUtils.toByteArray returns a byte array by value, and is on every class path.
                     chunks.append(self.jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
                     left -= size
             finally:

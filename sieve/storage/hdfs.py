@@ -1,8 +1,8 @@
 """The store for HDFS: creates a file if absent by an atomic rename without overwrite.
 
-The name node renames in one step, so it decides between two writers. Other file systems copy
-(object stores), or check first and rename later, so they do not decide. Therefore this store
-refuses other schemes.
+The name node renames in one atomic step, so only one of two writers succeeds. On other file
+systems, both writers can succeed, because a rename is a copy, or a check followed by a rename.
+Therefore this store refuses other schemes.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class HadoopStore(HadoopFiles):
         self._inherit(fs, path, _own_permissions(fs.getFileStatus(above)), is_dir=True)
 
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
-        """Sets owner and group of ``like`` where permitted, and a mode that fits.
+        """Sets owner and group of ``like`` if permitted, and the mode that follows from them.
 
         Returns the mode.
         """
@@ -140,7 +140,7 @@ class HadoopStore(HadoopFiles):
             try:
                 fs.setOwner(path, owner, group)
             except Py4JJavaError as error:
-                # Local file systems report a refused chown as a failed command.
+                # Hadoop's local file system reports a refused chown as a failed command.
                 if kind_of(error) != _COMMAND_FAILED and not denied(error):
                     raise
         now = _own_permissions(fs.getFileStatus(path))
@@ -159,9 +159,10 @@ def _own_permissions(status: Any) -> Permissions:
 
 
 def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
-    """Whether a rename failed only because an earlier attempt of the same rename succeeded.
+    """Returns whether a rename failed only because an earlier attempt of the same rename succeeded.
 
-    After a successful attempt the draft no longer exists; the attempt to delete it shows this.
+    If a rename succeeded, the draft no longer exists. The method finds this out by an attempt to
+    delete the draft.
     """
     try:
         return not fs.delete(draft, False)

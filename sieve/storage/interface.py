@@ -1,4 +1,4 @@
-"""Store: the one interface of all reads and writes of index files, so tests can inject faults.
+"""Store: the interface of all reads and writes of index files, which tests replace.
 
 A URI here is the string form of a Hadoop ``Path``: scheme, optional authority and an absolute path
 that is *not* percent-encoded (``file:/data/a b``). Spark's writers take the same form.
@@ -42,17 +42,17 @@ class Reader(Protocol):
     """A source of files."""
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """The whole file. Raises `GoneError` if absent, `CorruptError` beyond ``limit`` bytes."""
+        """Reads a file. Raises `GoneError` if absent, `CorruptError` if longer than ``limit``."""
         ...
 
 
 class Store(Reader, Protocol):
     """A file system with create-if-absent. Files are immutable once created.
 
-    Every method raises `InvalidInputError` for a URI that is ill-formed or of another machine,
-    `UnsupportedError` for a scheme that is not served, and `UnavailableError` if the file system
-    refuses or does not answer. After an `UnavailableError` nothing has changed, unless a method
-    documents otherwise.
+    Every method raises `InvalidInputError` for a URI that is ill-formed or of another machine, and
+    `UnsupportedError` for a scheme that the store does not serve. Every method raises
+    `UnavailableError` if the file system refuses or does not answer. After an `UnavailableError`
+    nothing has changed, unless a method documents otherwise.
     """
 
     def size(self, uri: str) -> int | None:
@@ -60,21 +60,22 @@ class Store(Reader, Protocol):
         ...
 
     def exists(self, uri: str) -> bool:
-        """Whether the URI names an existing file or folder."""
+        """Returns whether the URI names an existing file or folder."""
         ...
 
     def create(self, uri: str, data: bytes) -> bool:
         """Creates a file with this content if there is none: atomic and durable.
 
-        The file gets the group of its folder. Users who may enter the folder may read the file.
+        The file gets the group of its folder. Every user with access to the folder can read the
+        file.
 
         Returns:
             True if this call created the file, False if it existed already.
 
         Raises:
-            GoneError: the folder is missing. The method creates no folder, so a dropped index stays
-                dropped.
-            UnknownOutcomeError: the file may or may not have been created.
+            GoneError: the folder is missing. The method creates no folder, so that no writer
+                creates a dropped index again.
+            UnknownOutcomeError: the file was possibly created.
             UnsupportedError: this file system cannot create-if-absent.
         """
         ...
@@ -86,7 +87,8 @@ class Store(Reader, Protocol):
     def delete(self, uri: str) -> None:
         """Deletes a file, or a folder with its contents; does not follow symbolic links.
 
-        Deleting a missing file is not an error. A failure may leave a folder partially deleted.
+        If the file is missing, there is no error. After a failure, a folder is possibly partially
+        deleted.
         """
         ...
 
@@ -95,7 +97,7 @@ class Store(Reader, Protocol):
         ...
 
     def now_ms(self, dir_uri: str) -> int:
-        """The file system's own clock, in ms since the epoch: the time of a new probe file."""
+        """The file system's time, in ms since the epoch, which is the time of a new probe file."""
         ...
 
     def permissions(self, uri: str) -> Permissions:
@@ -108,8 +110,8 @@ class Store(Reader, Protocol):
     def restrict(self, uri: str, like: Permissions) -> Permissions:
         """Restricts a file or folder of the index to the readers that ``like`` permits.
 
-        Owner and group become those of ``like`` if the user may set them; otherwise the mode is
-        narrowed to compensate. Callers restrict a folder while the folder is still empty.
+        Owner and group become those of ``like`` if the user is allowed to set them. Otherwise the
+        mode is narrowed to compensate. Callers restrict a folder while the folder is still empty.
 
         Returns:
             The permissions in force afterwards.

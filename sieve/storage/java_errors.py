@@ -1,8 +1,8 @@
 """Classifies errors by class, condition, SQLSTATE and stack, never by their message.
 
-Messages change between releases. An authorizer may subclass or wrap an exception, so the whole
-chain of causes and each class's superclasses count. No other module classifies errors by their
-text.
+Messages change between releases. An authorizer can subclass or wrap an exception. Therefore the
+whole chain of causes counts, and the superclasses of each class. No other module classifies errors
+by their text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNANSWERED: Final = ("org.apache.thrift.transport.", "java.net.", "java.nio.cha
 
 
 def causes(error: BaseException) -> Iterator[Any]:
-    """The Java exception behind an error of py4j or PySpark, and its causes, outermost first."""
+    """The Java exception of an error of py4j or PySpark, and its causes, outermost first."""
     cause = error.java_exception if isinstance(error, Py4JJavaError) else None
     if cause is None:
         cause = getattr(error, "_origin", None)
@@ -51,7 +51,7 @@ def first_line(error: BaseException) -> str:
 
 
 def denied(error: BaseException) -> bool:
-    """Whether an error means that a permission is missing."""
+    """Returns whether an error means that a permission is missing."""
     return any(
         DENIED & set(_simple_names(cause)) or sql_state(cause) == INSUFFICIENT_PRIVILEGE
         for cause in causes(error)
@@ -59,13 +59,13 @@ def denied(error: BaseException) -> bool:
 
 
 def answered(error: BaseException) -> bool:
-    """Whether a server replied with an error; False if it did not reply."""
+    """Returns whether a server replied with an error; False if it did not reply."""
     names = [str(cause.getClass().getName()) for cause in causes(error)]
     return bool(names) and not any(name.startswith(_UNANSWERED) for name in names)
 
 
 def conditions(error: BaseException | None) -> frozenset[str]:
-    """The conditions of an error and of its chain of causes, both Sieve's and Spark's conditions.
+    """The conditions of Sieve and of Spark in an error and its chain of causes.
 
     A condition with parts, such as ``FAILED_READ_FILE.NO_HINT``, counts as its first part.
     """
@@ -81,9 +81,9 @@ def conditions(error: BaseException | None) -> frozenset[str]:
 def worker_conditions(error: BaseException) -> frozenset[str]:
     """The conditions of Sieve's own errors that Python workers raised.
 
-    Spark's `PythonException` has the traceback of a worker as its message, and nothing else. Hence
-    the last line of the message has the class and the condition. PySpark converts this exception to
-    a `PythonException` of its own, without the Java exception as its cause.
+    The message of Spark's `PythonException` is the traceback of a worker. Hence the last line of
+    the message has the class and the condition. PySpark converts Spark's `PythonException` to a
+    Python exception of the same name, without the Java exception as its cause.
     """
     tracebacks = [
         str(cause.getMessage()) for cause in causes(error) if _PYTHON_ERROR in _simple_names(cause)
@@ -94,7 +94,7 @@ def worker_conditions(error: BaseException) -> frozenset[str]:
 
 
 def raised_in(error: BaseException, java_class: str) -> bool:
-    """Whether a method of a Java class was on the stack of an exception or one of its causes.
+    """Returns whether a Java class is on the stack of an exception or of one of its causes.
 
     Args:
         error: an error of py4j or PySpark.
@@ -109,8 +109,8 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
 def _condition(cause: Any) -> str | None:
     for name in ("getCondition", "getErrorClass"):
-        # Spark 3.5 has only the second method. An exception that is not a SparkThrowable has
-        # neither.
+        # Spark 3.5 has only the second method. An exception that is not a SparkThrowable has none
+        # of the two methods.
         with contextlib.suppress(Py4JError, TypeError, AttributeError):
             condition = getattr(cause, name)()
             return None if condition is None else str(condition)

@@ -1,7 +1,7 @@
 """The store for ``file:`` URIs: creates a file if absent by a hard link, made durable by fsync.
 
 A draft is written, synced and then linked to its final name. ``link(2)`` fails if the name exists,
-so the link decides between two writers. A reader never sees half a file.
+so only one of two writers succeeds. A reader never sees half a file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class LocalStore:
         try:
             created = _link(draft, path, uri)
         finally:
-            # The draft has a name of its own, so deleting the draft never touches the linked file.
+            # The draft and the linked file have different names, so the linked file remains if the
+            # draft is deleted.
             with contextlib.suppress(OSError):
                 os.unlink(draft)
         if created:
@@ -169,7 +170,7 @@ def _link(draft: str, path: str, uri: str) -> bool:
         os.link(draft, path)
     except OSError as error:
         # Over NFS the reply to a successful link can be lost, and the retry then fails. Therefore
-        # the link count of the draft tells the outcome, not the reply.
+        # the link count of the draft decides whether the link succeeded, instead of the reply.
         if _links(draft) == 2:
             return True
         if error.errno == errno.EEXIST:
@@ -231,7 +232,7 @@ def _inherit(path: str, folder: str, is_dir: bool) -> None:
 
 
 def _give(path: str, like: Permissions) -> None:
-    """Sets owner and group of ``like`` where this user may and this host knows their names."""
+    """Sets owner and group of ``like`` if this user can and the host knows their names."""
     for uid, gid in ((-1, gid_of(like.group)), (uid_of(like.owner), -1)):
         if (uid, gid) != (-1, -1):
             with contextlib.suppress(PermissionError):

@@ -1,8 +1,8 @@
 """POSIX permissions: gives an index no more readers than its table has.
 
-An index holds keys of its table, so the index must not leak them. POSIX rules, which HDFS shares,
-have three classes: owner, group and other. The first class that a user belongs to decides, and
-reaching a file needs the execute bit of every folder above the file. Example: a table folder with
+An index holds keys of its table, so the index must not leak them. The rules of POSIX and HDFS have
+three classes: owner, group and other. The first class to which a user belongs decides. To reach a
+file, a user needs the execute bit of every folder above the file. Example: a table folder with
 ``rwxr-x---`` and the group ``sales`` gives an index the mode 0o750 if the index's group is also
 ``sales``, else 0o700.
 """
@@ -30,17 +30,17 @@ class Permissions:
 
 
 def without_acl(permissions: Permissions) -> Permissions:
-    """The permissions that a file with an access control list (ACL) surely grants: the owner bits.
+    """The permissions that a file with an access control list (ACL) certainly grants.
 
-    With an ACL, the group bits are the mask of the ACL, not the group's permissions. A named user
-    may be denied access that all others have. Copying the bits could give access to the wrong
-    users.
+    Only the owner bits are certain. With an ACL, the group bits are the mask of the ACL instead of
+    the group's permissions, and the ACL can deny access to a named user. If the bits were copied,
+    the wrong users could get access.
     """
     return replace(permissions, mode=permissions.mode & 0o700)
 
 
 def behind(permissions: Permissions, folder: Permissions) -> Permissions:
-    """The effective permissions of a file that is reachable only through ``folder``."""
+    """Returns the effective permissions of a file in ``folder``."""
     group_enters = bool(folder.mode & (0o010 if folder.group == permissions.group else 0o001))
     others_enter = bool(folder.mode & 0o001)
     kept = 0o700 | (0o070 if group_enters else 0) | (0o007 if others_enter else 0)
@@ -51,8 +51,8 @@ def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
     """The widest mode for a file of ``owner`` and ``group`` that admits only readers of ``like``.
 
     The owner of the file created its content and always has full access. If owner or group differ
-    from those of ``like``, the file's owner or group members belong to another class here. Members
-    of another class get only the bits that both classes have in ``like``.
+    from those of ``like``, some users belong to different classes of the file and of ``like``.
+    These users get only the bits that both classes have in ``like``.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7
     if owner != like.owner:

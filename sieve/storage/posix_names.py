@@ -26,7 +26,7 @@ def group_name(gid: int) -> str:
 
 
 def uid_of(name: str) -> int:
-    """The uid of a user, or -1 (``chown``: leave unchanged) if the host does not know the name."""
+    """The uid of a user, or -1 if the host does not know the name; ``chown`` ignores -1."""
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
@@ -34,7 +34,7 @@ def uid_of(name: str) -> int:
 
 
 def gid_of(name: str) -> int:
-    """The gid of a group, or -1 (``chown``: leave unchanged) if the host does not know the name."""
+    """The gid of a group, or -1 if the host does not know the name; ``chown`` ignores -1."""
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError:

@@ -1,8 +1,8 @@
 """The store for S3-compatible object stores: creates a file if absent by a conditional put.
 
-Hadoop supports ``If-None-Match: *`` since 3.4.2. A server may ignore the condition and accept every
-put, so Sieve probes a bucket before the first write. Objects are never renamed: on S3 a rename is a
-copy and does not decide between two writers.
+Hadoop supports ``If-None-Match: *`` since 3.4.2. Some servers ignore the condition and accept every
+put, so Sieve probes a bucket before the first write. Objects are never renamed, because a rename on
+S3 is a copy, which both of two writers can complete.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from sieve.storage.permissions import Permissions
 log = logging.getLogger(__name__)
 
 IF_ABSENT: Final = "fs.option.create.conditional.overwrite"
-"""Hadoop's name of the condition, both of the option and of the path capability."""
+"""Hadoop's name of the condition, which is the name of an option and of a path capability."""
 
 PAUSES: Final = (0.1, 0.4, 1.6)
-"""Seconds before a put is retried that collided with another put of the same name."""
+"""The seconds to wait before a put is retried after a collision with a put of the same name."""
 
 _WRITER: Final = "sieve-writer"
 _NOT_IMPLEMENTED: Final = 501
@@ -38,11 +38,11 @@ _MET_ANOTHER: Final = 409
 _IS_THERE: Final = 412
 
 _lacks: dict[str, str] = {}
-"""For each bucket that this process has probed: why its puts are not conditional; "" if they
-are."""
+"""The reason why puts into a bucket are not conditional, for each probed bucket; "" if they are
+conditional."""
 
 _alone = threading.Lock()
-"""Held during both the check and the put if the put itself is not conditional."""
+"""The lock for the check and the put together, if the put itself is not conditional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class S3Store(HadoopFiles):
         fs.createFile(path).build().close()
 
     def permissions(self, uri: str) -> Permissions:
-        """Represents the bucket as a group, whose members are the users that its policy admits.
+        """Represents the bucket as a group of the users that the bucket's policy admits.
 
         S3A does not report these users.
         """
@@ -110,7 +110,7 @@ class S3Store(HadoopFiles):
         return now
 
     def _lack(self, fs: Any, uri: str) -> str:
-        """Why puts into the bucket of a URI are not conditional; "" if they are conditional."""
+        """The reason why puts into a URI's bucket are not conditional, or "" if they are."""
         bucket = _bucket(uri)
         if bucket not in _lacks:
             lack = self._try_out(fs, parent(uri))
@@ -162,7 +162,7 @@ class S3Store(HadoopFiles):
     def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:
         """Puts an object.
 
-        With a writer, puts it only if absent, and stores the writer in the metadata.
+        Puts an object; with a writer, only if it is absent, and with the writer in its metadata.
         """
         with failures("create", uri):
             builder = fs.createFile(path).overwrite(True)
@@ -186,10 +186,10 @@ class S3Store(HadoopFiles):
             raise _doubt(uri, error) from error
 
     def _is_ours(self, fs: Any, path: Any, uri: str, writer: str) -> bool:
-        """Whether an earlier request of this process, whose reply was lost, created the object.
+        """Returns whether an earlier request of this process created the object.
 
-        S3A and the SDK below it retry requests, and a retry may find the object of the first
-        attempt.
+        S3A and its SDK retry requests. If the reply to the first request was lost, the retry finds
+        the object of the first request.
         """
         try:
             there = fs.getXAttrs(path).get(f"header.{_WRITER}")
