@@ -1,8 +1,8 @@
-"""Key codes of strings and binary: eight bytes after the prefix that all values share.
+"""Key codes of strings and binary: the eight bytes after the common prefix of all values.
 
-Values that begin alike, such as URLs, rarely differ in their first eight bytes. Therefore the
-encoder first strips the longest common prefix of the column. Example with the prefix ``user-``: the
-code of ``user-00000042x`` consists of the bytes ``00000042``.
+Values with a common beginning, such as URLs, rarely differ in their first eight bytes. Therefore
+the encoder first strips the longest common prefix of the column. Example with the prefix ``user-``:
+the code of ``user-00000042x`` consists of the bytes ``00000042``.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once
@@ -21,12 +21,12 @@ from sieve.encoding.codec import GREATEST, LEAST, Literal, filled, wire_bytes
 from sieve.encoding.word_reader import WordReader
 
 BYTES_OF_A_CODE = 8
-"""Bytes after the prefix that form a code, if there are no split points."""
+"""The number of bytes after the prefix that form a code if there are no split points."""
 _SIGN = np.uint64(1 << 63)
 
 
 class SuffixCodec(Protocol):
-    """Encodes the bytes after the prefix. Codes rise with the bytes, which compare as unsigned."""
+    """Encodes the bytes after the prefix; codes have the order of the unsigned bytes."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
         """Codes of large binaries from byte `start` on, int64[n]; undefined for nulls."""
@@ -64,7 +64,7 @@ class LeadingBytes:
 class BytesCodec:
     """Strings and binary in Spark's order, by unsigned bytes.
 
-    A value without the prefix gets the least or the greatest code, so codes stay in the order of
+    A value without the prefix gets the least or the greatest code, so that codes have the order of
     values.
     """
 

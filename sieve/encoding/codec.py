@@ -1,8 +1,8 @@
 """Codecs: order-preserving 64-bit encodings of column values, one for each family of types.
 
 A codec maps values to signed 64-bit key codes so that ``x < y`` implies ``code(x) <= code(y)``. An
-*exact* codec also gives different values different codes, so comparing codes is comparing values. A
-codec that is not exact widens predicates and so never loses a match.
+*exact* codec also encodes different values as different codes, so codes can be compared instead of
+values. With an inexact codec, predicates on codes are wider than on values, so no match is lost.
 
 Examples: the int 7 has the code 7, the date 1970-01-02 the code 1, and the double -0.0 the code 0.
 """
@@ -36,7 +36,7 @@ _DAY_MICROS = 86_400_000_000
 class Literal:
     """A constant of a query as a key code; `code` is undefined if `nan` is set.
 
-    `image` is the whole value as bytes if codes are not exact; hash maps use its hash.
+    If codes are not exact, `image` is the whole value as bytes; hash maps use the hash of `image`.
     """
 
     code: int
@@ -49,10 +49,10 @@ class Codec(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether different values always have different codes."""
+        """Returns whether different values always have different codes."""
 
     def accepts(self, arrow_type: pa.DataType) -> bool:
-        """Whether columns of this Arrow type contain values of this codec."""
+        """Returns whether columns of this Arrow type contain values of this codec."""
 
     def codes(self, array: pa.Array) -> Codes:
         """The code of each element, int64[n]; undefined for nulls and NaN."""
@@ -181,7 +181,7 @@ class TimestampCodec:
 
 @dataclass(frozen=True, slots=True)
 class FloatCodec:
-    """IEEE 754 bits as sign and magnitude; -0.0 and 0.0 are both 0, NaN is flagged separately."""
+    """IEEE 754 bits as sign and magnitude; -0.0 and 0.0 both have the code 0; NaN has a flag."""
 
     bits: int
     exact: bool = True
@@ -195,7 +195,7 @@ class FloatCodec:
         return np.where(image < 0, np.int64(self._sign) - image, image)
 
     def nans(self, array: pa.Array) -> Flags:
-        """Which elements are NaN, bool[n]; nulls are not."""
+        """Returns bool[n]: True for elements that are NaN, False for nulls."""
         result: Flags = np.isnan(filled(array))
         return result
 
@@ -206,7 +206,7 @@ class FloatCodec:
         return Literal(self._sign - image if image < 0 else image)
 
     def decode(self, code: int) -> str:
-        # Borders between keys may lie beyond the infinities, so the nearest value is shown.
+        # A border between keys can be beyond the infinities; its text is then the nearest value.
         infinity = 0x7F800000 if self.bits == 32 else 0x7FF0000000000000
         code = max(-infinity, min(infinity, code))
         value = self._value(self._sign - code if code < 0 else code)

@@ -1,8 +1,8 @@
 """Key codes of decimals: the unscaled integer, or 64 bits of it.
 
 A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. A wider
-decimal has up to 128 bits, so its code is either a floating-point-like image or a step of a
-`Window`.
+decimal has up to 128 bits. Its code is the number of a step of a `Window`, or resembles a
+floating-point number.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once
@@ -47,18 +47,18 @@ class Window:
         """The finest window over some values, with a margin of the same width on both sides."""
         margin = greatest - least + 1
         low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)
-        # The margin of all decimals is less than 2^128, so the shift is at most 64.
+        # The range of all decimals with the margin is less than 2^128, so the shift is at most 64.
         return cls(low, max(0, (high - low).bit_length() - 64))
 
 
 @dataclass(frozen=True, slots=True)
 class DecimalCodec:
-    """Codes of decimals: up to 18 digits the unscaled integer u, from 19 digits on 64 bits of u.
+    """The codes of decimals: up to 18 digits, the unscaled integer u; otherwise 64 bits of u.
 
     Without a window the wide form resembles a floating-point number. If |u| < 2^57, |u| is its own
-    code. A longer |u| of L bits becomes exponent L - 56 over the 56 bits below its leading bit. The
-    sign is applied last. With a window the code is the number of u's step; a value outside the
-    window gets the least or the greatest code.
+    code. A longer |u| of L bits is encoded as the exponent L - 56, followed by the 56 bits below
+    its leading bit. The sign is applied last. With a window the code is the number of u's step; a
+    value outside the window gets the least or the greatest code.
     """
 
     precision: int
@@ -153,7 +153,7 @@ def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Cod
     top = np.where(negative, ~high + carry, high).view(np.uint64)
     length = np.where(top > 0, 64 + bit_lengths(top), bit_lengths(low))
     spare = np.maximum(length - 57, 0).astype(np.uint64)
-    # numpy leaves shifts by 64 or more undefined, so each word has its own range of shifts.
+    # In numpy, shifts by 64 or more are undefined, so each word has its own range of shifts.
     within = np.minimum(spare, np.uint64(63))
     lifted = np.where(within > 0, top << ((np.uint64(64) - within) & np.uint64(63)), np.uint64(0))
     near = (low >> within) | lifted

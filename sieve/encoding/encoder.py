@@ -1,8 +1,8 @@
 """Encoder: maps the values of one column, and constants of queries, to order-preserving key codes.
 
 Every run stores the encoder that it was built with, because prefix, split points and window depend
-on the data. All runs of a version share the encoder of the base run, and a query encodes its
-constants by that encoder.
+on the data. All runs of a version have the encoder of the base run. A query encodes its constants
+with this encoder.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 
-# A longer common prefix is truncated, because every manifest contains the prefix. The first bytes
-# of a common prefix are a common prefix, too.
+# A longer common prefix is cut, because every manifest contains the prefix. The cut prefix is also
+# common to all values.
 MAX_PREFIX = 1024
 
 
@@ -103,8 +103,8 @@ class Encoder:
     ) -> Encoder:
         """The encoder for a column whose values are expected between `low` and `high`.
 
-        The bounds matter for strings and binary only, and only for precision. The encoder's prefix
-        is the common prefix of both bounds.
+        Only for strings and binary, the bounds affect the encoder, and only its precision. The
+        encoder's prefix is the common prefix of both bounds.
         """
         if low is None or high is None or not isinstance(codec_of(type), BytesCodec):
             return cls(type)
@@ -114,12 +114,12 @@ class Encoder:
 
     @property
     def exact(self) -> bool:
-        """Whether different values always have different codes."""
+        """Returns whether different values always have different codes."""
         return self._codec.exact
 
     @property
     def leading_bytes(self) -> int | None:
-        """For strings and binary, how many leading bytes a value's code depends on at most.
+        """The maximum number of leading bytes of a string or binary that affect its code.
 
         The result is None for other types.
         """
@@ -130,7 +130,7 @@ class Encoder:
 
     @property
     def of_bytes(self) -> Encoder:
-        """The encoder that gives strings the same codes when they arrive as binary."""
+        """The encoder for strings that are read as binary; the codes are the same."""
         if not isinstance(self._codec, BytesCodec):
             return self
         return Encoder("binary", self.prefix, self.splits)
@@ -139,7 +139,7 @@ class Encoder:
         """Key codes of an Arrow column.
 
         Raises:
-            UnsupportedError: the array's Arrow type is not the one that Spark uses for `type`.
+            UnsupportedError: Spark uses a different Arrow type for `type`.
         """
         codec = self._codec
         if not codec.accepts(array.type):

@@ -1,8 +1,8 @@
-"""64-bit hashes of column values for hash maps; executors and front end compute equal hashes.
+"""64-bit hashes of column values for hash maps, equal on executors and in the front end.
 
-Where key codes are exact, the hash is a bijection of the code: different values have different
+If key codes are exact, the hash is a bijection of the code, so different values have different
 hashes. Other values (strings, binary, decimals of more than 18 digits) have the XXH64 hash of their
-bytes, as Spark's function ``xxhash64`` of one column computes it; two values may collide.
+bytes, as computed by Spark's function ``xxhash64``. Two of these values can have the same hash.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def hash_codes(codes: npt.NDArray[np.int64]) -> Hashes:
 
 def hash_bytes(values: Sequence[bytes]) -> Hashes:
     """XXH64 hashes of values given as bytes, uint64[n]; for decimals use `decimal_bytes`."""
-    # Only the front end calls this function. Executors hash in the JVM and may lack the package
+    # Only the front end calls this function. Executors hash in the JVM and do not need the package
     # xxhash.
     import xxhash
 
@@ -46,9 +46,10 @@ def hash_bytes(values: Sequence[bytes]) -> Hashes:
 
 
 def decimal_bytes(unscaled: int) -> bytes:
-    """The bytes that Spark hashes for a decimal of more than 18 digits, as of a Java BigInteger.
+    """The bytes that Spark hashes for a decimal of more than 18 digits.
 
-    The bytes are the unscaled number in two's complement, big-endian, as short as possible.
+    The bytes are the unscaled number in two's complement, big-endian, as short as possible, as in a
+    Java BigInteger.
     """
     magnitude = unscaled if unscaled >= 0 else ~unscaled
     return unscaled.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

@@ -1,8 +1,8 @@
-"""Vectorised binary search of byte strings among split points, eight bytes a step (a word trie).
+"""A vectorised binary search of byte strings among split points, by words of eight bytes.
 
-The points form a trie whose levels compare one 8-byte word each. A whole Arrow array descends one
-level at a time. Only the values that equal a point's word descend further, so most values need one
-numpy search.
+The points form a trie, in which each level compares one 8-byte word. All values of an Arrow array
+are searched in one level at a time. Only values that equal a point's word are searched in the next
+level, so most values need one numpy search.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sieve.encoding.word_reader import WordReader
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """One trie level: the words at one offset of the points that share all bytes before it.
+    """One level of the trie: the words of the points at one offset.
 
-    A node has the slots `lows[node]` to `highs[node]`. The first slot of a node is for values below
-    all words of the node.
+    A node is for points with the same bytes before the offset, and has the slots `lows[node]` to
+    `highs[node]`. The first slot of a node is for values below all words of the node.
 
     Attributes:
         words: uint64[s], ascending within a node.
@@ -38,10 +38,10 @@ class _Level:
 
 
 class PointSearch:
-    """A search structure over ascending points, none of which ends in a zero byte.
+    """A search structure over ascending points that do not end in a zero byte.
 
-    Since no point ends in a zero byte, a value compares with a point as if both were padded with
-    zeros. Hence whole words can be compared beyond the end of a value.
+    Because points do not end in a zero byte, padding with zeros does not change the order of values
+    and points. Hence whole words can be compared beyond the end of a value.
     """
 
     def __init__(self, points: Sequence[bytes]) -> None:
@@ -52,7 +52,7 @@ class PointSearch:
             self._levels.append(level)
 
     def count(self, reader: WordReader, places: Offsets) -> Offsets:
-        """Number of points not greater than each value, read from its position on: int64[n]."""
+        """Returns for each value the number of points that are not greater, int64[n]."""
         root = self._levels[0]
         words = reader.at(places, reader.ends).byteswap()
         slots = np.searchsorted(root.words[1:], words, side="right")
@@ -106,7 +106,7 @@ def _level(
 
 
 def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
-    """For each value, the last slot of its node with a word not above it, else the first."""
+    """Returns for each value the last slot whose word is not above it, else the first slot."""
     low, high = level.lows[nodes], level.highs[nodes]
     for _ in range(int((high - low).max() - 1).bit_length()):
         middle = (low + high) >> 1

@@ -1,8 +1,8 @@
-"""Key codes of strings by split points: the number of the value's point, then digits.
+"""Key codes of strings by split points: a code is the number of a point, then digits.
 
 Example: the points are ``customer-`` and ``supplier-``, all their bytes are shared, and the
-alphabet is ``0123456789``. The value ``supplier-17`` has the point 1 and the digits of ``17``, so
-its code spends no bits on the bytes of the point.
+alphabet is ``0123456789``. The code of ``supplier-17`` consists of the point number 1 and the
+digits of ``17``. So the bytes of the point take no bits in the code.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once
@@ -24,7 +24,7 @@ from sieve.encoding.split_points import Point, Splits
 from sieve.encoding.word_reader import WordReader
 
 _OFF: Final = 0x80
-"""Flags a byte that is not a digit, in the table that translates bytes to digits."""
+"""The mark of a byte that is not a digit, in the table that translates bytes to digits."""
 _ANY_OFF: Final = np.uint64(0x8080808080808080)
 _SIGN: Final = np.uint64(1 << 63)
 # Masks that select every other byte, every other pair of bytes, every other four bytes.
@@ -34,13 +34,14 @@ _LANES: Final = ((8, np.uint64(0x00FF00FF00FF00FF)), (16, np.uint64(0x0000FFFF00
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stretches:
-    """Properties of the values between two borders; stretch 0 is below all borders.
+    """The stretches of values between borders; stretch 0 is below all borders.
 
     Attributes:
         search: finds the stretch of a value.
         codes: uint64[s], code of the first values of each stretch.
         skips: int64[s], number of leading bytes that the values of a stretch share.
-        digits: uint64[s], 1 if the bytes after the shared bytes count, else 0.
+        digits: uint64[s], 1 if the code also has digits for the bytes after the shared bytes, else
+            0.
     """
 
     search: PointSearch
@@ -52,10 +53,10 @@ class _Stretches:
 class SplitCodec:
     """Codec for a given `Splits`.
 
-    Code 0 is for values below the first point. Point number i has the next ``radix ** digits``
-    codes, for the bytes after its shared bytes. A value greater than all values with the shared
-    bytes has the last code of its point. A byte that is not a digit counts as the next lower digit,
-    followed by the greatest digits.
+    Code 0 is for values below the first point. Each point has the next ``radix ** digits`` codes,
+    for the bytes after its shared bytes. A value greater than all values with the shared bytes has
+    the last code of its point. A byte that is not a digit counts as the next lower digit, followed
+    by the greatest digits.
     """
 
     def __init__(self, splits: Splits) -> None:
@@ -125,7 +126,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """The stretches of the points, each split where values lose the shared bytes."""
+        """The stretches of the points, each split at the end of the values with the shared bytes."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):
@@ -194,9 +195,10 @@ def _end(point: Point) -> bytes | None:
 
 
 def _joined(digits: Words, radix: int) -> Words:
-    """Joins eight digits, one per byte with the first in the highest byte, pairwise in three steps.
+    """Joins eight digits, one per byte, to a number; the first digit is in the highest byte.
 
-    No lane overflows, since n digits are less than 256^n.
+    The function joins pairs of digits, then pairs of pairs, in three steps. No part of the word
+    overflows, because n digits are less than 256^n.
     """
     for bits, lanes in _LANES:
         digits = ((digits >> np.uint64(bits)) & lanes) * np.uint64(radix) + (digits & lanes)

@@ -22,15 +22,15 @@ MOST_BYTES = 1 << 14
 LONGEST_POINT = 128
 MOST_DIGITS = 24
 WIDEST_ALPHABET = 127
-"""With a wider alphabet, digits are whole bytes, because the alphabet would save less than a bit of
-each byte."""
+"""If the alphabet is larger, digits are whole bytes, because an alphabet would save less than a bit
+of each byte."""
 
 _HEADS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The least value of a stretch, and how many leading bytes most values of the stretch share."""
+    """The least value of a stretch, and the number of bytes that most of its values share."""
 
     start: bytes
     shared: int
@@ -41,8 +41,8 @@ class Splits:
     """Points in ascending order, and the alphabet of the bytes that follow the shared ones.
 
     Attributes:
-        points: 1 to `MOST_POINTS` points. No point ends in a zero byte, so values compare with
-            points as if all were zero padded.
+        points: 1 to `MOST_POINTS` points. Points do not end in a zero byte, so zero padding does
+            not change the order of values and points.
         alphabet: ascending, without the zero byte; empty means all bytes.
 
     Raises:
@@ -75,7 +75,7 @@ class Splits:
 
     @property
     def digits(self) -> int:
-        """How many digits fit in 64 bits after the number of a point."""
+        """The number of digits that fit in 64 bits after the number of a point."""
         room = ((1 << 64) - 1) // len(self.points)
         count = 0
         while count < MOST_DIGITS and self.radix ** (count + 1) <= room:

@@ -1,7 +1,7 @@
 """Reads bytes of variable-length values as 8-byte words, for a whole Arrow array at once.
 
 numpy has no vectorised slicing of byte strings. The reader views the data buffer of an Arrow array
-as overlapping words, so that eight bytes from any position are one array access.
+as overlapping words. So one array access reads eight bytes from any position.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class WordReader:
         """The eight bytes from each position on, zero after each end, in the machine's byte order.
 
         Args:
-            places: int64[k], where to read; a place may lie after the value's end.
+            places: int64[k], the positions to read, possibly after the end of the value.
             ends: int64[k], ends of the values.
         """
         inside = places
