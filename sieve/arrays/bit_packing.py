@@ -98,7 +98,7 @@ def unpack(payload: Bytes, at: int, count: int) -> tuple[Words, int]:
 
 
 def pack_bits(values: Words, bits: int) -> bytes:
-    """Packs the lowest `bits` bits, at most 56, of each value; value i in bits i * bits onwards."""
+    """Packs the lowest `bits` bits, at most 56, of each value; value i is at bit i * bits."""
     image = values.astype("<u8").view(np.uint8).reshape(-1, 8)
     return b"".join(
         np.packbits(
@@ -126,7 +126,7 @@ def bits_at(words: Words, bits: int, places: Words) -> Words:
 
 
 def _sizes(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Bytes of an array's values at each bit width, int64[57], from the values' bit lengths."""
+    """The bytes that an array's values take at each bit width, int64[57]."""
     longer = len(lengths) - np.cumsum(np.bincount(lengths, minlength=65))[: MAX_BITS + 1]
     widths = np.arange(MAX_BITS + 1)
     sizes: npt.NDArray[np.int64] = (len(lengths) * widths + 7) // 8 + EXCEPTION_BYTES * longer

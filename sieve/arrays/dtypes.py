@@ -1,4 +1,4 @@
-"""Names for the array types of the code: what the numbers mean, and their dtype."""
+"""Names for the array types of the code, each with the meaning of its numbers and its dtype."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Codes: TypeAlias = npt.NDArray[np.int64]
 """Key codes: values in encoded form, in the order of the values."""
 
 CodeIntervals: TypeAlias = npt.NDArray[np.int64]
-"""int64[k, 2]: sets of codes as first and last, both included."""
+"""Sets of codes, int64[k, 2]: the first and the last code of each interval, both included."""
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 """Integers of any meaning."""
 
 Counts: TypeAlias = npt.NDArray[np.int64]
-"""Numbers of rows or other things; or positions among slots, -1 for none."""
+"""Counts, such as numbers of rows; or positions among slots, where -1 is no position."""
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 """Shares, prices and sizes."""

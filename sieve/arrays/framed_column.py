@@ -1,8 +1,8 @@
 """Framed column: a compressed integer array with random access.
 
-A frame of reference has blocks of 1,024 numbers. A block stores its least number, and for each
-number the difference from the least, in as many whole bytes as the greatest difference needs. A
-block of equal numbers stores no differences.
+A frame of reference has blocks of 1,024 numbers. A block stores its least number, and the
+difference of each number from the least. All differences of a block take the same number of whole
+bytes. A block of equal numbers stores no differences.
 
 Source: frame of reference, Goldstein, Ramakrishnan and Shaft, "Compressing Relations and Indexes".
 """
@@ -48,7 +48,8 @@ class FramedColumn:
         padded = np.append(values, np.repeat(values[-1:], frames * FRAME - len(values)))
         blocks = padded.reshape(-1, FRAME)
         least = blocks.min(axis=1, initial=np.iinfo(np.int64).max)
-        # Differences of int64 values fit into uint64: a difference that wraps is still right.
+        # Differences of int64 values fit into uint64, so a difference that wraps around is still
+        # correct.
         above = blocks.view(np.uint64) - least.view(np.uint64)[:, None]
         width = np.searchsorted(_MASKS, above.max(axis=1, initial=0)).astype(np.uint8)
         sizes = width.astype(np.int64) * FRAME
@@ -68,7 +69,7 @@ class FramedColumn:
         return self.least.nbytes + self.width.nbytes + self.start.nbytes + self.data.nbytes
 
     def same(self, other: FramedColumn) -> bool:
-        """Whether another column was made of the same numbers, or differs only in padding."""
+        """Returns whether another column has the same numbers; the padding can differ."""
         pairs = (self.least, other.least), (self.width, other.width), (self.data, other.data)
         return all(np.array_equal(one, two) for one, two in pairs)
 

@@ -3,7 +3,7 @@
 Both ends of an interval are inclusive, so an interval can contain the least and the greatest 64-bit
 integer. A set is an int64[k, 2] array of first and last integers. Most functions need ascending
 intervals without overlap, as `merge` returns. The sets of several owners, such as the keys of each
-file, lie in flat arrays, sorted by owner and first integer.
+file, are stored in flat arrays, sorted by owner and first integer.
 
 Example: ``merge([[7, 9], [1, 3], [2, 5]])`` is ``[[1, 5], [7, 9]]``.
 """
@@ -59,7 +59,7 @@ def starts(
 
 
 def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[np.bool_]:
-    """Which intervals lie above all intervals before them, bool[n - 1]."""
+    """Returns for each interval after the first whether it is above all intervals before it."""
     apart = first[1:] > reach[:-1]
     if touching:
         # `first - 1` cannot wrap where it is used, because `first` is above another integer there.
@@ -68,9 +68,8 @@ def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[n
 
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
-    """The greatest value so far of the same owner."""
-    # One integer has room for the owner's number and the rank of a value below it, but not for the
-    # value itself.
+    """Returns for each position the greatest value of the same owner up to there."""
+    # One integer can hold the owner's number and the rank of a value, but not the value itself.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)
     reach: Integers = distinct[highest % max(1, len(distinct))]
@@ -89,7 +88,7 @@ def intersect(one: Integers, other: Integers) -> Integers:
 
 
 def meeting(wanted: Integers, first: Integers, last: Integers) -> tuple[Places, Places]:
-    """For each given interval, the intervals of a merged set that overlap it, as ``start:stop``.
+    """Returns the intervals of a merged set that overlap each given interval, as ``start:stop``.
 
     Args:
         wanted: int64[k, 2], the given intervals.
@@ -97,7 +96,8 @@ def meeting(wanted: Integers, first: Integers, last: Integers) -> tuple[Places, 
         last: int64[n], last integer of each interval of the set.
 
     Returns:
-        intp[k] each. No interval of the set overlaps a given interval if start is not below stop.
+        Start and stop, intp[k] each. If start is not below stop, no interval overlaps the given
+        interval.
     """
     start = np.searchsorted(wanted[:, 1], first, side="left")
     return start, np.searchsorted(wanted[:, 0], last, side="right")
@@ -106,7 +106,7 @@ def meeting(wanted: Integers, first: Integers, last: Integers) -> tuple[Places, 
 def locate(
     first: Integers, last: Integers, values: Integers
 ) -> tuple[Places, npt.NDArray[np.bool_]]:
-    """For each value, the last interval of a merged set that begins at or below the value.
+    """Returns the last interval of a merged set that begins at or below each value.
 
     Args:
         first: int64[k], first integer of each interval of the set.
@@ -124,7 +124,7 @@ def locate(
 
 
 def spelled_out(begin: npt.NDArray[np.integer], end: npt.NDArray[np.integer]) -> Integers:
-    """All numbers of the half-open ranges ``begin:end``, one range after another.
+    """Concatenates the numbers of the half-open ranges ``begin:end``.
 
     Example: the ranges 3:5 and 8:10 expand to 3, 4, 8, 9.
     """

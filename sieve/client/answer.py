@@ -1,4 +1,4 @@
-"""An answer of a statement: a sequence of records that shows itself as a table.
+"""An answer of a statement: a sequence of records that is displayed as a table.
 
 A terminal gets plain text. A notebook gets HTML (``_repr_html_``), in which every text is escaped
 and shares are bars. The HTML has inline styles and loads nothing.
@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeVar, overload
 Record = TypeVar("Record")
 
 MOST_ROWS: Final = 200
-"""Rows that are shown; CHECK has one row for each file."""
+"""The maximum number of rows to show; CHECK, for example, returns one row for each file."""
 
 _EXPECTED: Final = re.compile(
     r"([\d.]+) of (\d+) expected; at least [\d.]+, by min and max ([\d.]+)"
@@ -100,7 +100,7 @@ def _cell(tag: str, content: str, *, number: bool) -> str:
 
 
 def _bars(row: Any, column: str, value: object) -> str:
-    """The bar of a cell: dark for the index, pale behind it for minimum and maximum."""
+    """The bar of a cell: dark for the index, and a pale bar behind it for minimum and maximum."""
     if isinstance(value, str) and (found := _EXPECTED.match(value)):
         read, files, minmax = map(float, found.groups())
         return _track([(minmax / files, _PALE), (read / files, _DARK)]) if files else ""

@@ -25,7 +25,7 @@ _Builder = TypeVar("_Builder", bound=SessionBuilder)
 
 
 def configure(builder: _Builder) -> _Builder:
-    """Makes the session of a builder load Sieve; returns the builder.
+    """Sets the settings by which a builder's session loads Sieve; returns the builder.
 
     Extensions and jars are appended to those of the builder or ``spark-defaults.conf``; other
     settings of the user stay. Call `configure` after your own settings and before
@@ -60,7 +60,7 @@ def configure(builder: _Builder) -> _Builder:
 
 
 def _refuse_started_spark(jar: Path) -> None:
-    """Refuses a running Spark: class path and extensions are fixed when a JVM or session starts."""
+    """Refuses a running Spark, whose class path and extensions can no longer change."""
     pyspark = sys.modules.get("pyspark")
     gateway = getattr(getattr(pyspark, "SparkContext", None), "_gateway", None)
     if gateway is None:

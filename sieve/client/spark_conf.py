@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXTENSIONS: Final = "org.apache.spark.sql.sieve.SieveExtensions"
 
-# Sieve's value is appended to these settings: replacing the user's value would disable the user's
-# extensions and jars.
+# Sieve's value is appended to the user's value of these settings. A replacement would disable the
+# user's extensions and jars.
 SEPARATORS: Final = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",
@@ -57,7 +57,7 @@ def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
 
 
 def merged(ours: Settings, theirs: Settings) -> Settings:
-    """The settings for the command line: the user's value wins, except that lists are joined."""
+    """The settings for the command line. The user's value is used, except that lists are joined."""
     result: Settings = {}
     for key, value in ours.items():
         if key not in theirs:

@@ -17,8 +17,8 @@ from sieve.errors import InvalidInputError, UnavailableError, UnsupportedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The jars lie beside this package, both in the wheel and in a checkout. Python imports no code from
-# there.
+# The jars are in a folder beside this package, both in the wheel and in a checkout. Python imports
+# no code from this folder.
 JARS: Final = Path(__file__).resolve().parents[2] / "sql_ext" / "jars"
 
 
@@ -43,7 +43,7 @@ class SparkHome:
 
 
 def find_spark(environ: Mapping[str, str]) -> SparkHome:
-    """The Spark at ``SPARK_HOME`` if that is set, else the ``pyspark`` beside this package.
+    """The Spark at ``SPARK_HOME`` if this variable is set, else the installed ``pyspark``.
 
     Raises:
         UnavailableError: neither ``SPARK_HOME`` nor ``pyspark`` exists.

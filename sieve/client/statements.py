@@ -69,7 +69,7 @@ def create(
     Args:
         spark: a session with Sieve.
         columns: one or more, ``"id, day"`` or ``["id", "day"]``.
-        index: name of the index, for a single column; ``<column>_sieve`` by default.
+        index: name of the index, allowed only for a single column; ``<column>_sieve`` by default.
         if_not_exists: do nothing if an index of that name exists.
         replace: replace an existing index of that name.
         comment: free text that DESCRIBE shows.
@@ -117,7 +117,7 @@ def drop(
 
 
 def describe(spark: Session, table: str, index: str, *, extended: bool = False) -> Answer[Property]:
-    """Describes an index and how much queries read with it: DESCRIBE SIEVE INDEX.
+    """Describes an index and the number of files that queries read with it: DESCRIBE SIEVE INDEX.
 
     Args:
         spark: a session with Sieve.

@@ -1,7 +1,7 @@
 """Evaluates a predicate over a table's indexes: which locations might match and which cannot.
 
-Only *cannot match* is a proof; a location is kept in every other case. A leaf becomes `KeyRanges`
-of its column, and the index of the column answers which locations may hold such a key. A leaf
+A location is ruled out only if it is proved that it *cannot match*. A leaf becomes `KeyRanges` of
+its column, and the index of the column returns the locations that can hold such a key. A leaf
 without an index gives no proof and keeps every location:
 
 ===============  =====================  ==========================
@@ -48,10 +48,10 @@ class LocationIndex(Protocol):
 
     @property
     def null_proof(self) -> bool:
-        """Whether a value that the index saw as not NULL is not NULL in every query."""
+        """Returns whether a value that the index saw as not NULL is not NULL in every query."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Which locations may hold a value in the key ranges, bool[n_locations].
+        """Returns for each location whether it can hold a value in the key ranges.
 
         True if unknown.
         """
@@ -62,8 +62,8 @@ class Verdict:
     """The answer for one scan.
 
     Attributes:
-        keep: bool[n_locations]; False only where no row can make the predicate TRUE.
-        used: the columns whose indexes contributed.
+        keep: bool[n_locations]; False only if no row of the location can make the predicate TRUE.
+        used: the columns whose indexes were used.
     """
 
     keep: Flags
@@ -73,7 +73,7 @@ class Verdict:
 def evaluate(
     predicate: Predicate, indexes: Mapping[Column, LocationIndex], n_locations: int
 ) -> Verdict:
-    """Which of `n_locations` locations may hold a row for which the predicate is TRUE.
+    """Returns the locations that can hold a row for which the predicate is TRUE.
 
     Raises:
         InvalidInputError: a constant is not in the wire form of its column's type.
@@ -100,7 +100,7 @@ class _All:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Any:
-    """Disjunction: at most one part is a bound for each column.
+    """Disjunction: each column has a bound in at most one part.
 
     A disjunction without parts is false.
     """
@@ -145,7 +145,7 @@ class _Evaluation:
     ) -> Verdict | None:
         """Locations that may hold a row that satisfies `plan` and also `given`.
 
-        The key ranges that an AND demands of a column also narrow the ORs below the AND. In ``x > 1
+        If an AND has key ranges of a column, these also narrow the ORs below the AND. In ``x > 1
         AND (x < 5 OR y = 2)``, a location whose only x are 0 and 7 has no row of the branch ``x <
         5``.
         """
@@ -180,7 +180,7 @@ class _Evaluation:
         index = self._indexes[column]
         wanted = _narrow(column, wanted, given)
         if wanted.null and not index.null_proof:
-            # Which rows have NULL depends on the other columns that a query reads.
+            # The set of rows with NULL depends on the other columns that a query reads.
             return None
         return Verdict(index.keep(wanted), frozenset((column,)))
 
@@ -215,7 +215,7 @@ def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
 
 
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
-    """OR: a part without a proof makes the OR unprovable; bounds of one column are united."""
+    """OR: without a proof for each part, there is no proof; bounds of one column are united."""
     bounds: dict[Column, list[KeyRanges]] = {}
     others: list[_Bound | _All] = []
     for plan in plans:

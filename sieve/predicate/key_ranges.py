@@ -1,12 +1,12 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
-Key ranges are a superset of the values for which the predicate can be TRUE. Therefore the union and
-the intersection of two key ranges are the key ranges of OR and AND, and any key ranges may be
-widened.
+Key ranges are a superset of the values for which the predicate can be TRUE. Therefore the union of
+two key ranges is the key ranges of their OR, and the intersection is the key ranges of their AND.
+Wider key ranges are also correct.
 
-Examples for an exact encoder of integers: ``x < 5`` has the interval ``[LEAST, 4]``,
-``x IN (1, 2, 7)`` has ``[1, 2]`` and ``[7, 7]`` with three hashes, and ``x IS NULL`` has no
-interval and `null`.
+Examples for an exact encoder of integers: ``x < 5`` has the interval ``[LEAST, 4]``. ``x IN (1, 2,
+7)`` has the intervals ``[1, 2]`` and ``[7, 7]``, and three hashes. ``x IS NULL`` has no interval,
+and `null` is true.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:
 
 
 def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
-    """Hashes of the constants that are not NaN: of their codes if exact, else of their bytes."""
+    """The hashes of the constants except NaN: of their codes if exact, else of their bytes."""
     images = [literal.image for literal in literals if literal.image is not None]
     return np.unique(hash_bytes(images) if images else hash_codes(codes))
 
@@ -126,8 +126,8 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
     if not exact:
         return KeyRanges(_EVERYWHERE, null, nan)
     codes = _codes(literals)
-    # The gap below the least code and the gap above the greatest code would wrap, so both are
-    # omitted.
+    # The gap below the least code and the gap above the greatest code would wrap around, so the
+    # code omits both gaps.
     first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
     last = np.concatenate([codes[codes > LEAST] - 1, [GREATEST]])
     if len(codes) and codes[0] == LEAST:
@@ -160,7 +160,7 @@ def _interval(first: int, last: int) -> CodeIntervals:
 
 
 def _codes(literals: Sequence[Literal]) -> npt.NDArray[np.int64]:
-    """Codes of the constants that are not NaN, ascending, without duplicates."""
+    """The distinct codes of the constants except NaN, ascending."""
     return np.unique(np.array([lit.code for lit in literals if not lit.nan], np.int64))
 
 

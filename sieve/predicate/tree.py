@@ -9,9 +9,10 @@ Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
                           {"op": "is null", "col": ["day"]}]}
     Or((Comparison(">=", ("day",), 3), NullTest(("day",))))
 
-A column is its path in exact case. Values are JSON booleans and integers (dates as days, timestamps
-as microseconds, floats as IEEE bits), strings of unscaled digits for decimals, and base64 for
-strings and binary. ``!=`` and ``not in`` have ``"null": true`` where a NULL row satisfies them.
+A column is given by its path in exact case. Values are JSON booleans and integers (dates as days,
+timestamps as microseconds, floats as IEEE bits), strings of unscaled digits for decimals, and
+base64 for strings and binary. ``!=`` and ``not in`` have ``"null": true`` if a NULL row satisfies
+them.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A part that may be TRUE for any row.
+    """A part of a predicate that can be TRUE for any row.
 
     `why` is the reason, `names` are the columns of the part.
     """
@@ -116,7 +117,7 @@ def not_understood(predicate: Predicate) -> tuple[Unknown, ...]:
 
 
 def columns(predicate: Predicate) -> frozenset[Column]:
-    """The columns of the predicate's leaves, whose indexes may help."""
+    """The columns of the predicate's leaves."""
     if isinstance(predicate, And | Or):
         return frozenset().union(*map(columns, predicate.args))
     if isinstance(predicate, Constant | Unknown):
@@ -178,7 +179,7 @@ class _Reader:
 
 
 def _names_in(node: object) -> tuple[str, ...]:
-    """Names of the columns in a part that is not parsed, at any depth."""
+    """The names of all columns in a part that is not parsed."""
     names: dict[str, None] = {}
     left = [node]
     while left:
