@@ -1,1 +1,1 @@
-"""Workload: the predicates of queries on tables, and the indexes that pay for them."""
+"""Workload: the predicates of queries on tables, and the indexes that these queries justify."""

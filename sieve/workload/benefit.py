@@ -1,4 +1,4 @@
-"""Benefit: the one judgement of whether an index on a column can help.
+"""Benefit: judges whether an index on a column reduces reads enough to help.
 
 CREATE, REFRESH, DESCRIBE and ESTIMATE judge by the measurements of a build or a sample; ADVISE and
 the page in Spark's web UI judge by a test of a sample. ``sieve advise`` reads no data and does not
@@ -15,7 +15,7 @@ MOST_SHARE: Final = 0.5
 
 
 class Benefit(StrEnum):
-    """How far an index on a column reduces the reads of a query for one of the column's values."""
+    """The number of locations that a query for a value reads with an index, and the minimum."""
 
     HELPS = "helps"
     LITTLE = "helps little"
@@ -27,7 +27,7 @@ def benefit_of(reads: float, least: float, locations: float) -> Benefit:
 
     Args:
         reads: mean number of locations that a query for one value reads with the index.
-        least: mean number of locations that hold the value: no query can read fewer.
+        least: mean number of locations that hold the value, which every query must read.
     """
     most = MOST_SHARE * locations
     if least > most:

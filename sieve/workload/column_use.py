@@ -10,7 +10,7 @@ OR:
 A use gives the least share of the scan's bytes that an index on that column could leave. The values
 are unknown, so ranges count by the shares that Selinger et al. assume ("Access Path Selection in a
 Relational Database Management System", 1979): a third with one bound, a quarter with two. A value
-counts as one file, the first rows of an order count as ten.
+counts as one file. The first rows of an order count as ten files.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _SHARES = {
     Kind.PREFIX: 1 / 4,
     Kind.BETWEEN: 1 / 4,
     Kind.RANGE: 1 / 3,
-    # A plan does not contain the number of keys of the other side.
+    # The number of keys on the other side of the join is not in the plan.
     Kind.JOIN: 1 / 2,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnUse:
-    """A filter's use of a column: the kind, and for ``=`` and IN the number of listed values."""
+    """A filter's use of a column: the kind of use, and the number of values for ``=`` and IN."""
 
     kind: Kind
     values: int = 1

@@ -8,7 +8,8 @@
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 
 ``filter`` is the tree of a prune request (``sieve/predicate/tree.py``) without constants:
-``values`` is the number of values. Additional leaves, such as ``join``, stand for keys and orders.
+``values`` is the number of values. Additional leaves, such as ``join``, represent the keys of joins
+and orders.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class ScanSums:
 
     Attributes:
         asked: table, indexes and filter, as JSON.
-        used: the names of the indexes that they consulted.
+        used: the names of the indexes that the scans consulted.
         uses: the kind of predicate on each column.
         scans: number of scans, at least one.
         bytes: sum of the bytes that they read.
@@ -98,7 +99,7 @@ class IndexWork:
 
 @dataclass(frozen=True, slots=True)
 class RecordedWork:
-    """What the scans of drivers asked and read.
+    """The predicates of the scans of drivers, and the bytes that the scans read.
 
     Attributes:
         workload: the scans, with the bytes that they read after indexes skipped some.
@@ -128,7 +129,7 @@ def parse_record(text: str | bytes) -> ScanRecord:
 
 
 def encode_record(record: ScanRecord, limit: int) -> bytes:
-    """The JSON of a record; if it is longer than ``limit``, without the sums of the fewest bytes.
+    """The JSON of a record; beyond ``limit``, the sums of the fewest bytes are left out.
 
     Args:
         limit: maximum bytes of the JSON.
@@ -153,7 +154,7 @@ def encode_record(record: ScanRecord, limit: int) -> bytes:
 
 
 def add_up(records: Iterable[ScanRecord], now_ms: int) -> RecordedWork:
-    """What the scans of several records asked and read, in sum.
+    """Sums up the predicates and the reads of the scans of several records.
 
     Args:
         records: one for each driver.
@@ -194,7 +195,7 @@ def _sums(row: Mapping[str, Any]) -> ScanSums:
         _count(row["bytes"]),
         _count(row["files"]),
         _count(row["bytes_skipped"]),
-        # Records of earlier releases have no such member.
+        # Records of earlier releases do not have this member.
         _count(row.get("files_skipped", 0)),
     )
 

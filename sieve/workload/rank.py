@@ -1,10 +1,10 @@
 """Ranks the indexes that a workload justifies, by the bytes that they could save a day.
 
 Two indexes on columns of the same scans do not save the same bytes twice. So the columns of a table
-are chosen one by one: each time the column that saves most of the bytes that the indexes chosen
-before would leave (greedy index selection). Without a test the sums are upper bounds, because the
-real savings depend on how keys lie in the files. A `ColumnTest` measures this on a sample of the
-files.
+are chosen one by one (greedy index selection). Each chosen column saves the most of the bytes that
+queries would still read with the indexes chosen before. Without a test the sums are upper bounds,
+because the real savings depend on the distribution of keys over files. A `ColumnTest` measures the
+savings on a sample of the files.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ class Suggestion:
         kinds: number of scans by their kind of predicate on the column, the most frequent first.
         scans: number of scans with a predicate on the column.
         bytes_read: bytes that these scans read.
-        bytes_saved: bytes that the index saves of these, in addition to the indexes of the table
-            that are suggested before it; an upper bound if the column was not tested.
+        bytes_saved: bytes that the index saves in these scans, in addition to the indexes suggested
+            before it; an upper bound if the column was not tested.
         files_before: mean files that one of these scans reads.
-        files_after: the same with the index; a lower bound if the column was not tested.
+        files_after: mean files that one of these scans reads with the index; a lower bound if the
+            column was not tested.
     """
 
     table: Table
@@ -85,7 +86,7 @@ def suggest(
         groups: the scans, in groups.
         indexed: columns that have an index.
         tests: the tests of columns. Columns without a test, and columns that an index cannot help,
-            are left out. None means that no column was tested.
+            are not suggested. None means that no column was tested.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
     for group in groups:
@@ -130,7 +131,7 @@ def _left(column: Column, group: ScanGroup, test: ColumnTest | None) -> float:
     if test is None or kind in (Kind.TOP, Kind.NULL):
         return least
     if kind in (Kind.EQUALS, Kind.IN):
-        # After partition pruning, a scan may list few of the files that hold the value.
+        # After partition pruning, a scan possibly lists few of the files that hold the value.
         share = min(1.0, group.files / max(1, group.scans * test.files))
         return min(float(group.bytes), least * max(1.0, test.value * share))
     files = test.value if kind is Kind.JOIN else test.span

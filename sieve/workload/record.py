@@ -1,6 +1,6 @@
 """Workload: sums over the scans of a driver or of its event logs, by table and kind of predicate.
 
-It contains names of tables and columns, kinds of use, and sums, but no constants.
+A workload contains names of tables and columns, kinds of use, and sums, but no constants.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class ScanGroup:
     Attributes:
         kinds: the use of each column.
         scans: how many.
-        bytes: bytes that they read, in sum.
+        bytes: sum of the bytes that the scans read.
         files: files that they read, in sum.
-        left: by column, the bytes that the scans would still read with an index on it, at least.
+        left: for each column, the least bytes that the scans would still read with an index on it.
     """
 
     table: Table
@@ -46,7 +46,7 @@ class Workload:
 
         Args:
             uses: the use of each column.
-            read: bytes that they read, in sum.
+            read: sum of the bytes that the scans read.
             files: files that they read, in sum.
             scans: how many.
         """

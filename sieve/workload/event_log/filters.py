@@ -5,8 +5,8 @@
 
 Spark does not quote constants in these lists, so a text with unbalanced brackets makes its list
 unreadable. ``PushedFilters`` has all filters that an index can answer, except functions of a
-column, which the parser looks up in ``DataFilters``. A name counts only if the scan's schema has
-the name, so no part of a constant is taken for a column.
+column, which the parser looks up in ``DataFilters``. A name counts as a column only if the scan's
+schema has the name. So a part of a constant never counts as a column.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ class ScanSchema:
     """The names of a scan's columns.
 
     Args:
-        read_schema: ``struct<id:bigint,s:struct<a:int>>``, which Spark may cut off after some
-            fields.
+        read_schema: ``struct<id:bigint,s:struct<a:int>>``; Spark cuts off a long schema.
         data_filters: the filters with Catalyst's names, ``id#12L``.
     """
 
@@ -64,7 +63,7 @@ class ScanSchema:
         self.is_cut_off = _CUT_OFF.search(read_schema) is not None
 
     def has(self, column: Column) -> bool:
-        """Whether the scan has this column.
+        """Returns whether the scan has this column.
 
         If the scan's schema is cut off, a filter must name the column.
         """
@@ -74,7 +73,7 @@ class ScanSchema:
         return self.is_cut_off and filtered
 
     def is_text(self, name: str) -> bool:
-        """Whether a column is a string, or of unknown type."""
+        """Returns whether a column is a string, or of unknown type."""
         return re.search(f"[<,]{re.escape(name)}:(?!string)", self._text) is None
 
 

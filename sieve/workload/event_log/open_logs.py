@@ -1,9 +1,9 @@
-"""Finds event log files in a folder, and opens them with any compression of Spark.
+"""Finds event log files in a folder, and opens them in each compression that Spark writes.
 
 Spark writes one file per application, ``app-1[_attempt][.codec][.inprogress]``, or a folder
 ``eventlog_v2_app-1`` of numbered parts, ``events_1_app-1[.codec]``. The codecs are those of
-``spark.eventLog.compression.codec``. Zstandard has a format of its own library. Streams of lz4 and
-snappy consist of blocks in frames of the Java libraries:
+``spark.eventLog.compression.codec``. Zstandard files have the format of the Zstandard library.
+Streams of lz4 and snappy consist of blocks in frames of the Java libraries:
 
     lz4 (net.jpountz.lz4.LZ4BlockOutputStream)   "LZ4Block", token, three int32 LE: compressed
         length, length, checksum; then the block, raw where bit 4 of the token alone is set
@@ -44,7 +44,7 @@ class EventLog:
 def find_logs(folder: Path) -> list[EventLog]:
     """The logs in a folder, by name.
 
-    The folder may also be the folder or file of one application.
+    The path can also be the folder or the file of a single application.
     """
     if folder.is_file():
         return [EventLog(folder.name, (folder,))]
@@ -91,7 +91,7 @@ def _gzip(path: Path) -> Iterator[bytes]:
 
 def _zstd(path: Path) -> Iterator[bytes]:
     stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    # A log that is being written ends inside a frame: the read at this end returns nothing.
+    # A log that is still being written ends inside a frame. At this end, the read returns nothing.
     return _lines(iter(lambda: stream.read(_ZSTD_READ), b""))
 
 

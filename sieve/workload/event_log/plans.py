@@ -32,7 +32,7 @@ _JOIN = re.compile(
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
-# The nodes between TakeOrderedAndProject and a scan that do not change which rows come first.
+# The kinds of nodes below TakeOrderedAndProject that do not change which rows are first.
 _ROW_BY_ROW = (
     "WholeStageCodegen",
     "InputAdapter",
@@ -44,7 +44,7 @@ _ROW_BY_ROW = (
 
 
 class Unread(StrEnum):
-    """Why a scan in an event log is not readable, in the words of the report."""
+    """The reason why a scan in an event log is not readable, as the report shows it."""
 
     PATH = "scans of paths, not of tables"
     NAME = "scans of tables of other catalogs, or whose names have dots"
@@ -75,7 +75,7 @@ class Scan:
     filters: bool
 
     def column(self, key: str) -> Column | None:
-        """The scan's column with a key such as ``id#12L``, or None."""
+        """The scan's column for a key such as ``id#12L``, or None."""
         found = _KEY.fullmatch(key)
         if found is None or re.search(rf"[\[(, ]{re.escape(key)}[\], )]", self.text) is None:
             return None
@@ -93,7 +93,7 @@ def scans_of(plan: Node) -> list[Scan]:
                     columns = [scan.column(key) for key in keys]
                     more = [{column: ColumnUse(kind)} for column in columns if column is not None]
                     found[id(inner)] = replace(scan, uses=all_of([scan.uses, *more]))
-    # A plan repeats a scan where it reuses an exchange or a subquery.
+    # If a plan reuses an exchange or a subquery, the plan repeats its scans.
     once = {scan.files if scan.files >= 0 else -key: scan for key, scan in found.items()}
     return list(once.values())
 

@@ -1,7 +1,7 @@
 """Replays event logs into a workload, and counts the parts that could not be read.
 
-Adaptive execution replaces the plan of a query while the query runs. The last plan counts, with the
-values that its metrics received. A scan without values did not run.
+Adaptive execution replaces the plan of a query while the query runs. Only the last plan counts,
+with the values of its metrics. A scan whose metrics have no values did not run.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ class Replay:
 
     Attributes:
         workload: the scans of the logs.
-        logs: number of applications read.
-        executions: number of query executions that ended, or during which the log ends.
+        logs: number of applications whose logs were read.
+        executions: number of query executions, including those that had not ended at the end of the
+            log.
         scans: number of scans that ran.
         unread: the numbers of parts that could not be read, by kind.
     """
