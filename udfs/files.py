@@ -36,11 +36,12 @@ def file_rows(
 
     Args:
         scan: the scan as the driver reports it. ``files`` has all paths. ``listed`` has the paths
-            left by Spark's own pruning, each with the number of the file's ranges. ``kept`` has the
-            paths to read, each with the number of ``ranges`` and ``bytes`` to read, and as
-            ``unproven`` the reason if the index does not know the file. ``used`` has the indexes
-            used, and ``reasons`` says why other indexes were not used. ``unread`` replaces these
-            keys if there is no scan at all. ``partitioned`` says whether the table is partitioned.
+            that remain after Spark's own pruning, each with the number of the file's ranges.
+            ``kept`` has the paths to read, each with the ``ranges`` and ``bytes`` to read, and with
+            the reason ``unproven`` if the index does not know the file. ``used`` has the used
+            indexes, and ``reasons`` has the reasons why other indexes were not used. If there is no
+            scan, ``unread`` replaces these keys. ``partitioned`` is true if the table is
+            partitioned.
     """
     listed, kept = scan.get("listed", {}), scan.get("kept", {})
     used = ", ".join(scan.get("used", ()))

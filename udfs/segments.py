@@ -38,7 +38,7 @@ _STORED: Final = ["first", "last", "shape", "blocks", "payload"]
 
 
 def segment_rows(index: Usable) -> list[tuple[object, ...]]:
-    """One row for each segment, sorted by key and numbered from 1; hash maps come last.
+    """Returns one row for each segment, sorted by key and numbered from 1; hash maps are last.
 
     A hash map stores only hashes of its keys, so its keys and expected files are None.
 

@@ -1,9 +1,9 @@
 """Key axis: maps key codes to positions from 0 to 1 along a picture.
 
 The scale is linear by default. If the entries' borders are concentrated in a small part of the
-range, a linear scale would be mostly empty, so the scale uses quantiles of the borders. If the
-entries of all files lie in a few short stretches, as in a column of few values, the width of a
-stretch is the number of its entries, and gaps are narrow.
+range, a linear scale would be mostly empty, so the scale uses quantiles of the borders. If all
+entries are in a few short stretches, as in a column of few values, the width of a stretch is its
+number of entries, and gaps are narrow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sieve.arrays.dtypes import Codes, Counts, Numbers
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 _FEW: Final = 100
-"""The most stretches for which each gets a width of its own."""
+"""The maximum number of stretches; with more, stretches do not get individual widths."""
 _GAPS: Final = 0.05
 """Width of all gaps between stretches, as a share of the width of all stretches."""
 
@@ -76,7 +76,7 @@ class KeyAxis:
 
 
 def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
-    """float64[n, 2], where each stretch of covered codes begins and ends; int64[n], its entries."""
+    """The begin and end of each covered stretch, float64[n, 2]; its number of entries, int64[n]."""
     begin, end = _distance(low, first), _distance(high, first) + 1
     order = np.argsort(begin)
     begin, end = begin[order], np.maximum.accumulate(end[order])

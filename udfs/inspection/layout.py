@@ -78,13 +78,14 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
     """The share of each row's files and each column's keys that entries cover.
 
-    An entry much narrower than a column counts as `_VISIBLE` of it, so that points stay visible.
+    A very narrow entry counts as the share `_VISIBLE` of a column, so that points are visible.
 
     Returns:
         float64[rows, columns], 0 to 1.
     """
     begin, end, head, tail = _columns(entries, axis, columns)
-    # Entries of one file may share a column, so each file is drawn separately, in small batches.
+    # Several entries of a file can be in one column, so each file is drawn separately, in small
+    # batches.
     order = np.argsort(entries.location, kind="stable")
     location = entries.location[order].astype(np.int64)
     drawn = np.zeros((rows, columns))
@@ -107,7 +108,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
 
 
 def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbers]:
-    """Files that a key reads, by column: the mean over the covered keys, and the maximum.
+    """The number of files that a query for a key reads, by column: mean and maximum.
 
     Returns:
         Two float64[columns]; NaN where there is no entry.
@@ -124,13 +125,13 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
             np.add.at(into, at + 1, part * times)
     np.maximum.at(most, begin, coverage.locations)
     np.maximum.at(most, end, coverage.locations)
-    # Stretches are disjoint, so no more stretches than columns can span a whole column.
+    # Stretches are disjoint, so each column is wholly covered by at most one stretch.
     for k in np.flatnonzero(end > begin + 1).tolist():
         inner = most[begin[k] + 1 : end[k]]
         np.maximum(inner, coverage.locations[k], out=inner)
     sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
     mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
-    # A share this small is indistinguishable from a rounding error, so its keys count as points.
+    # If a share is this small, it is possibly a rounding error, so its keys count as points.
     mean = np.where(weights > _NOTHING, mean, most)
     return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
 
@@ -138,9 +139,10 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
 def _columns(
     of: Entries | Coverage, axis: KeyAxis, columns: int
 ) -> tuple[Offsets, Offsets, Numbers, Numbers]:
-    """The first and last column of each stretch, and the shares of these columns that it covers.
+    """The first and last column of each stretch, and the covered shares of these columns.
 
-    If first and last column are equal, the stretch covers the sum of both shares less one.
+    If the first and the last column are equal, the covered share is the sum of both shares minus
+    one.
     """
     low, high = (of.low, of.high) if isinstance(of, Entries) else (of.first, of.last)
     start, stop = axis.begin(low) * columns, axis.end(high) * columns

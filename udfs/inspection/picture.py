@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = 1000
 _TITLE_WIDTH: Final = 110
-"""Characters of a line of the title; even wide characters fit."""
+"""The number of characters in a line of the title; so many wide characters fit, too."""
 _MOST_ROWS: Final = 500
 _BRIDGE: Final = 20
 # With more files than this, the axis of the number of files is logarithmic.
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
-# Matches a control character, or a byte that is not part of a character, as the decoder writes it.
+# Matches a control character, or the decoder's form of a byte that is not part of a character.
 _NO_TEXT: Final = re.compile(r"\\x[0-9a-f]{2}|[\x00-\x1f\x7f-\x9f]")
 _LABEL: Final = 22
 """Maximum characters of a label of the axis."""
@@ -52,10 +52,12 @@ def draw(
 
     Args:
         layout: the index's files.
-        title: the sentences above; each begins a line, and is wrapped to the figure's width.
+        title: the sentences above the figure; each begins on a new line, and is wrapped to the
+            figure's width.
         decode: converts a key code to text.
-        expected: for a key that occurs, ``exact``: files that hold it, and ``map``: files that =
-            and IN read by a map; without those that are not recorded.
+        expected: files for a key that occurs. ``exact`` is the number of files that hold the key.
+            ``map`` is the number of files that = and IN read by a map. Numbers that are not
+            recorded are missing.
         as_text: whether keys are texts, for which a code has only the first characters.
     """
     from matplotlib.figure import Figure
@@ -137,7 +139,7 @@ def _reads(ax: Axes, layout: FileLayout, expected: Mapping[str, Any]) -> None:
 
 
 def _bridged(line: Numbers) -> Numbers:
-    """The line extended over short stretches without keys, so that single keys are visible."""
+    """Extends the line over short stretches without keys, so that single keys are visible."""
     there = np.flatnonzero(~np.isnan(line))
     last = there[np.maximum(np.searchsorted(there, np.arange(len(line)), side="right") - 1, 0)]
     near = np.abs(np.arange(len(line)) - last) <= _BRIDGE
@@ -160,10 +162,11 @@ def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str], *, as_tex
 
 
 def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
-    """Positions on the axis, the codes there, and for each a code: a key lies between the two.
+    """Returns positions on the axis, their codes, and for each code another code not below a key.
 
-    Entries begin there, because codes between entries are not texts. An entry may begin a little
-    below its least key; the first begins and the last ends with a key.
+    Each position is the begin of an entry, because codes between entries are not texts. An entry
+    can begin a little below its least key. The first entry begins with a key, and the last entry
+    ends with a key.
     """
     codes, entry = np.unique(layout.entries.low, return_inverse=True)
     least_high = np.full(len(codes), layout.entries.high.max())
@@ -183,11 +186,11 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
 
 
 def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
-    """Shortens each text to the characters that distinguish it from its neighbours, at least a few.
+    """Shortens each text to the characters that distinguish it from its neighbours.
 
-    A code stands for several texts. Its last characters are those of the least of these texts,
-    which may not be a key. Only the characters that it shares with its text in `until` are those
-    of a key for sure.
+    A code represents several texts. The last characters of its text are those of the least of these
+    texts, which is not always a key. Only the characters that the text shares with its text in
+    `until` certainly belong to a key.
     """
     labels = []
     for k, (key, last) in enumerate(zip(keys, until, strict=True)):

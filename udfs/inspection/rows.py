@@ -62,7 +62,7 @@ def _png(version: VersionEntries, layout: FileLayout, title: Sequence[str]) -> b
         if version.has_maps:
             expected["map"] = present.files
     png = io.BytesIO()
-    # Omit the name of the software, so that equal pictures are equal bytes.
+    # The PNG omits the name of the software, so that equal pictures are equal bytes.
     as_text = version.encoder.leading_bytes is not None
     figure = draw(layout, title, version.encoder.decode, expected, as_text=as_text)
     figure.savefig(png, format="png", metadata={"Software": None})
