@@ -16,19 +16,19 @@ from sieve.storage.interface import Store
 class Advice:
     """Collects the advice of one statement, shown in the column ``advice`` of its result.
 
-    A sentence states a problem and its remedy. It concerns one index, or all indexes of the
-    statement.
+    A sentence states a problem and its remedy. A sentence is about one index, or about all indexes
+    of the statement.
     """
 
     def __init__(self) -> None:
         self._sentences: dict[tuple[str | None, str], None] = {}
 
     def add(self, sentence: str, index: str | None = None) -> None:
-        """Adds a sentence, once, for one index by name or for all indexes of the statement."""
+        """Adds a sentence for one index by name, or for all indexes; adds no sentence twice."""
         self._sentences[index, sentence] = None
 
     def of(self, index: str) -> list[str]:
-        """The sentences for an index, including those for all, in the order of addition."""
+        """The sentences for an index, including those for all indexes, in the order of addition."""
         return [text for name, text in self._sentences if name in (None, index)]
 
     def __iter__(self) -> Iterator[tuple[str | None, str]]:
@@ -43,12 +43,12 @@ class Environment:
     Attributes:
         open_store: opens the store of a URI.
         root_for_new: the root of new indexes, given the database's location.
-        check_root: raises RootRefusedError unless indexes of a database may lie in a root.
+        check_root: raises RootRefusedError if indexes of a database are not allowed in a root.
         check_shared: raises RootRefusedError if only this session would use indexes there.
         check_cancelled: raises UnavailableError once the user has cancelled the statement.
         describe_job: labels the Spark jobs that follow.
         software: the versions of Sieve and Spark, recorded in new index versions.
-        range_bytes: bytes from which on a file may be indexed by its ranges.
+        range_bytes: the least bytes of a file that can be indexed by its ranges.
         changing: called before each change that others can see; a statement that fails before the
             first call has changed nothing.
         advice: collects advice for the user, besides the result.

@@ -1,4 +1,4 @@
-"""The kinds of failure Sieve reports; each says what failed, where, and what to do next."""
+"""The kinds of failure that Sieve reports; each names what failed, where, and what to do next."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class InvalidInputError(SieveError):
 
 
 class UnsupportedError(SieveError):
-    """Well-formed, but not something Sieve can do: a type, a kind of table, a newer format."""
+    """The request is well-formed but not supported: a type, a kind of table, a newer format."""
 
 
 class RootRefusedError(UnsupportedError):
-    """An index lies, or would lie, in a folder that sessions do not honour."""
+    """An index is, or would be, in a folder whose indexes sessions do not use."""
 
 
 class ConflictError(SieveError):
-    """Another writer won, and re-planning on top of it did not succeed within its bounds."""
+    """Another writer won, and new plans on top of its version did not succeed in time."""
 
 
 class UnknownOutcomeError(SieveError):
-    """A write may or may not have taken effect; nothing it could refer to may be deleted."""
+    """A write possibly had an effect; the files that it refers to must not be deleted."""
 
 
 class UnavailableError(SieveError):
@@ -45,11 +45,11 @@ class UnavailableError(SieveError):
 
 
 class DeniedError(UnavailableError):
-    """Refused for want of a right; the same call succeeds once it is granted."""
+    """A permission is missing; the same call succeeds once the permission is granted."""
 
 
 class CorruptError(SieveError):
-    """Bytes read back are not what was written: wrong length, checksum or structure."""
+    """Stored bytes differ from the bytes that were written: wrong length, checksum or structure."""
 
 
 def corrupt_segment(problem: str) -> CorruptError:

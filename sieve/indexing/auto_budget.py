@@ -135,9 +135,9 @@ def plan_map(
 
 
 def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
-    """Whether the reading step should already collect the map's pairs, to save a second reading.
+    """Returns whether the reading step collects the map's pairs, to save a second reading.
 
-    Collecting the pairs is useless if intervals turn out to cost less than the map.
+    The collected pairs are not used if intervals cost less than the map.
     """
     if options.shape == "map":
         return True

@@ -99,7 +99,7 @@ class Choice(Generic[R]):
         return best, seen
 
     def files_may_pay(self, by_file: ColumnProfile, best: Attempt[R]) -> bool:
-        """Whether a run over whole files could cost clearly less than one over their ranges.
+        """Returns whether a run over whole files could cost clearly less than over ranges.
 
         A run over whole files reads all ranges of each file with a match.
         """
@@ -107,7 +107,7 @@ class Choice(Generic[R]):
         return NEAR * self._cost(by_file, 0, least) < best.cost
 
     def better(self, one: Attempt[R], other: Attempt[R]) -> Attempt[R]:
-        """Returns the attempt of lower cost, or the first if costs are equal; discards the other."""
+        """Returns the attempt of lower cost, or the first at equal cost; discards the other."""
         better, worse = sorted((one, other), key=lambda each: each.cost)
         with self.discarded_on_failure(better.made.run):
             self.maker.discard(worse.made.run)
@@ -138,7 +138,7 @@ class Choice(Generic[R]):
             return best, shared.seen
 
     def _within_budget(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Makes intervals that use the budget, or a map if it fits the budget and reads less."""
+        """Makes intervals that use the budget, or a map if it fits and reads less."""
         plain = self._attempt(profile, shared, self.options)
         if plain is None or self.options.shape != "auto" or not self.with_maps:
             return plain

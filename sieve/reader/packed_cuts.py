@@ -89,7 +89,7 @@ class PackedCuts:
         return self.counts.nbytes + self.first.nbytes + columns
 
     def same(self, other: PackedCuts) -> bool:
-        """Whether another object has the same cuts and footers, given equal numbers of cuts."""
+        """Returns whether another object with equal numbers of cuts has equal cuts and footers."""
         return self.footers.same(other.footers) and self.sizes.same(other.sizes)
 
     def unpacked(self) -> tuple[Counts, Counts]:
