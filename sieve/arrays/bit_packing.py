@@ -29,7 +29,7 @@ from sieve.errors import corrupt_segment
 
 Bytes = bytes | memoryview
 
-# A value may begin inside a byte, so the value and up to 7 bits before it must fit in one 8-byte
+# A value can begin inside a byte, so the value and up to 7 bits before it must fit in one 8-byte
 # word.
 MAX_BITS: Final = 56
 

@@ -64,8 +64,8 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
             result[key] = value
         elif separator := SEPARATORS.get(key):
             parts = [part for part in theirs[key].split(separator) if part]
-            # Duplicates are removed, because the user's file may already have the lines of `sieve
-            # conf`.
+            # Duplicates are removed, because the user's file possibly has the lines of `sieve conf`
+            # already.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
     # Settings that were removed from the command line for merging are restored if Sieve appends

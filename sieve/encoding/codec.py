@@ -68,7 +68,7 @@ class Codec(Protocol):
 
 
 def refuse_literal(value: object, wanted: str) -> InvalidInputError:
-    """The error for a constant that is not in the wire form of its column's type."""
+    """Returns the error for a constant that is not in the wire form of its column's type."""
     return InvalidInputError(
         "SIEVE_BAD_LITERAL",
         f"a constant of the predicate is {value!r:.80}, but {wanted} was expected; "

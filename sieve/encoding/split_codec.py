@@ -126,7 +126,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """The stretches of the points, each split at the end of the values with the shared bytes."""
+        """The stretches of the points, split at the end of the values with the shared bytes."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):

@@ -188,7 +188,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
 def more_may_pay(
     profile: Profile, options: IndexOptions, expected: Sequence[Expected], cuts: int, size: int
 ) -> bool:
-    """Returns whether a second reading with more intervals may save much.
+    """Returns whether a second reading with more intervals can save much.
 
     Args:
         options: the options, with the budget ``auto``.

@@ -44,7 +44,7 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
 
 
 class _Counter:
-    """Passes pairs on and counts them."""
+    """Yields each given pair, and counts the pairs."""
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches

@@ -1,9 +1,9 @@
 """Builds a run with Spark: executors read the keys and write the run; the driver reads no key.
 
-The default build reads the column twice. The first reading takes a sample. The sample gives an
-estimate of the skip probability of gaps between keys. The second reading reads all rows, and cuts
-each location's keys at the worthwhile gaps. The intermediate data takes a few times the budget,
-whatever the table's size. The shape `sieve` instead keeps every key.
+The default build reads the column twice. The first reading takes a sample. From the sample, the
+build estimates the skip probability of gaps between keys. The second reading reads all rows, and
+cuts each location's keys at the worthwhile gaps. The intermediate data takes a few times the
+budget, whatever the table's size. The shape `sieve` instead keeps every key.
 """
 
 from __future__ import annotations

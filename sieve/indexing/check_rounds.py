@@ -28,7 +28,7 @@ class Round:
     """A part of a run that is looked up at once.
 
     Attributes:
-        run: the run, restricted to the files that may hold keys of the round.
+        run: the run, restricted to the files that can hold keys of the round.
         codes: the range of key codes to look up, or None to look up none.
         hashes: the range of hashes to look up in the run's maps, as signed numbers, or None to look
             up none.
@@ -58,8 +58,8 @@ def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
 def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
     """Groups files by the runs that hold them; yields the files and the runs of each group.
 
-    For each run, the files that lie only in this run form one group. All files that lie in several
-    runs form one group, which is looked up in each run of its files.
+    For each run, the files that are only in this run form one group. All files that are in several
+    runs form one more group, which is looked up in each run of its files.
     """
     several = (runs >= 0).sum(axis=1) > 1
     only = runs.max(axis=1, initial=-1)

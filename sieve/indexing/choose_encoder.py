@@ -34,7 +34,7 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
     Args:
         type_name: Spark's simple name of the column's type.
-        values: a sample of the column; strings and binary may be cut to `FRONT` bytes.
+        values: a sample of the column; strings and binary can be cut to `FRONT` bytes.
         rows: number of rows of the column.
     """
     values = values.drop_null()

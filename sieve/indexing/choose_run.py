@@ -58,7 +58,7 @@ class Attempt(Generic[R]):
     Attributes:
         cost: the measure by which runs are compared: the bytes that queries read, plus the index's
             bytes if the budget is `auto`. The run of lower cost is better.
-        more_may_pay: whether further cuts may pay back.
+        more_may_pay: whether further cuts can pay back.
     """
 
     made: MadeRun[R]
@@ -75,7 +75,7 @@ class Choice(Generic[R]):
     Attributes:
         maker: makes the runs.
         probes: the queries that measure a run.
-        with_maps: whether a run with a map may be chosen.
+        with_maps: whether the choice is allowed to choose a run with a map.
     """
 
     maker: Maker[R]
@@ -162,7 +162,7 @@ class Choice(Generic[R]):
         if planned is None:
             return replace(plain, more_may_pay=more)
         if planned.limit is not None:
-            # Weighing this many keys would take as long as mapping them.
+            # To weigh this many keys would take as long as to make a map of them.
             return plain
         plain = replace(plain, more_may_pay=more)
         worth = profile.payback(self.options).absent
@@ -173,8 +173,8 @@ class Choice(Generic[R]):
     ) -> Attempt[R] | None:
         """Makes a run with a map without first making a run of intervals for comparison.
 
-        The result is None if intervals may cost less than the map. The map must cost clearly less
-        than the cheapest intervals in the trial.
+        The result is None if intervals possibly cost less than the map. The map must cost clearly
+        less than the cheapest intervals in the trial.
         """
         if self.options.shape != "auto" or not self.with_maps:
             return None

@@ -74,7 +74,7 @@ class Profile:
         """The locations that a query for one value reads if there is a map, in units of mean size.
 
         Only a map distinguishes the values that share a key code. A larger location is more likely
-        to hold a row. A value with several rows may be in several locations.
+        to hold a row. A value with several rows can be in several locations.
 
         Args:
             least: the locations that hold the value's key code, in units of mean size.

@@ -66,7 +66,7 @@ class Sample:
 
     @property
     def share(self) -> float:
-        """The share of all queried keys that lies in the windows."""
+        """The share of all queried keys that are in the windows."""
         return 1.0 if self.domain_sample is None else self.domain_sample.share
 
 
@@ -161,7 +161,7 @@ def take_sample(
 
 
 def _scattered(codes: Codes, locations: Ordinals) -> float:
-    """The share of neighbouring distinct keys that lie in different locations."""
+    """The share of neighbouring distinct keys that are in different locations."""
     codes, first = np.unique(codes, return_index=True)
     of_each = locations[first]
     return float(np.mean(of_each[1:] != of_each[:-1])) if len(codes) > 1 else 0.0

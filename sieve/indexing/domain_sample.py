@@ -80,7 +80,7 @@ class DomainSample:
         return np.append(moved, self._moved(self.last[window[wanted]], window[wanted]))
 
     def within(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """Returns whether each key code lies in a window."""
+        """Returns for each key code whether it is in a window."""
         return locate(self.first, self.last, codes)[1]
 
     def intervals(self, intervals: CodeIntervals) -> CodeIntervals:
@@ -99,7 +99,7 @@ class DomainSample:
         return seen
 
     def _moved(self, codes: Codes, window: npt.NDArray[np.intp]) -> Codes:
-        # Lengths and distances may need all 64 bits, so they are computed modulo 2^64.
+        # Lengths and distances can need all 64 bits, so they are computed modulo 2^64.
         lengths = self.last.view(np.uint64) - self.first.view(np.uint64) + np.uint64(1)
         begin = np.cumsum(lengths) - lengths + np.int64(LEAST).view(np.uint64)
         within = codes.view(np.uint64) - self.first[window].view(np.uint64)
@@ -112,8 +112,7 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
 
     Args:
         share: the share of queried keys, above 0 and below 1.
-        asked: int64[k, 2], a query whose ends must lie in windows: each end gets a window around
-            it.
+        asked: int64[k, 2], a query whose ends must be in windows; each end gets a window around it.
     """
     random = np.random.default_rng(2)
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA

@@ -32,8 +32,8 @@ def named_if_unreadable(
 ) -> Iterator[None]:
     """Raises an error that names the file if the block fails because a file cannot be read.
 
-    Bisects the files by reading them again. This takes one to two times as long as reading all
-    files.
+    The search bisects the files and reads them again, which takes one to two times as long as to
+    read all files.
 
     Args:
         files: the files that the block reads.

@@ -33,8 +33,9 @@ class Probes:
     """The probe queries.
 
     Attributes:
-        intervals: int64[k, 2], ranges of key codes, both ends included. First come keys that occur,
-            weighted by rows; then keys anywhere in the domain; then ranges of 0.05 % of the domain.
+        intervals: int64[k, 2], ranges of key codes, both ends included. The first probes are keys
+            that occur, weighted by rows. The next are keys anywhere in the domain. The last are
+            ranges of 0.05 % of the domain.
         kinds: int64[k], index of each probe's kind in `KINDS`.
         hashes: uint64[k], hash of each probe's key; unused for ranges.
     """
@@ -103,7 +104,7 @@ def expectations(
 def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
     """int64[2, k]: for each probe, the number and the bytes of the locations that a run keeps."""
     found = np.empty((len(probes.intervals), -(-len(sizes) // 8)), np.uint8)
-    # In key order, few parts of the run are decoded for two batches.
+    # The probes are sorted by key, so that two batches seldom decode the same part of the run.
     for some in _batches(np.argsort(probes.intervals[:, 0]), len(sizes)):
         found[some] = np.packbits(run.locations_in_each(probes.intervals[some]), axis=1)
     if run.has_maps:

@@ -34,7 +34,7 @@ Planner = Callable[[Intervals], Plan]
 """`plan` with all its arguments except the intervals; sent with every task."""
 
 _FITTED = 0.98
-"""Share of a budget that payloads may use, since pages have headers and compression varies."""
+"""The share of a budget for payloads; the rest is for page headers and varying compression."""
 
 
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:

@@ -115,7 +115,7 @@ def tile(
     Args:
         numbers: the files' numbers in the table's last listing.
         files: the files that the build reads.
-        options: the options; their granularity is the finest that the build may choose.
+        options: the options; their granularity is the finest that the build is allowed to choose.
         range_bytes: a file below this size is one location. A text file is cut at each multiple of
             this size.
     """

@@ -72,7 +72,7 @@ def store_list(
     """Writes the file list of a version.
 
     Args:
-        before: a list whose parts may be reused.
+        before: a list whose parts the new list can reuse.
 
     Returns:
         The reference to the list, and the roots to which paths in its parts are relative.

@@ -57,7 +57,7 @@ def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
     """Finds the last number of a sequence without gaps by a galloping search.
 
     Args:
-        exists: whether a number, 1 or more, is in the sequence, which may grow during the search.
+        exists: whether a number, 1 or more, is in the sequence, which can grow during the search.
         known: a number in the sequence, or 0.
     """
     step = 1

@@ -61,7 +61,7 @@ class Create:
 
     Attributes:
         tries: the number of create requests sent, including this one.
-        doubt: whether an earlier request may still take effect.
+        doubt: whether an earlier request can still have an effect.
     """
 
     tries: int = 1

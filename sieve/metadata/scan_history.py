@@ -67,7 +67,7 @@ def save_record(store: Store, root: str, record: ScanRecord, now_ms: int) -> Non
     others = [one for one in _newest_first(entries) if one not in own]
     left_over = [one for one in entries if TEMPORARY.fullmatch(one.name)]
     for one in (*own, *others[FILES - 1 :], *_too_old([*others, *left_over], now_ms)):
-        # The file may belong to another user.
+        # The file possibly belongs to another user.
         with contextlib.suppress(SieveError):
             store.delete(join(folder, one.name))
 

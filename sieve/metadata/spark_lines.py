@@ -1,4 +1,4 @@
-"""Release lines of Spark whose readers give the same values for columns of some kinds.
+"""Release lines of Spark whose readers return the same values for columns of some kinds.
 
 `tests/compat/test_readers.py` proves this for each release line, format and kind below, and fails
 if the test does not cover one of them. The test reads files that PyArrow and each release line have

@@ -16,7 +16,7 @@ from sieve.metadata.records import CreatedBy, TableIdentity, VersionId
 
 @dataclass(frozen=True, slots=True)
 class Enable:
-    """Queries may use the index again."""
+    """Enabled: queries are allowed to use the index again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ def change_index(index: Usable, change: Change, environment: Environment) -> Man
 
     Raises:
         ConflictError: the index was dropped.
-        UnknownOutcomeError: the change may or may not be in force.
+        UnknownOutcomeError: the change is possibly in force.
     """
 
     def on_top_of(now: Manifest | None) -> Manifest:

@@ -85,7 +85,7 @@ def check_index(
     environment: Environment,
     draw: Callable[[Sequence[int], int], Sequence[int]] = random.sample,
 ) -> list[CheckedFile]:
-    """Looks up every key of the files that an index may skip.
+    """Looks up every key of the files that queries can skip by an index.
 
     Args:
         percent: percentage of these files to read, above 0; at least one file.
@@ -176,7 +176,7 @@ def _read(
             np.where(first[some.owners] < 0, -1, first[some.owners] + some.within).tolist()
             for first in firsts
         ]
-        # Files without keys are in no run, and there may be no run at all.
+        # Files without keys are in no run, and possibly no run exists.
         for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
             files = len(own)
             environment.describe_job(f"checking {index.manifest.name}, {files} files")
@@ -208,7 +208,7 @@ def _lines(
 def _sent(
     frame: DataFrame, index: OpenVersion, asked: Sequence[Round]
 ) -> Iterator[Callable[[], Mapping[str, bytes]]]:
-    """The run files of rounds, verified and sent to executors, until the block ends."""
+    """Sends the verified run files of rounds to executors, until the block ends."""
     files: dict[str, bytes] = {}
     for one in asked:
         for file in one.run.files:

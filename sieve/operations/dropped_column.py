@@ -1,4 +1,4 @@
-"""The indexed column in the current table, which may have dropped this column."""
+"""The indexed column in the current table, which can have dropped this column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sieve.tables.table_info import TableInfo
 
 
 def indexed_column(info: TableInfo, manifest: Manifest) -> Column:
-    """The column that an index indexes.
+    """The column of an index in the current table.
 
     Raises:
         InvalidInputError: the table no longer has the column.

@@ -188,7 +188,7 @@ def estimate_index(
 
 
 def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
-    """The column profile with the maximum number of cuts that a build may read."""
+    """The column profile with the maximum number of cuts of a build."""
     return of.wider(options) or of
 
 

@@ -237,7 +237,7 @@ def _on_top(
                 "statement again",
             )
         if not _named(written) & _named(base) <= _named(newest):
-            # VACUUM may delete files that the newest version does not name.
+            # VACUUM can delete files that the newest version does not name.
             raise _OvertakenError(newest)
         return next_version(
             newest, Refresh(written), VersionId(secrets.token_hex(16)), environment.software
@@ -250,7 +250,8 @@ def _is_as_late(newest: Contents, written: Contents) -> bool:
     """Returns whether a version reflects the state of another version's table, or a later one."""
     theirs, own = newest.commit, written.commit
     if theirs is not None and own is not None and theirs.table == own.table:
-        # The numbers of commits ascend. Their times come from the clocks of different writers.
+        # The code compares the ascending numbers of commits, because their times are from the
+        # clocks of different writers.
         return theirs.version >= own.version
     return newest.instant >= written.instant
 

@@ -84,7 +84,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bound:
-    """A row's value in one column must lie in some key ranges."""
+    """A row's value in one column must be in some key ranges."""
 
     column: Column
     key_ranges: KeyRanges
@@ -143,7 +143,7 @@ class _Evaluation:
     def _prove(
         self, plan: _Bound | _All | _Any, given: Mapping[Column, KeyRanges]
     ) -> Verdict | None:
-        """Locations that may hold a row that satisfies `plan` and also `given`.
+        """Locations that can hold a row that satisfies `plan` and also `given`.
 
         If an AND has key ranges of a column, these also narrow the ORs below the AND. In ``x > 1
         AND (x < 5 OR y = 2)``, a location whose only x are 0 and 7 has no row of the branch ``x <

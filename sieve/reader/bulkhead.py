@@ -1,4 +1,4 @@
-"""Bulkhead: bounds how many scans may block on one unresponsive store.
+"""Bulkhead: limits the number of scans that block on one unresponsive store.
 
 An index on a store that does not answer must not block every scan of a driver. A scan that waits
 for longer than a second counts against the store's root. A scan that waits beyond the time-out also

@@ -1,7 +1,7 @@
 """The front end's cache: bounded, evicts the least recently used value, loads each value once.
 
 A cache is bounded by bytes, by entries, or by both. Threads that request the same key at the same
-time wait for one load (single flight). An entry may have a time to live: a stale entry is still
+time wait for one load (single flight). An entry can have a time to live: a stale entry is still
 returned, and one background thread reloads it (stale-while-revalidate, RFC 5861).
 """
 
@@ -127,8 +127,8 @@ class Cache(Generic[Key, Value]):
             flight.set_exception(error)
             raise
         with self._lock:
-            # If `invalidate` removed this load meanwhile, the loaded value may be older than the
-            # change.
+            # If `invalidate` removed this load meanwhile, the loaded value is possibly older than
+            # the change.
             if self._loading.get(key) is flight:
                 del self._loading[key]
                 self._keep(key, _Entry(value, nbytes, started_s))

@@ -18,7 +18,7 @@ from sieve.arrays.dtypes import CodeIntervals, Flags
 from sieve.errors import CorruptError
 from sieve.segments.entries import Entries
 
-# A linear pass over this many entries takes as long as a binary search for one interval.
+# The number of entries at which a linear pass takes as long as a binary search for an interval.
 _PASS: Final = 8192
 
 
@@ -48,7 +48,7 @@ class Chunk:
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def mark(self, wanted: CodeIntervals, found: Flags) -> None:
-        """Sets the flags of the locations that may hold a key of any interval.
+        """Sets the flags of the locations that can hold a key of any interval.
 
         Args:
             wanted: int64[k, 2], ascending and disjoint intervals, as `merge` returns them.

@@ -1,7 +1,7 @@
 """Extents: the first and last key of each location, and the least number of rows up to a key.
 
 ``ORDER BY x LIMIT k`` needs a bound: a key code such that at least k rows have this code or a
-smaller one. Two facts give the least number of rows that a location has up to a code:
+smaller one. Two facts define the least number of rows that a location has up to a code:
 
 - If all entries of the location end at or before the code, then all its rows with a key count. The
   file list has the number of these rows.

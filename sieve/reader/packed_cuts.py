@@ -22,8 +22,8 @@ from sieve.arrays.interval_set import spelled_out
 PAGE: Final = 1024
 """The number of files in a page. To count the ranges of so many files takes some microseconds."""
 
-# If a larger share of the ranges is wanted, to count all ranges is faster than to search each
-# range.
+# If more than this share of the ranges is flagged, the code counts all ranges, which is then faster
+# than a search for each range.
 _DENSE: Final = 16
 
 
@@ -96,7 +96,7 @@ class PackedCuts:
         """Footers and cuts of all files."""
         cut_counts = self._counts.astype(np.int64) - 1
         sizes = self.sizes.take(np.arange(int(self.first[-1]) - self.n))
-        # The sums may wrap around, but their differences are exact.
+        # The sums can wrap around, but their differences are exact.
         total = np.append(0, np.cumsum(sizes))
         before = total[np.cumsum(cut_counts) - cut_counts]
         return self.footers.take(np.arange(self.n)), total[1:] - np.repeat(before, cut_counts)

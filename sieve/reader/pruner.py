@@ -1,4 +1,4 @@
-"""The read path: which files of a table a scan may skip. ``docs/architecture.md`` has an example.
+"""The read path: finds the files that a scan can skip. ``docs/architecture.md`` has an example.
 
 ``prune(PruneRequest) -> PruneAnswer`` is a pipeline of these steps, which are the stages 4 to 9
 of that page:
@@ -79,7 +79,7 @@ class Pruner:
 
     Args:
         open_store: opens the store of a URI.
-        cache_bytes: initial bound of the cache of index files; each scan may change it.
+        cache_bytes: initial bound of the cache of index files; each scan can change it.
     """
 
     def __init__(self, open_store: Callable[[str], Store], cache_bytes: int) -> None:
@@ -156,7 +156,7 @@ class Pruner:
             return ()
         with self._bulkhead.waiting([registration]):
             try:
-                # Every scan checks the root, because another session may allow other roots.
+                # Every scan checks the root, because each session allows its own roots.
                 request.check_root(registration.root)
             except RootRefusedError as error:
                 unused.add(Reason.ROOT_REFUSED, error.message)
@@ -278,7 +278,7 @@ def select(
 def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
     """Returns whether indexes on these columns evaluate more of a predicate than IS NOT NULL.
 
-    Spark adds IS NOT NULL to nearly every filter, even to one that no index can evaluate.
+    Spark adds IS NOT NULL even to a filter that no index can evaluate.
     """
     if isinstance(predicate, And):
         return any(narrows(arg, used) for arg in predicate.args)
@@ -313,7 +313,7 @@ def might_match(
     Args:
         groups: the versions of each column that the predicate names, grouped by encoder.
         files: the numbering of the files.
-        partial: whether the scan may see rows that are hidden from other queries.
+        partial: whether the scan can see rows that are hidden from other queries.
 
     Returns:
         bool[n], False only for ranges that cannot match; and the columns whose indexes were used.

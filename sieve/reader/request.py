@@ -68,7 +68,7 @@ class PartialVisibility:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Skip:
-    """The files that a scan may skip.
+    """The files that a scan is allowed to skip.
 
     Attributes:
         numbering: identity of the numbering of the table's files.

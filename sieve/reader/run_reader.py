@@ -36,7 +36,7 @@ whole file as one chunk."""
 
 
 class Run:
-    """A run of a version; a look-up reads and decodes only the files that may hold its keys.
+    """A run of a version; a look-up reads and decodes only the files that can hold its keys.
 
     An unreadable file fails only the look-ups that need it. The failure is cached: later look-ups
     get the same error without another read, until `retry`.
@@ -68,7 +68,7 @@ class Run:
         return self._codes.span
 
     def locations_in(self, intervals: CodeIntervals) -> Flags:
-        """Locations that may hold a key of any interval.
+        """Locations that can hold a key of any interval.
 
         Args:
             intervals: int64[k, 2], key codes from first to last, both inclusive, in any order; an
@@ -100,7 +100,7 @@ class Run:
         return found
 
     def locations_of(self, hashes: Hashes) -> Flags:
-        """Locations that may hold a key with any of the hashes; only for a run with maps.
+        """Locations that can hold a key with any of the hashes; only for a run with maps.
 
         Args:
             hashes: uint64[q], in any order.
@@ -136,7 +136,7 @@ class Run:
         return found
 
     def locations_of_each(self, hashes: Hashes) -> Flags:
-        """The locations that may hold a key with each single hash; only for a run with maps.
+        """The locations that can hold a key with each single hash; only for a run with maps.
 
         Args:
             hashes: uint64[q], in any order.
@@ -268,7 +268,7 @@ class Run:
             raise
 
     def _check(self, number: int, named: int) -> None:
-        """Refuses a location ordinal outside the run; the file may belong to another run."""
+        """Refuses a location ordinal outside the run; the file possibly belongs to another run."""
         if named > self._n_locations:
             raise CorruptError(
                 "SIEVE_CORRUPT_RUN",

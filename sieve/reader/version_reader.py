@@ -194,7 +194,7 @@ def open_version(store: Store, index_dir: str, manifest: Manifest, cache: FileCa
     """Opens a version and reads its file list; look-ups read the version's run files lazily.
 
     Args:
-        cache: holds the version's files; versions and indexes may share a cache.
+        cache: holds the version's files; versions and indexes can share a cache.
 
     Raises:
         CorruptError, UnavailableError: the file list is damaged, missing or unreachable.
@@ -229,7 +229,7 @@ def read_parts(store: Store, index_dir: str, manifest: Manifest) -> tuple[Locati
 
 
 def read_part(store: Store, index_dir: str, ref: PartRef, roots: Sequence[str]) -> Locations:
-    """One verified part of a file list."""
+    """Reads and verifies one part of a file list."""
     return parse_locations(verified_part(store, index_dir, ref), roots, ref.rows)
 
 

@@ -17,7 +17,7 @@ class Entries:
     Attributes:
         low: int64[n].
         high: int64[n], not below `low`.
-        location: int32[n]; the entries of one location may touch or overlap.
+        location: int32[n]; the entries of one location can touch or overlap.
     """
 
     low: Codes

@@ -35,7 +35,7 @@ _LEAST_INTERVALS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Intervals in flat arrays: ``location[i]`` may hold keys in ``[first[i], last[i]]``.
+    """Intervals in flat arrays: ``location[i]`` can hold keys in ``[first[i], last[i]]``.
 
     Attributes:
         first: int64[n], key code of the first key.
@@ -135,7 +135,7 @@ def overprovisioned_total(rows: int, locations: int, budget_bytes: float) -> int
 
 
 def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32], Intervals]:
-    """Clips intervals to stretches of the domain, so that each stretch can be processed alone.
+    """Cuts intervals at the borders of stretches, so that each stretch can be processed alone.
 
     Args:
         intervals: in any order.

@@ -180,7 +180,7 @@ class QueryModel:
         if self.unseen and n > 1:
             low = np.clip(below - 1, 0, n - 2)
             start = _distance(codes[low], codes[:1])
-            # Far from the least key, two neighbouring codes may round to the same float.
+            # Far from the least key, two neighbouring codes can round to the same float.
             step = np.maximum(_distance(codes[low + 1], codes[:1]) - start, 1.0)
             part = np.clip((offset - start) / step, 0, 1)
             keys += self.unseen * (_spread(self._keys_to, low, part) - keys)

@@ -31,7 +31,7 @@ CLOSE: Final = 1.01
 FREE_BYTES: Final = 4096
 """A smaller version also takes one block of most file systems."""
 MOST_OF_TABLE: Final = 10
-"""A version takes at most one byte per this many bytes of the table."""
+"""A version has at most one byte for this number of bytes of the table."""
 
 # The kind "range" represents three kinds of range in the query model, and "present" represents two
 # ways to draw a key.

@@ -197,7 +197,7 @@ def _link(draft: str, path: str, uri: str) -> bool:
 
 
 def _unless_gone(_call: object, _path: str, failure: tuple[object, BaseException, object]) -> None:
-    """Ignores missing files: another process may delete the same folder at the same time."""
+    """Ignores missing files: another process can delete the same folder at the same time."""
     if not isinstance(failure[1], FileNotFoundError):
         raise failure[1]
 

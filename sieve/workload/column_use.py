@@ -7,10 +7,10 @@ OR:
     id = 5 OR id IN (7, 8)       id: in, 3 values
     id = 5 OR day = '...'        id: or, day: or     one index alone can rule out no file
 
-A use gives the least share of the scan's bytes that an index on that column could leave. The values
-are unknown, so ranges count by the shares that Selinger et al. assume ("Access Path Selection in a
-Relational Database Management System", 1979): a third with one bound, a quarter with two. A value
-counts as one file. The first rows of an order count as ten files.
+From a use follows the least share of the scan's bytes that an index on the column could leave. The
+values are unknown, so ranges count by the shares that Selinger et al. assume ("Access Path
+Selection in a Relational Database Management System", 1979): a third with one bound, a quarter with
+two. A value counts as one file. The first rows of an order count as ten files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Column: TypeAlias = tuple[str, ...]
 
 
 class Kind(StrEnum):
-    """The kinds of use, in the order of the bytes that an index would leave, the fewest first."""
+    """The kinds of use. With the first kind, an index leaves the fewest bytes to read."""
 
     EQUALS = "="
     IN = "in"

@@ -80,7 +80,7 @@ def suggest(
     indexed: AbstractSet[TableColumn] = frozenset(),
     tests: Tests | None = None,
 ) -> list[Suggestion]:
-    """The suggested indexes; those that save the most bytes come first.
+    """The suggested indexes; those that save the most bytes are first.
 
     Args:
         groups: the scans, in groups.

@@ -15,7 +15,7 @@ import numpy as np
 
 from sieve.arrays.dtypes import Codes, Counts, Numbers
 
-# If half of the borders lie in less than this share of the range, the scale uses quantiles.
+# If half of the borders are in less than this share of the range, the scale uses quantiles.
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 _FEW: Final = 100

@@ -1,6 +1,6 @@
 """Rasterises an index's files over their keys for a picture.
 
-An index may have millions of entries. So the picture is a raster: rows are files in the order of
+An index can have millions of entries. So the picture is a raster: rows are files in the order of
 their least key, and columns are stretches of keys. The value of a cell is the share of its files
 and keys that entries cover.
 """

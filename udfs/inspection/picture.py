@@ -64,7 +64,7 @@ def draw(
 
     figure = Figure(figsize=(10, 7.5), dpi=132, layout="constrained")
     lines = [line for sentence in title for line in textwrap.wrap(sentence, _TITLE_WIDTH)]
-    # Names and keys may contain dollar signs, between which matplotlib would parse formulas.
+    # Names and keys can contain dollar signs, between which matplotlib would parse formulas.
     figure.suptitle("\n".join(lines), fontsize=10, ha="left", x=0.01, parse_math=False)
     axes = figure.subplots(
         2, 2, sharex="col", sharey="row", height_ratios=(3, 1.2), width_ratios=(8, 1)

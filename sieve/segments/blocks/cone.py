@@ -2,8 +2,8 @@
 
 Let R(k) be the number of times that the set of locations changes from key to key, up to key k.
 Lines of bounded error approximate R. Each line starts at the first key of its segment. A *shrinking
-cone* contains the slopes that are within the error of every key so far. The segment closes at the
-first key whose own slope lies outside the cone. The blocks of a segment have equal width. A segment
+cone* contains the slopes whose line is within the error of every key so far. The segment closes at
+the first key whose slope is outside the cone. The blocks of a segment have equal width. A segment
 has about one block for each change of the location set.
 
 R only determines the number of blocks. A block holds exactly the locations of its keys, so the
@@ -51,7 +51,7 @@ def cut_segments(
 
     Args:
         chunks: codes int64[n] ascending (over chunks too), locations int32[n], rows int64[n]. Equal
-            codes may span chunks and pairs may repeat.
+            codes can span chunks and pairs can repeat.
         error: maximum difference, in changes, between a line and R; at least 1.
         max_keys: distinct keys after which a segment closes, 1 .. 2^24.
         hole: a gap larger than this between neighbouring keys closes a segment, at least 1.
@@ -129,7 +129,7 @@ class _Cutter:
     ) -> int:
         """Narrows the cone key by key.
 
-        Returns the first key, from `at` on, that lies outside the cone; `limit` if there is none.
+        Returns the first key from `at` on that is outside the cone; `limit` if there is none.
         """
         opened = at
         window = self._window
@@ -145,7 +145,7 @@ class _Cutter:
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Returns the number of next keys that lie in the cone.
+        """Returns the number of next keys that are in the cone.
 
         Each key narrows the cone for the next one.
         """

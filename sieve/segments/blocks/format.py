@@ -32,7 +32,7 @@ from sieve.segments.entries import Ends, Entries
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
-# Limits on the memory that a payload may make a reader allocate. A long array of bit width 0 takes
+# Limits on the memory that a payload can make a reader allocate. A long array of bit width 0 takes
 # no bytes in the payload.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27

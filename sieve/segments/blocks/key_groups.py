@@ -1,6 +1,6 @@
 """Groups sorted (key code, location) pairs into distinct keys with their sets of locations.
 
-The pairs arrive in chunks, and one key may span chunks. Example: the pairs ``(7, 0) (7, 2) (9, 0)``
+The pairs arrive in chunks, and one key can span chunks. Example: the pairs ``(7, 0) (7, 2) (9, 0)``
 become the keys 7 with the locations {0, 2} and 9 with {0}.
 """
 
@@ -55,7 +55,7 @@ class Keys:
 def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
     """The distinct keys of sorted pairs, in batches; no key is in two batches.
 
-    Equal codes may span chunks. The rows of a repeated pair are added up. Memory is bounded by a
+    Equal codes can span chunks. The rows of a repeated pair are added up. Memory is bounded by a
     batch, a chunk and the locations of one key.
 
     Raises:
@@ -73,7 +73,7 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
         if size < _BATCH:
             continue
         codes, locations, rows = _joined(buffered)
-        # The next chunk may have more pairs of the last key.
+        # The next chunk can have more pairs of the last key.
         whole = int(np.searchsorted(codes, codes[-1], side="left"))
         if whole:
             yield _gathered(codes[:whole], locations[:whole], rows[:whole])

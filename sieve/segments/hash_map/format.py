@@ -54,7 +54,7 @@ SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1
 MAX_FINGERPRINT_BITS: Final = 24
 """A wider fingerprint and a 31-bit location would not fit in one word of bit packing."""
-# Limit on the memory that a payload may make a reader allocate. A long array of bit width 0 takes
+# Limit on the memory that a payload can make a reader allocate. A long array of bit width 0 takes
 # no bytes in the payload.
 MAX_POSTINGS: Final = 1 << 25
 
@@ -73,7 +73,7 @@ def build_map(
     """Builds the payload of one segment, deterministically; `decode_map` reads it.
 
     Args:
-        hashes: uint64[n], ascending in unsigned or in signed order. Hashes may repeat, also
+        hashes: uint64[n], ascending in unsigned or in signed order. Hashes can repeat, also
             together with the same location.
         locations: int32[n], in any order within a hash.
         n_locations: number of locations of the run; each of `locations` is below this number.

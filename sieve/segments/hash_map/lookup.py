@@ -1,4 +1,4 @@
-"""Look-up in a map segment: the locations that may hold keys of given hashes.
+"""Look-up in a map segment: the locations that can hold keys of given hashes.
 
 For each hash, a look-up reads three cells, XORs them, compares the fingerprint and reads the value:
 a location, or the number of a posting list. Like a Bloom filter, a look-up has false positives and
@@ -48,11 +48,11 @@ class MapSegment:
 
     @property
     def value_bits(self) -> int:
-        """Number of value bits in a cell; the fingerprint lies above these bits."""
+        """The number of value bits in a cell; the fingerprint is above these bits."""
         return value_bits(self.n_locations, len(self.lists))
 
     def locations_of(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
-        """Locations that may hold a key of any of the hashes.
+        """Locations that can hold a key of any of the hashes.
 
         Args:
             hashes: uint64[q], in any order; hashes of other segments are ignored.
@@ -66,7 +66,7 @@ class MapSegment:
         _, values = self._values(hashes)
         single = values < self.n_locations
         found[values[single]] = True
-        # Each list is expanded once, because many hashes may share a long list.
+        # Each list is expanded once, because many hashes can share a long list.
         found[self.lists.locations[spelled_out(*self._bounds(np.unique(values[~single])))]] = True
         return found
 
@@ -84,7 +84,7 @@ class MapSegment:
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
         """Returns for each hash whether `locations_of` would include the location for it alone."""
         index, values = self._values(hashes)
-        # Each list is searched once, because many hashes may share a long list.
+        # Each list is searched once, because many hashes can share a long list.
         distinct, which = np.unique(values, return_inverse=True)
         has = distinct == location
         listed = np.flatnonzero(distinct >= self.n_locations)

@@ -28,7 +28,7 @@ def estimate_bytes(
         n_keys: distinct hashes.
         n_locations: number of locations of the run.
         n_lists: number of distinct sets of two locations or more. The number of keys in several
-            locations is a safe upper bound, but may give each cell more bits than it needs.
+            locations is a safe upper bound, but can give each cell more bits than it needs.
         postings: number of locations in all these sets.
     """
     width = fingerprint_bits + value_bits(n_locations, n_lists)

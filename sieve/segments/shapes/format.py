@@ -52,7 +52,7 @@ CODINGS: Final = (IN_CELLS, IN_BLOCKS)
 """The codings of a segment: each entry has its own borders, or entries share borders. Shared
 borders take fewer bytes where the keys of many locations begin and end at the same places."""
 LAYOUT_VERSION: Final = 1
-# Limit on the memory that a payload may make a reader allocate: Deflate expands a few bytes to long
+# Limit on the memory that a payload can make a reader allocate: Deflate expands a few bytes to long
 # arrays.
 MAX_ENTRIES: Final = 1 << 24
 

@@ -1,4 +1,4 @@
-"""Quantisation grid of a segment: the cells of key codes at which entries may begin and end.
+"""Quantisation grid of a segment: the cells of key codes at which entries can begin and end.
 
 A grid consists of pieces. All cells of a piece have one width, a power of two. Pieces with dense
 keys have narrow cells, which need more bits. Pieces with sparse keys have wide cells, which need
@@ -85,7 +85,7 @@ class Grid:
         piece = np.searchsorted(self.base, cells, side="right") - 1
         shift = self.shift[piece].astype(np.uint64)
         within = (cells - self.base[piece]) << shift
-        # The last cell of a piece may be shorter; no sum here passes 2^64 - 1.
+        # The last cell of a piece can be shorter; no sum here passes 2^64 - 1.
         rest = np.append(self.start[1:] - np.uint64(1), np.uint64(self.last - self.first))
         whole = (np.uint64(1) << shift) - np.uint64(1)
         room = rest[piece] - self.start[piece] - within

@@ -143,7 +143,7 @@ def _with_low_bits(payload: bytes, at: int, classes: npt.NDArray[np.uint8]) -> t
     values = words[starts >> 3] >> (starts & 7).astype(np.uint64) & _BELOW[classes]
     long = np.flatnonzero(sizes > _WINDOW)
     if len(long):
-        # A number's bits from the 57th on may lie outside the word of the first bit.
+        # A number's bits from the 57th on can lie outside the word of the first bit.
         start, rest = starts[long] + _WINDOW, sizes[long] - np.uint8(_WINDOW)
         above = words[start >> 3] >> (start & 7).astype(np.uint64) & _BELOW[rest + np.uint8(1)]
         values[long] = values[long] & _BELOW[_WINDOW + 1] | above << np.uint64(_WINDOW)

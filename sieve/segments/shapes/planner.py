@@ -26,7 +26,7 @@ from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
 from sieve.segments.weights import weights_at
 
 SEGMENT_OVERHEAD: Final = 40
-"""Bytes that a segment takes in its file besides its payload."""
+"""The bytes of a segment in its file in addition to its payload."""
 # A segment repeats all entries that reach into it from earlier segments. A segment closes only if
 # it has at least as many new entries as repeated ones. Hence there are fewer copies than entries,
 # and no separate list is needed.
@@ -237,7 +237,7 @@ class Plan:
 def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
     """The segments that use as much of a budget as possible, with their plan and price.
 
-    If many segments change their coding at the same price, the bytes may halve there. If much of
+    If many segments change their coding at the same price, the bytes can halve there. If much of
     the budget is then unused, a version without blocks can be better. Therefore a version without
     blocks is tried, too, unless no price led to blocks. With a budget of 0.3 % for a column of
     e-mail addresses, queries then read about 180 instead of 189 of 200 files (`bench rivals`).

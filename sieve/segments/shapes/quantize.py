@@ -140,8 +140,8 @@ def _pieces(
     codes = codes[order]
     weight = np.tile(weights_at(part.weights, part.location), 2)[order]
     count = int(np.clip(len(codes) // _BORDERS_A_PIECE, 1, MAX_PIECES))
-    # A border may lie anywhere in its cell, so rounding to cells adds half a cell on average. One
-    # more bit saves a quarter.
+    # A border can be anywhere in its cell, so rounding to cells adds half a cell on average. One
+    # more bit saves a quarter of a cell.
     wanted = 4 * price / 8
     ideal = np.floor(np.log2(wanted / (query_model.density(codes) * weight)))
     single = np.zeros(1, np.uint64)

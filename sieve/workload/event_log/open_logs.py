@@ -120,7 +120,7 @@ _CODECS: Final[dict[str, Callable[[Path], Iterator[bytes]]]] = {
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines of a text that comes in chunks of any length."""
+    """The lines of a text that is read in chunks of any length."""
     begun: list[bytes] = []
     for chunk in chunks:
         *whole, rest = chunk.split(b"\n")

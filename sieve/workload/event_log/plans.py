@@ -28,7 +28,7 @@ _JOIN = re.compile(
     r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
     r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
 )
-# Keys come first in a node's text; constants of any length may follow.
+# Keys come first in a node's text; constants of any length can follow.
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
