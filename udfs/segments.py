@@ -73,7 +73,7 @@ def stored_segments(
 def _described(
     encoder: Encoder, stored: dict[str, Any]
 ) -> tuple[tuple[bool, int], tuple[object, ...]]:
-    """The sort key of a segment, and the segment's row without its number."""
+    """Returns the sort key of a segment, and the segment's row without its number."""
     payload, blocks = stored["payload"], stored["blocks"]
     if payload[:1] == bytes([SHAPE_MAP]):
         return (True, stored["first"]), (None, None, "map", None, len(payload), None)

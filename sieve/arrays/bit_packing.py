@@ -1,6 +1,6 @@
 """Bit packing of unsigned integers with exceptions (PFOR), vectorised in numpy.
 
-All values of an array are truncated to the width `bits` that makes the array shortest. The few
+All values of an array are cut to the width `bits`, chosen such that the array is shortest. The few
 values that need more bits (outliers, such as one key with a million rows) follow the packed bits as
 exceptions. Example: 1, 3, 2 and 1000 take 2 bits each and one exception. Layout, little-endian:
 

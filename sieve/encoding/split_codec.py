@@ -1,7 +1,7 @@
 """Key codes of strings by split points: a code is the number of a point, then digits.
 
 Example: the points are ``customer-`` and ``supplier-``, all their bytes are shared, and the
-alphabet is ``0123456789``. The code of ``supplier-17`` consists of the point number 1 and the
+alphabet is ``0123456789``. The key code of ``supplier-17`` consists of the point number 1 and the
 digits of ``17``. So the bytes of the point take no bits in the code.
 """
 

@@ -86,7 +86,7 @@ def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expect
 
 @dataclass(frozen=True, slots=True)
 class MapPlan:
-    """A map that would pay back.
+    """A map that saves more bytes read than it costs.
 
     Attributes:
         options: the options with which to build the map.
@@ -173,7 +173,7 @@ def map_left_out(manifest: Manifest) -> Limit | None:
     The result is None if the user has set the budget, or if a map would save nothing.
     """
     stats, options = manifest.stats, manifest.options
-    # The comparison is valid in any unit, because both numbers have the same unit.
+    # The unit does not matter, because both numbers in the comparison have the same unit.
     reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None

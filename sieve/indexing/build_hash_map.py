@@ -84,7 +84,7 @@ class SharedPairs:
             self._pairs.unpersist()
 
     def map_rows(self, budget: int, worth: float = math.inf) -> DataFrame:
-        """Rows of a run file, one per map; compute them before the block ends.
+        """Returns the rows of a run file, one per map, to be computed before the block ends.
 
         Args:
             budget: maximum bytes of all maps.

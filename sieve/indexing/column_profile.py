@@ -174,7 +174,7 @@ def column_profile(
     describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
 ) -> ColumnProfile:
-    """Counts rows and takes a sample.
+    """Counts rows and draws a sample.
 
     Args:
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.

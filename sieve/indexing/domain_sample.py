@@ -36,7 +36,7 @@ class DomainSample:
         last: int64[w], last code of each window, not below `first`.
         asked: int64[k, 2], key codes of the query, ascending and disjoint. A code between two
             windows is mapped to the last code of the window before.
-        share: approximate share of all queried keys that lies in the windows.
+        share: approximate share of all queried keys that are in the windows.
     """
 
     first: Codes

@@ -94,10 +94,10 @@ def run_maker(
 
     Args:
         shared: the input from `shared_by_runs`.
-        stop: the stop criterion for intervals, or None to use the whole budget. For intervals
-            beside a map, only the criterion's price counts.
-        worth: maximum bytes of a map's fingerprints for each location that a query for an absent
-            key then skips.
+        stop: the stop criterion for intervals, or None to use the whole budget. If the run has a
+            map, only the criterion's price counts for the intervals.
+        worth: the bytes of fingerprints that are justified if a query for an absent key reads one
+            location less.
 
     Raises:
         InvalidInputError: the budget is too small for a map.

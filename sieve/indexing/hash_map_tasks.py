@@ -174,9 +174,9 @@ def merge_sketches(batches: Batches) -> Batches:
 def distinct(pairs: int, smallest: bytes) -> int:
     """Estimated number of distinct hashes.
 
-    The number is exact if no hash of the sketch occurs twice, for example for unique keys.
-    Otherwise, an error of one percent would suggest keys in several locations, whose maps take
-    several times the bytes.
+    The number is exact if no hash of the sketch occurs twice, for example for unique keys. If
+    unique keys had an error of one percent, the build would assume keys in several locations, whose
+    maps take several times the bytes.
 
     Args:
         pairs: number of all pairs.

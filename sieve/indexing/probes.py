@@ -24,7 +24,7 @@ EACH: Final = 400
 deviation."""
 _FLAG_BYTES: Final = 64 << 20
 """Maximum bytes of the flags of one batch of probes."""
-# If intervals read at most this many times the minimum, a map cannot save anything.
+# If intervals read at most this multiple of the minimum, a map saves nothing.
 _CLOSE: Final = 1.01
 
 
@@ -133,7 +133,7 @@ def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """Bytes of the locations that hold a match, by kind of query, in units of one mean location."""
+    """The bytes of the locations that hold a match, by kind of query, in units of mean size."""
     return {kind.kind: kind.exact_bytes / location_bytes for kind in expected}
 
 

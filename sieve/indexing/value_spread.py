@@ -1,4 +1,4 @@
-"""Value spread: how many locations hold one value of a column, estimated from a sample of rows.
+"""Value spread: estimates the number of locations that hold one value of a column.
 
 Several long values can have the same key code, so counts by code are too high. Therefore the
 estimate uses the hash and the location of each sampled value.

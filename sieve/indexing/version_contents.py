@@ -52,14 +52,14 @@ def build_contents(
     reused: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
 ) -> Contents:
-    """Indexes the files of a table that are not reused; no version refers to the result yet.
+    """Indexes the files that a refresh does not reuse; no version refers to the result yet.
 
     A failed build deletes the files it has written.
 
     Args:
         reused: the reused part of an earlier version. The build reads only the log files that were
             appended to the reused files.
-        before: the file list of the earlier version; the new list is merged onto this list.
+        before: the file list of the earlier version, with which the new list is merged.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.

@@ -109,7 +109,7 @@ def publish(
         attempts: maximum number of plans.
 
     Returns:
-        The version now in force: the published one, or the base if it needed no change.
+        The newest version: the published version, or the base if no change was needed.
 
     Raises:
         ConflictError: other writers won every attempt, or dropped the index.

@@ -81,7 +81,7 @@ FIRST: Final = Create()
 
 
 def next_step(step: Step, answer: Answer) -> Step | End:
-    """The next step, or the outcome.
+    """Returns the writer's next step, or the outcome of the attempt.
 
     Args:
         step: the previous step.

@@ -116,7 +116,7 @@ class Locations:
 
     @property
     def range_slots(self) -> Counts:
-        """int64[m]: the position of each range, or -1 in a file that is in no run."""
+        """Returns int64[m]: the position of each range, or -1 for a file that is in no run."""
         if self.ranges is None:
             return self.slots
         first = np.repeat(self.slots - self.ranges.firsts, self.ranges.counts)

@@ -39,7 +39,7 @@ class Fields:
         return set(self._members)
 
     def done(self, made: T) -> T:
-        """The record made of the members; raises CorruptError unless every member was read."""
+        """Makes the record of the members; raises CorruptError if a member was not read."""
         unknown = self._members.keys() - self._taken
         if unknown:
             raise self._wrong(f"has an unknown member {min(unknown)[:100]!r}")

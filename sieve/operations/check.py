@@ -223,7 +223,7 @@ def _sent(
 
 
 def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
-    """Describes the rows of a location that queries would lose; empty if there are none."""
+    """Returns a text about the rows of a location that queries would lose; "" without such rows."""
     if seen.damaged:
         return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:

@@ -115,7 +115,7 @@ def reads(
     seen: Seen,
     run: Run,
 ) -> Reads:
-    """The files of a table that a query reads with an index.
+    """Returns the files of a table that a query reads with an index.
 
     Args:
         asked: the query.

@@ -41,7 +41,7 @@ class FileSample:
         return len(self.numbers) == self.files
 
     def of_all(self, count: float) -> float:
-        """A count over the chosen files, scaled up to all files."""
+        """Scales a count over the chosen files up to all files."""
         return count * self.files / max(1, len(self.numbers))
 
     def scaled_budget(self, options: IndexOptions, column_bytes: int) -> IndexOptions:
@@ -57,12 +57,12 @@ class FileSample:
         return replace(options, budget=f"{max(1, int(whole * self.share))}B")
 
     def seconds_of_all(self, reading: float, few: float, making: float) -> float:
-        """Seconds of a build of the whole table, in a session that has run such jobs before.
+        """The duration of a build of the whole table, in a session that is already warm.
 
         Args:
             reading: seconds of the job that reads the column of the chosen files.
             few: seconds of the job that reads the column of `FEW` of these files.
-            making: seconds that it takes to make the run of the chosen files.
+            making: seconds to make the run of the chosen files.
         """
         of_chosen = max(0.0, reading - few) / (1 - FEW / len(self.numbers))
         return _READINGS * (reading + of_chosen * (1 / self.share - 1)) + making / self.share

@@ -118,7 +118,7 @@ def _why(
     own = [names for table, names in tables.items() if same_table(manifest.table, table)]
     if not own:
         return "its table is gone"
-    # If two drivers create the same index at the same time, both can succeed. The name then belongs
+    # If two drivers create the same index at the same time, both can succeed. The name then refers
     # to the later index.
     other = own[0].get(manifest.name)
     if other is None or other.root != root:

@@ -222,7 +222,7 @@ def _grown(
 def _on_top(
     base: Manifest, written: Contents, index: Usable, environment: Environment
 ) -> Callable[[Manifest | None], Manifest]:
-    """Plans the version of a refresh on top of versions that others published since its base."""
+    """Plans the version of a refresh as a successor of versions that other writers published."""
 
     def plan(newest: Manifest | None) -> Manifest:
         if newest is None:

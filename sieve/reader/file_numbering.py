@@ -43,7 +43,7 @@ _TWO_ZEROS: Final = frozenset(("float", "double"))
 
 
 class UnreadableIndexError(Exception):
-    """An index could not answer; the exception has its manifest, and the error as its cause."""
+    """An index is unreadable; the exception has its manifest, and the error as its cause."""
 
     def __init__(self, manifest: Manifest, cause: SieveError) -> None:
         super().__init__(manifest, cause)
@@ -193,7 +193,8 @@ class FileNumberings:
     def __init__(self, cache: FileCache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
-        # The versions of each numbering; they outlive the cached numbering.
+        # The versions of each numbering, which remain even if the numbering is evicted from the
+        # cache.
         self._versions: OrderedDict[str, tuple[OpenVersion, ...]] = OrderedDict()
 
     def of(self, used: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:

@@ -64,7 +64,7 @@ class Gather:
 
 
 def gather(positions: Counts) -> Gather:
-    """Compresses positions, int64[n], each either `NOWHERE` or at least 0."""
+    """Compresses positions, int64[n]; each position is `NOWHERE`, or 0 or more."""
     n, before, after = len(positions), positions[:-1], positions[1:]
     goes_on = np.where(before < 0, after < 0, after == before + 1)
     begins = np.flatnonzero(np.append(True, ~goes_on)[:n])

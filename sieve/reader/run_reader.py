@@ -300,7 +300,7 @@ class _Ranges:
 
 
 def verified(store: Reader, uri: str, file: FileRef) -> bytes:
-    """A file's bytes, if they have the length and checksum in the manifest."""
+    """Reads a file, and verifies its length and checksum by the manifest."""
     data = store.read(uri)
     if len(data) != file.length or hashlib.sha256(data).hexdigest() != file.sha256:
         raise CorruptError(

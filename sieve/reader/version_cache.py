@@ -76,7 +76,7 @@ class VersionCache:
     def newest(self, registration: Registration, ttl_s: float) -> CachedVersion:
         """The newest version of an index; reread in the background after ``ttl_s`` seconds.
 
-        An error becomes a reason, which concerns only this index.
+        If the index cannot be read, the result has the reason instead of a version.
         """
         return self._newest.get_fresh(
             registration.directory, lambda known: self._read(registration, known), ttl_s

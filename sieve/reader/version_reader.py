@@ -182,7 +182,7 @@ class OpenVersion:
             run.retry()
 
     def _every_key(self, key_ranges: KeyRanges) -> bool:
-        """Returns whether the key ranges include every key, so that row counts give the answer."""
+        """Returns whether the key ranges include every key; row counts are then sufficient."""
         if len(key_ranges.intervals) != 1 or key_ranges.hashes is not None:
             return False
         first, last = key_ranges.intervals[0].tolist()

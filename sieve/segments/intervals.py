@@ -56,7 +56,7 @@ class Intervals:
         return len(self.first)
 
     def take(self, places: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> Intervals:
-        """The intervals at the given positions, or where a mask is true."""
+        """Returns the intervals at the given positions, or those for which a mask is true."""
         return Intervals(*(getattr(self, field.name)[places] for field in fields(self)))
 
 
@@ -120,9 +120,9 @@ def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
 def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
     """The maximum number of intervals of a location: its share of three times the budget.
 
-    Half of the share is proportional to rows. The other half is equal for each location, since a
-    few rows far apart save more than many rows close together. All locations together have at most
-    3 intervals per two bytes of budget, plus 64 intervals per location.
+    Half of the share is proportional to rows. The other half is equal for each location, because a
+    location with few distant keys needs intervals, too. All locations together have at most 3
+    intervals per two bytes of budget, plus 64 intervals per location.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)
@@ -143,8 +143,8 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
             1.
 
     Returns:
-        The stretch of each piece, int32[m], 0 to p - 1, and the pieces. The pieces of one interval
-        are adjacent. Only the first piece has the keys and rows of the interval.
+        The pieces, and the stretch of each piece, int32[m], from 0 to p - 1. The pieces of one
+        interval are adjacent. Only the first piece has the keys and rows of the interval.
     """
     from_ = np.searchsorted(borders, intervals.first, side="right")
     to = np.searchsorted(borders, intervals.last, side="right")

@@ -89,7 +89,8 @@ class QueryModel:
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
             return QueryModel(distinct, counted, unseen)
-        # Each key that is kept also represents its neighbours. Both ends of the domain are kept.
+        # Each key that is kept also represents its neighbours. The first and the last key of the
+        # domain are kept.
         kept = np.append(np.arange(0, len(distinct) - 1, step), len(distinct) - 1)
         unseen = 1 - (1 - unseen) / step
         return QueryModel(distinct[kept], np.add.reduceat(counted, kept), unseen)

@@ -208,7 +208,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _short(key: str) -> str:
-    """A key as a label, cut off at the first byte that is not text."""
+    """Returns a label for a key, which is cut at the first byte that is not text."""
     text, *rest = _NO_TEXT.split(key, maxsplit=1)
     if not rest and len(text) <= _LABEL:
         return text

@@ -206,7 +206,7 @@ def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
 
 
 def _gaps(keys: Keys, previous: Keys | None) -> npt.NDArray[np.uint64]:
-    """Distance of each key from the key before; 0 for the very first key."""
+    """Returns the distance of each key from the previous key, or 0 for the first key of all."""
     before = keys.codes[:1] if previous is None else previous.codes
     codes = _unsigned(np.concatenate([before, keys.codes]))
     return codes[1:] - codes[:-1]

@@ -24,8 +24,8 @@ array of m - c     each further location, less the one before it, less one
 u32                CRC-32 of all bytes before
 =================  ==========================================================================
 
-The payload has a checksum because a damaged cell looks like any other cell, and queries would lose
-rows.
+The payload has a checksum because a damaged cell is not detectable otherwise. With a damaged cell,
+queries would lose rows.
 """
 
 from __future__ import annotations

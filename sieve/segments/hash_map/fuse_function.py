@@ -144,7 +144,7 @@ def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
     rounds: list[_Round] = []
     while len(own):
         keys = state[own] & _NUMBER
-        # A hash can be alone in several of its cells. One of these cells is enough.
+        # A hash can be alone in several of its cells. One such cell for each hash is enough.
         turn = np.arange(len(own), dtype=np.int32)
         chosen[keys] = turn
         once = chosen[keys] == turn

@@ -71,7 +71,7 @@ class MapSegment:
         return found
 
     def matches(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """The matches: int64[m] index into `hashes`, ascending, and int32[m] location."""
+        """Returns for each match its index in `hashes`, int64[m], and its location, int32[m]."""
         index, values = self._values(hashes)
         single = values < self.n_locations
         begin, end = self._bounds(values[~single])
@@ -129,5 +129,5 @@ class MapSegment:
 
 
 def value_bits(n_locations: int, n_lists: int) -> int:
-    """Number of bits for a value, which is a location or the number of a posting list."""
+    """The number of bits of a value, which is a location or the number of a posting list."""
     return max(n_locations + n_lists - 1, 0).bit_length()

@@ -80,7 +80,7 @@ class Cells:
     location: npt.NDArray[np.int32]
 
     def by_location(self) -> tuple[Codes, Codes, npt.NDArray[np.int32]]:
-        """First key, last key and location of each entry, sorted by location and key."""
+        """Returns the first key, the last key and the location of each entry."""
         order = np.lexsort((self.begin, self.location))
         first, last = self.grid.first_codes(self.begin), self.grid.last_codes(self.end)
         return first[order], last[order], self.location[order]
@@ -218,7 +218,7 @@ def _of_cells(payload: bytes) -> Cells:
 
 
 def _grid(payload: bytes, first: int, last: int, pieces: int) -> tuple[Grid, int]:
-    """Reads the grid; also returns the offset of the bytes after the grid."""
+    """Reads the grid; returns the grid and the offset after it."""
     at, after = _HEAD.size, _HEAD.size + 3 * pieces - 2
     if after > len(payload):
         raise corrupt_segment("is too short")
@@ -276,7 +276,7 @@ def _steps(ascending: Words) -> Words:
 
 
 def _summed(steps: Words, most: int, more: int) -> Words:
-    """Cumulative sums that must not exceed `most`; adds `more` to each step except the first."""
+    """Returns cumulative sums up to `most`; adds `more` to each step except the first."""
     if np.any(steps > min(most, (1 << 64) - 1)):
         raise corrupt_segment("has a cell out of range")
     sums = np.cumsum(steps, dtype=np.uint64)

@@ -65,7 +65,7 @@ class Grid:
         return self.start.nbytes + self.shift.nbytes + self.base.nbytes
 
     def cells_of(self, codes: Codes) -> Words:
-        """The cell of each code; codes must not be below the grid.
+        """Returns the cell of each code; the codes must be at or above the grid's first code.
 
         A code above the grid gets the last cell or a greater number.
         """

@@ -29,7 +29,7 @@ SEGMENT_OVERHEAD: Final = 40
 """The bytes of a segment in its file in addition to its payload."""
 # A segment repeats all entries that reach into it from earlier segments. A segment closes only if
 # it has at least as many new entries as repeated ones. Hence there are fewer copies than entries,
-# and no separate list is needed.
+# and long entries need no separate list.
 _LEAST_ENTRIES: Final = 16384
 # Kinds of query that reports show: a key drawn by rows, any code, a short range.
 _SHOWN: Final = [1, 2, 3]
@@ -215,7 +215,7 @@ class Plan:
         return cheapest(part, self.query_model, price, self.codings)
 
     def _entry_bytes(self, price: float) -> float:
-        """Bytes of one more entry, measured on the middle segment."""
+        """The bytes of one more entry, measured on the middle segment."""
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
         if not segments:
@@ -275,7 +275,7 @@ def _sought(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """The entries that a stretch keeps, to be split into segments.
+    """The entries of a stretch at one price, before they are split into segments.
 
     Attributes:
         plan: the plan of the stretch.
@@ -293,7 +293,7 @@ class _Kept:
     last: Codes
 
     def segments(self) -> Iterator[tuple[int, int, Places]]:
-        """For each segment, the range of the entries that begin in it, and all its entries."""
+        """Yields for each segment the range of entries that begin in it, and all its entries."""
         at, spanning = 0, np.empty(0, np.intp)
         while at < len(self.start):
             wanted = at + max(_LEAST_ENTRIES, len(spanning))
@@ -309,7 +309,7 @@ class _Kept:
             at = end
 
     def named(self, probes: Sequence[npt.NDArray[np.int64]]) -> list[float]:
-        """Locations that the entries name, by weight, summed over the probes of each kind."""
+        """The locations that all probes of each kind read because of the entries, by weight."""
         location = self.plan.intervals.location[self.start]
         order = np.lexsort((self.first, location))
         entries = self.first[order], self.last[order], location[order]

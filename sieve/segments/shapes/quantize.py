@@ -2,7 +2,8 @@
 
 A wider cell saves bits but makes entries cover more keys, so queries read more files without a
 match. The search starts from grids in which one more bit saves about as much as it costs, according
-to the query model. It then tries finer and coarser grids (rate-distortion optimal quantisation).
+to the query model. The search then tries finer and coarser grids (rate-distortion optimal
+quantisation).
 """
 
 from __future__ import annotations
@@ -159,7 +160,7 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """The median of the ideal shifts of the borders in each piece."""
+    """Returns for each piece of a grid the median of the ideal shifts of its borders."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)
@@ -182,7 +183,7 @@ def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.
 
 
 def _snapped(part: Part, grid: Grid) -> tuple[Cells, Codes, Codes]:
-    """The entries widened to whole cells; adjacent entries of one location are merged."""
+    """Widens entries to whole cells, and merges adjacent entries of one location."""
     begin, end = grid.cells_of(part.low), grid.cells_of(part.high)
     apart = np.append(
         True, (part.location[1:] != part.location[:-1]) | (begin[1:] > end[:-1] + np.uint64(1))

@@ -43,7 +43,7 @@ _FUNCTION = re.compile(
 
 
 class UnreadableFilterError(UnsupportedError):
-    """A list of filters that does not have Spark's form."""
+    """The list of filters in a plan does not have Spark's form."""
 
     def __init__(self, problem: str) -> None:
         super().__init__("SIEVE_EVENT_LOG", f"the list of filters has {problem}")
@@ -78,7 +78,7 @@ class ScanSchema:
 
 
 def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
-    """The uses that the filters of a scan make of its columns.
+    """Returns the uses of columns in the filters of a scan.
 
     Args:
         pushed: the scan's metadata ``PushedFilters``.
