@@ -59,7 +59,7 @@ class Answer(Sequence[Record], Generic[Record]):
         return iter(self.rows)
 
     def __repr__(self) -> str:
-        """The answer as a table in plain text: a line of names, then one line per row."""
+        """Returns the answer as a table in plain text: a line of names, then one line per row."""
         lines = [list(self.columns), *([on_a_line(t) for t in row] for row in self._texts())]
         widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))]
         rows = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)

@@ -124,7 +124,7 @@ class DecimalCodec:
 
 
 def _steps(low: Words, high: Codes, window: Window) -> Codes:
-    """The window steps of 128-bit two's complement integers, as codes."""
+    """Returns the code of each 128-bit two's complement integer: its step of the window."""
     origin = window.low & ((1 << 128) - 1)
     origin_low, origin_high = np.uint64(origin & _WORD), np.uint64(origin >> 64)
     signed_high = np.int64(window.low >> 64)

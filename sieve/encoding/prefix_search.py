@@ -90,7 +90,8 @@ def _level(
         )
         for word, group in by_word:
             members = list(group)
-            # Only the first point can end here: otherwise two points would be equal after padding.
+            # Only the first point of a node can end at this level, because two such points would be
+            # equal after padding.
             ending = len(points[members[0]]) <= offset + 8
             words.append(word)
             counts.append(members[-1] + 1)

@@ -23,8 +23,8 @@ MOST_MAP_BYTES: Final = 1 << 30
 MOST_MAP_TIMES: Final = 3
 """The maximum time for building a map, as a multiple of the build's time without the map."""
 
-# Seconds, measured on two cores, for each step: to read and weigh a few keys, to open a file, to
-# read a row of scattered keys, and to hash, sort and place a key.
+# The seconds of four steps, measured on two cores. The steps are: to read and weigh a few keys; to
+# open a file; to read a row of scattered keys; to hash, sort and place a key.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7

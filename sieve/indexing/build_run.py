@@ -80,8 +80,8 @@ def build_run(
             differ.
         encoder: the encoder of the version's reused runs, if any.
         added: bool[n], files that the build reads only in part, even a part without rows. Other
-            runs have the other rows of these files. If there are files read in part, no map is
-            chosen.
+            runs have the other rows of these files. If the build reads a file only in part, no map
+            is chosen.
 
     Raises:
         Py4JJavaError: a file cannot be read; the message names the file.

@@ -96,7 +96,7 @@ def _group(fronts: Fronts, first: int, stop: int, reach: int) -> _Group:
 
 
 def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
-    """The position of the cut: where neighbours share the fewest bytes, near the middle."""
+    """Returns the position nearest the middle at which neighbours share the fewest bytes."""
     steps = fronts.shared[group.first : group.stop - 1]
     done = np.cumsum(steps >= group.shared + reach)
     places = np.flatnonzero(steps == group.shared)

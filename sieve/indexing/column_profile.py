@@ -123,7 +123,7 @@ class Profile:
         return beside_map(budget) if shape == "map" else budget
 
     def most_cuts(self, options: IndexOptions) -> int:
-        """Maximum number of cuts that a build sends on. For random keys, it is approximate."""
+        """Maximum number of cuts that a build keeps. For random keys, the number is approximate."""
         if options.every_key:
             return max(1, self.sample.shown)
         budget = self.intervals_budget(options, options.shape)

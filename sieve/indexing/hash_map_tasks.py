@@ -87,7 +87,7 @@ class PairPacker:
 
 
 def hashed_once(hashes: pa.Array) -> Hashes:
-    """The distinct hashes of a column of the JVM's hashes, without NULLs."""
+    """Returns the distinct hashes in a column of the JVM's hashes, without NULLs."""
     return _once(np.sort(hashes.drop_null().to_numpy())).view(np.uint64)
 
 

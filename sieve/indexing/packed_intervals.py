@@ -1,6 +1,6 @@
 """Packed cuts: many intervals as one binary value of a row.
 
-Cuts are small, and Spark's cost to receive, cache, shuffle and return rows grows with their number.
+Cuts are small, and the time that Spark needs for rows grows with the number of rows.
 """
 
 from __future__ import annotations

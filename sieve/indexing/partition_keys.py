@@ -16,7 +16,7 @@ _SEED: Final = 42
 
 
 def partition_keys(n: int) -> npt.NDArray[np.int32]:
-    """For each of n partitions, a number that Spark's hash partitioning assigns to the partition.
+    """Returns for each of n partitions a number that Spark's hash partitioning assigns to it.
 
     Source: MurmurHash3 (32 bits), as `HashPartitioning` applies it to an INT.
     """

@@ -101,7 +101,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # An interval takes at least two bytes; one byte is a safe lower bound.
+        # The code assumes one byte per interval; an interval takes at least two bytes.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
         column_profile.sizes,

@@ -24,8 +24,9 @@ _CONDITION: Final = "SIEVE_ROOT_NOT_SHARED"
 def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
     """Returns the rows of a run; a task fails if it does not find a file that the driver created.
 
-    A listing by the driver proves nothing. Executors on the driver's machine write into the listed
-    folder. The listing would not show that the files of executors on other machines are missing.
+    A listing by the driver does not prove that the storage is shared. Executors on the driver's
+    machine write into the listed folder. The listing would not show that the files of executors on
+    other machines are missing.
 
     Args:
         rows: the rows of the run, about to be written.

@@ -137,7 +137,7 @@ class Locations:
 
     @property
     def places(self) -> Counts:
-        """int64[n, 1 + k]: all positions of each location, -1 for none."""
+        """Returns int64[n, 1 + k]: all positions of each location, padded with -1."""
         slots = self.slots[:, np.newaxis]
         return slots if self.also is None else np.hstack([slots, self.also])
 

@@ -2,8 +2,8 @@
 
 `tests/compat/test_readers.py` proves this for each release line, format and kind below, and fails
 if the test does not cover one of them. The test reads files that PyArrow and each release line have
-written. It reads columns of each type as each of these types, in batches and in rows, also within
-structs. The reader has its default settings and options.
+written. The test reads columns of each type as each of these types, in batches and in rows, also
+within structs. The reader has its default settings and options.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ _Plan: TypeAlias = _Bound | _All | _Any | None
 class _Evaluation:
     """Evaluates one predicate over one table.
 
-    Collects in `why` the parts that could not be used.
+    The evaluation collects in `why` the parts of the predicate that could not be used.
     """
 
     def __init__(self, indexes: Mapping[Column, LocationIndex], n_locations: int) -> None:

@@ -72,7 +72,7 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
 
 
 def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
-    """The values that can make a leaf TRUE; an inexact encoder adds values of equal codes.
+    """The values that can make a leaf TRUE; if codes are inexact, also values of equal codes.
 
     Comparisons follow Spark: NaN equals NaN and is greater than every other value, and -0.0 equals
     0.0.

@@ -137,7 +137,7 @@ def within_budget(
 
 
 def _between(fits: tuple[float, float], over: tuple[float, float], aim: float) -> float:
-    """The multiple for `aim` bytes, interpolated between two multiples whose bytes are known."""
+    """Interpolates the multiple for `aim` bytes between two multiples with known bytes."""
     (dear, small), (cheap, large) = fits, over
     part = np.log(aim / max(1.0, small)) / np.log(large / max(1.0, small))
     return float(dear * (cheap / dear) ** np.clip(part, _MARGIN, 1 - _MARGIN))

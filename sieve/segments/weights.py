@@ -4,8 +4,8 @@ The purpose of an index is to save bytes. If each location counts by its weight 
 over locations measures bytes. The unit is one location of mean size. All formulas keep the word
 "files" for this unit.
 
-Example: locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap of the second location is worth three
-times an equal gap of the first.
+Example: locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap of the second location saves three
+times as much as an equal gap of the first location.
 """
 
 from __future__ import annotations

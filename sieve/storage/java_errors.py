@@ -109,8 +109,8 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
 def _condition(cause: Any) -> str | None:
     for name in ("getCondition", "getErrorClass"):
-        # Spark 3.5 has only the second method. An exception that is not a SparkThrowable has none
-        # of the two methods.
+        # Spark 3.5 has only the second method. An exception without both methods is not a
+        # SparkThrowable.
         with contextlib.suppress(Py4JError, TypeError, AttributeError):
             condition = getattr(cause, name)()
             return None if condition is None else str(condition)

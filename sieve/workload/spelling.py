@@ -13,7 +13,7 @@ _PLAIN = re.compile(r"(?!on\b)[A-Za-z_]\w*", re.IGNORECASE | re.ASCII)
 
 
 def spelled(parts: Sequence[str]) -> str:
-    """A qualified name; parts that are not plain words are in backquotes."""
+    """Returns a qualified name, in which every part that is not a plain word is in backquotes."""
     return ".".join(
         part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts
     )

@@ -162,7 +162,7 @@ def _ticks(ax: Axes, layout: FileLayout, decode: Callable[[int], str], *, as_tex
 
 
 def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
-    """Returns positions on the axis, their codes, and for each code another code not below a key.
+    """Returns positions on the axis, and two codes for each; a key is between the two codes.
 
     Each position is the begin of an entry, because codes between entries are not texts. An entry
     can begin a little below its least key. The first entry begins with a key, and the last entry

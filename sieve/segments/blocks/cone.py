@@ -187,7 +187,7 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
 
 
 def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
-    """Returns whether the location set of each key differs from that of the key before."""
+    """Returns for each key whether its location set differs from that of the key before."""
     counts = np.diff(keys.offsets)
     locations = keys.locations
     if len(counts) == len(locations):

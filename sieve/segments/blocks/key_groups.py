@@ -55,8 +55,8 @@ class Keys:
 def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
     """The distinct keys of sorted pairs, in batches; no key is in two batches.
 
-    Equal codes can span chunks. The rows of a repeated pair are added up. Memory is bounded by a
-    batch, a chunk and the locations of one key.
+    Equal codes can span chunks. The numbers of rows of a repeated pair are added up. Memory is
+    bounded by a batch, a chunk and the locations of one key.
 
     Raises:
         InvalidInputError: the codes do not ascend, a location is negative, or rows are not

@@ -1,1 +1,1 @@
-"""The shape `map`: a binary fuse filter with values, from the hash of a key to its locations."""
+"""The shape `map`: a binary fuse filter that maps the hash of a key to the key's locations."""

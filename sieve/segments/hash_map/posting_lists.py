@@ -57,7 +57,7 @@ class Gathered:
 
 
 def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -> Gathered:
-    """The distinct hashes of pairs whose equal hashes are adjacent.
+    """Returns the distinct hashes of pairs in which equal hashes are adjacent.
 
     Raises:
         InvalidInputError: the arrays are not of one length, the hashes do not ascend (by unsigned

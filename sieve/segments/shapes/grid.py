@@ -67,7 +67,7 @@ class Grid:
     def cells_of(self, codes: Codes) -> Words:
         """Returns the cell of each code; the codes must be at or above the grid's first code.
 
-        A code above the grid gets the last cell or a greater number.
+        The cell of a code above the grid is the last cell or a greater number.
         """
         offset = codes.view(np.uint64) - np.array([self.first], np.int64).view(np.uint64)
         piece = np.searchsorted(self.start, offset, side="right") - 1

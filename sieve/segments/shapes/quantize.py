@@ -167,7 +167,7 @@ def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int
 
 
 def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
-    """Pieces that begin at or before the given borders, with widths that have a short encoding.
+    """Returns pieces that begin at or before the given borders, with widths of a short encoding.
 
     Returns:
         The starts of the pieces, and the first border of each piece.
@@ -222,7 +222,7 @@ def _free(
 
 
 def blocks_of(cells: Cells) -> int:
-    """Number of stretches between the borders of entries."""
+    """The number of stretches between the borders of entries."""
     # The array consists of two sorted halves, or nearly sorted ones, so a merge sort is fastest.
     borders = np.sort(np.concatenate([cells.begin, cells.end + np.uint64(1)]), kind="stable")
     return int(np.count_nonzero(borders[1:] != borders[:-1]))
