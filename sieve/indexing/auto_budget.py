@@ -30,8 +30,8 @@ _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# Keys in several files make a map larger than its keys alone. The number of such keys is only a
-# rough estimate.
+# Keys in several files make a map larger than its keys alone. The number of keys in several files
+# is only a rough estimate.
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
@@ -155,7 +155,7 @@ def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
 
 
 def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
-    """The limit that prevents a map that the user has not requested, or None.
+    """The limit because of which a build adds no map by itself, or None.
 
     Args:
         keys: distinct keys of each location, summed over locations.

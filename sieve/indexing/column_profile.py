@@ -130,7 +130,7 @@ class Profile:
         return max(1, overprovisioned_total(self.sample.shown, self.n_files, budget))
 
     def wider(self, options: IndexOptions) -> Self | None:
-        """The profile for reading more cuts, or None if the maximum is reached."""
+        """The profile of a build with more cuts, or None if it has the maximum number already."""
         if self.wide or not options.automatic:
             return None
         wider = replace(self, wide=True, few=False)

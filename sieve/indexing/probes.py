@@ -102,7 +102,7 @@ def expectations(
 
 
 def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
-    """int64[2, k]: for each probe, the number and the bytes of the locations that a run keeps."""
+    """Returns the number and the bytes of the locations that a run keeps for each probe."""
     found = np.empty((len(probes.intervals), -(-len(sizes) // 8)), np.uint8)
     # The probes are sorted by key, so that two batches seldom decode the same part of the run.
     for some in _batches(np.argsort(probes.intervals[:, 0]), len(sizes)):

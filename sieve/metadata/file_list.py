@@ -325,8 +325,8 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         lengths = np.maximum(stored, 0)
         ranges = None
         if schema == _WITH_RANGES:
-            # A count that is 0 in all files is 0 in all ranges. Such counts are skipped, because
-            # they would take the longest to decode.
+            # A count that is 0 in all files is 0 in all ranges. Counts of 0 in all files are
+            # skipped, because they would take the longest to decode.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}

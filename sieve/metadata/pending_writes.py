@@ -29,7 +29,7 @@ _CLAIM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """A run or a part of a file list that was about to be written.
+    """The record that a writer is about to write a run or a part of a file list.
 
     Attributes:
         uri: URI of the file that is the pending write.

@@ -40,7 +40,7 @@ class Vacuumed:
 def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
     """Deletes runs and list parts that no retained version names, and old temporary files.
 
-    Candidates are the files that manifests or old pending writes name. Manifests remain, because
+    VACUUM considers only files that manifests or old pending writes name. Manifests remain, because
     their numbers have no gaps. If VACUUM is interrupted, the next VACUUM finishes its work.
 
     Raises:

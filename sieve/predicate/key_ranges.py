@@ -59,7 +59,7 @@ def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
 def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
     """The values that are in at least one of the key ranges."""
     parts = tuple(parts)
-    # A part without intervals, such as IS NULL, adds no hashes.
+    # Key ranges without intervals, such as those of IS NULL, add no hashes.
     hashes = [part.hashes for part in parts if len(part.intervals)]
     return KeyRanges(
         _merge([part.intervals for part in parts]),

@@ -142,7 +142,7 @@ class NumberedVersions:
         return knows
 
     def needed(self, order: Order, groups: Counts, sure: Flags) -> Flags | None:
-        """The numbered ranges that can hold one of the first rows in an order.
+        """Returns the numbered ranges that can hold one of the first rows in an order.
 
         Args:
             order: the order and its number of rows.

@@ -41,7 +41,7 @@ _NO_CELL: Final = np.uint64((1 << 64) - 1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Field:
-    """Some bits of a record."""
+    """A field of a record: some of its bits."""
 
     shift: np.uint64
     mask: np.uint64

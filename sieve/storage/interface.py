@@ -64,7 +64,7 @@ class Store(Reader, Protocol):
         ...
 
     def create(self, uri: str, data: bytes) -> bool:
-        """Creates a file with this content if there is none: atomic and durable.
+        """Creates a file with this content if the file does not exist; atomic and durable.
 
         The file gets the group of its folder. Every user with access to the folder can read the
         file.

@@ -28,7 +28,7 @@ _JOIN = re.compile(
     r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
     r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
 )
-# Keys come first in a node's text; constants of any length can follow.
+# In a node's text, the keys are first, and constants of any length can follow.
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
@@ -172,7 +172,7 @@ def _keys_from_parents(
     if join[1] != "BroadcastHashJoin":
         asked = [(0, Kind.SHUFFLED_JOIN), (1, Kind.SHUFFLED_JOIN)]
     else:
-        # The keys of the broadcast side select files of the other side.
+        # In a broadcast join, the keys of the broadcast side select files of the other side.
         asked = [(1, Kind.JOIN)] if join[5] == "BuildLeft" else [(0, Kind.JOIN)]
     for side, kind in asked:
         if filtered[1 - side]:
