@@ -20,8 +20,8 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *
  * @param side     the build side, which supplies the keys
  * @param pairs    each key of the probe side with its key of the build side
- * @param isShared whether Spark broadcasts the build side, so that its keys cost nothing extra @param alone
- *                 whether there is no exchange between the join and the probe side
+ * @param isShared whether Spark broadcasts the build side, so that its keys cost nothing extra
+ * @param alone    whether there is no exchange between the join and the probe side
  */
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
