@@ -20,12 +20,12 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *
  * @param side     the build side, which supplies the keys
  * @param pairs    each key of the probe side with its key of the build side
- * @param isShared whether Spark broadcasts the build side, so that its keys cost nothing extra
- * @param alone    whether there is no exchange between the join and the probe side
+ * @param isShared whether Spark broadcasts the build side. Then its keys cost nothing extra, and there is no
+ *                 exchange between the join and the probe side
  */
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
-    isShared: Boolean, alone: Boolean) {
+    isShared: Boolean) {
   /**
    * A subquery that collects the keys, one for all scans that they prune. Dynamic partition pruning in it uses
    * broadcasts only, because a query within this one would need a second thread of Spark's pool.
@@ -111,7 +111,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
         if (shuffled) beyondExchange += made
         made
       }
-      pushed(side, key, new Filters(source.isShared, filter), !source.alone)
+      pushed(side, key, new KeyFilters(source.isShared, filter), shuffled = !source.isShared)
     }
     val scans = reached.map(_._1).distinct.toSeq
     if (scans.isEmpty) source.probe
@@ -125,7 +125,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /** Whether a scan below supplies the values of a key; other keys are not collected. */
   private def reaches(probe: LogicalPlan, key: Expression): Boolean =
-    pushed(probe, key, new Filters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
+    pushed(probe, key, new KeyFilters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
 
   // -- which joins ----------------------------------------------------------------------------
 
@@ -136,8 +136,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       def source(side: BuildSide) = {
         val isShared = built.contains(side) && isFoundAgain(join.children(if (side == BuildLeft) 0 else 1))
         if (side == BuildRight) {
-          KeySource(side, join.left, join.right, left.zip(right), isShared, alone = isShared)
-        } else KeySource(side, join.right, join.left, right.zip(left), isShared, alone = isShared)
+          KeySource(side, join.left, join.right, left.zip(right), isShared)
+        } else KeySource(side, join.right, join.left, right.zip(left), isShared)
       }
       Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
         // Keys of the other side could only prune a table that is small enough to broadcast.
@@ -225,14 +225,14 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
    *
    * @param isShared whether the keys come from a broadcast
    */
-  private class Filters(val isShared: Boolean, val make: (LogicalRelation, Expression, Boolean) => Expression)
+  private class KeyFilters(val isShared: Boolean, val make: (LogicalRelation, Expression, Boolean) => Expression)
 
   /**
    * The plan with a filter of `key` at the scans that supply its values; the same plan if there is none.
    *
    * @param shuffled whether there is an exchange between the join and this plan
    */
-  private def pushed(plan: LogicalPlan, key: Expression, of: Filters, shuffled: Boolean): LogicalPlan = {
+  private def pushed(plan: LogicalPlan, key: Expression, of: KeyFilters, shuffled: Boolean): LogicalPlan = {
     def into(child: LogicalPlan, key: Expression, shuffled: Boolean = shuffled): LogicalPlan =
       if (key.references.subsetOf(child.outputSet)) pushed(child, key, of, shuffled) else child
     plan match {
@@ -267,7 +267,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /** A scan of files with one more filter; None if no index evaluates the filter. */
   private def filtered(
-      scan: LogicalPlan, others: Seq[Expression], key: Expression, of: Filters, shuffled: Boolean): Option[LogicalPlan] =
+      scan: LogicalPlan, others: Seq[Expression], key: Expression, of: KeyFilters, shuffled: Boolean): Option[LogicalPlan] =
     (scan match {
       case files: LogicalRelation => Some(files)
       // Spark hands such a scan only the keys of broadcasts.
