@@ -23,12 +23,12 @@ def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Returns whether the first column, which ORDER BY sorts, is equal in both; ties may differ."""
+    """Returns whether the first column, which ORDER BY sorts, is equal in both; tied rows can differ."""
     return [row[0] for row in one] == [row[0] for row in other]
 
 
 def _order(row: Row) -> tuple[list[str], list[float]]:
-    """The sort key of a row; floats come last and decide only between otherwise equal rows."""
+    """The sort key of a row; floats are last in the key, and decide only ties."""
     exact = [repr(value) for value in row if not isinstance(value, float)]
     return exact, [value for value in row if isinstance(value, float)]
 

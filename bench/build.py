@@ -5,10 +5,10 @@ Parquet files of 100,000 rows. With ``--scattered`` the keys are unique ids in r
 of 50 bytes and files of 7,776 rows, and their index is a map. With ``--strings`` the keys are the
 ids' MD5 sums as text. Each size has its own Spark, which measures:
 
-- seconds of the query ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which is the
-  least work of any build, and seconds of CREATE SIEVE INDEX with default options. Each number is
-  the smaller of two runs: the query runs after a warm-up, and the second CREATE follows a DROP. On
-  a busy machine, the CPU seconds are more reliable;
+- seconds of the query ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which every
+  build must do at least, and seconds of CREATE SIEVE INDEX with default options. Each number is the
+  smaller of two runs: the query runs after a warm-up, and the second CREATE follows a DROP. On a
+  busy machine, the CPU seconds are more reliable;
 - the time of the CREATE by step: the Spark jobs of each step, and the driver's time outside of
   jobs;
 - peak resident memory (VmHWM) of each role's largest process, before the first CREATE and at the
@@ -58,7 +58,7 @@ TOLD = (
 )
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
-# With the budget `auto`, if a build makes a map after its first attempt, it tries intervals alone
+# With the budget `auto`, a build that makes a map after its first attempt tries intervals alone
 # twice.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"

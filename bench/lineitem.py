@@ -104,7 +104,7 @@ def _order_number(keys: Numbers) -> Numbers:
 
 
 def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
-    """Uniform numbers in [0, 1) that depend only on the keys; SplitMix64's finaliser makes them."""
+    """Uniform numbers in [0, 1) that depend only on the keys; SplitMix64's last step makes them."""
     with np.errstate(over="ignore"):
         x = keys.astype(np.uint64) * np.uint64(8) + np.uint64(stream)
         x = x * np.uint64(0x9E3779B97F4A7C15)

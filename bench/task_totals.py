@@ -48,7 +48,7 @@ class TaskMeter:
         return TaskTotals(tasks, size, rows, cpu_ns / 1e6)
 
     def _stages(self) -> Any:
-        """All stages that Spark still knows, newest first."""
+        """All stages that Spark still stores, newest first."""
         self._context.listenerBus().waitUntilEmpty()  # task metrics arrive as events
         store = self._context.statusStore()
         defaults = (getattr(store, f"stageList$default${k}")() for k in range(2, 6))

@@ -124,7 +124,7 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Returns whether modes also differ without a LIMIT, which may select any of the ties."""
+        """Returns whether modes also differ without a LIMIT, which can select any of the ties."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 

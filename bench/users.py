@@ -110,9 +110,9 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # Only the socket is closed, because Hive may never answer CloseSession. The first session
-        # that registers functions can fail on a class that is missing in Spark, and later sessions
-        # then wait.
+        # Only the socket is closed, because Hive sometimes never answers CloseSession. The first
+        # session that registers functions can fail on a class that is missing in Spark, and later
+        # sessions then wait.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 

@@ -135,7 +135,7 @@ class Builder:
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """Chooses as a build does: a map if a map can pay, and if probes then read fewer bytes."""
+        """Chooses as a build does: a map if a map can pay off and lowers the bytes of probes."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(self._profile, told, len(self._pairs()[0]), int(budget)):
@@ -177,7 +177,7 @@ class Builder:
         return files_read(self._expected(structure), self._profile.location_bytes)
 
     def _read(self, structure: Structure) -> Counts:
-        """int64[2, k]: for each probe, the number of files that a structure names, and bytes."""
+        """int64[2, k]: for each probe, the number of files that a structure returns, and bytes."""
         answer = structure.may_hold(*self._probes.intervals.T)
         return np.stack([np.count_nonzero(answer, axis=1), answer @ self._of.sizes])
 

@@ -90,7 +90,7 @@ def _late(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _tenants(rng: Rng, rows: int, files: int) -> Codes:
-    """Each file has twenty of 5,000 tenants."""
+    """Each file contains twenty of 5,000 tenants."""
     tenants = np.stack([rng.choice(5000, 20, replace=False) for _ in range(files)])
     return tenants[_in_order(rows, files), rng.integers(0, 20, rows)].astype(np.int64)
 
@@ -100,7 +100,7 @@ def _tenant_ids(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _months(rng: Rng, rows: int, files: int) -> Codes:
-    """Each file has two of 120 months."""
+    """Each file contains two of 120 months."""
     months = np.stack([rng.choice(120, 2, replace=False) for _ in range(files)])
     month = months[_in_order(rows, files), rng.integers(0, 2, rows)].astype(np.int64)
     length = 30 * 86_400_000_000
@@ -129,7 +129,7 @@ def _uniform(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _sawtooth(rng: Rng, rows: int, files: int) -> Codes:
-    """Every file starts from zero, and skips the keys of the other files."""
+    """The keys of every file start from zero; a file skips the keys of the other files."""
     within = np.arange(rows, dtype=np.int64) % (rows // files)
     return within * files + _in_order(rows, files)
 

@@ -1,4 +1,4 @@
-"""Rival structures: each has a size, and returns the files that may hold a key of a range."""
+"""Rival structures: each has a size, and returns the files that can hold a key of a range."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Structure(Protocol):
     nbytes: int
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """bool[queries, files]: the files that may contain a key in ``[low[i], high[i]]``."""
+        """bool[queries, files]: the files that can contain a key in ``[low[i], high[i]]``."""
 
 
 class Lists:
@@ -144,7 +144,7 @@ class Bloom:
 
 
 def _mixed(words: npt.NDArray[np.uint64], stream: int) -> npt.NDArray[np.uint64]:
-    """The finaliser of SplitMix64."""
+    """The last mixing step of SplitMix64."""
     with np.errstate(over="ignore"):
         x = words + np.uint64(stream) * np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
