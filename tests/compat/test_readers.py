@@ -37,7 +37,7 @@ SHARED = [(files, kind) for files, kinds in KINDS.items() for kind in sorted(kin
 
 
 def _type(how: str) -> str:
-    """The type in a manner of reading, such as `decimal(5,2), rows, nested`."""
+    """The type that a manner of reading names, such as `decimal(5,2), rows, nested`."""
     return how[: how.rindex("batches" if "batches" in how else "rows") - 2]
 
 
@@ -80,7 +80,7 @@ def test_this_line_reads_all_types_as_is_known(lab: Lab, path: Path) -> None:
 
 
 def test_lines_that_share_an_index_read_the_same_values() -> None:
-    """Compares columns that both lines can read: a reader that fails has no value to lose."""
+    """Compares columns that both lines can read; a reader that fails returns no value."""
     for file, hows in GOLDEN.items():
         for how, columns in hows.items():
             for name, lines in columns.items():
@@ -108,7 +108,7 @@ def test_a_shared_kind_has_evidence(kind_of_files: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind_of_files", KINDS)
 def test_all_pairs_of_a_file_and_a_type_are_compared(kind_of_files: str) -> None:
-    """For each file there are values of each line, in as many manners."""
+    """Each release line has values for each file, and has read the file as every type."""
     for path in files():
         if path.suffix == f".{kind_of_files}":
             for line in LINES:
@@ -118,12 +118,12 @@ def test_all_pairs_of_a_file_and_a_type_are_compared(kind_of_files: str) -> None
 
 
 def test_other_lines_share_no_index() -> None:
-    """A line that is not in the table has values of its own."""
+    """A release line that is not in the table shares no index with another release line."""
     assert all(alike(line, "parquet", "integer") == line for line in ("3.4", "4.4", "5.0"))
 
 
 def test_readers_of_batches_and_of_rows_agree_in_orc() -> None:
-    """So the settings of ORC that choose between them decide no value."""
+    """ORC's readers of batches and of rows agree, so settings that select one are harmless."""
     for file, hows in GOLDEN.items():
         if file.endswith(".orc"):
             for how, columns in hows.items():

@@ -35,7 +35,7 @@ def sealed(path: Path, body: Mapping[str, Any]) -> None:
 
 
 def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
-    """Queries read every file and name REFRESH, which keeps the options, the comment and the name.
+    """Queries read every file and suggest REFRESH, which keeps options, comment and name.
 
     Before the REFRESH, statements that only show an index work.
     """
@@ -87,7 +87,7 @@ def test_a_disabled_index_of_an_older_format_is_rebuilt_too(warehouse: Warehouse
 
 @pytest.mark.parametrize("later", [FORMAT + 1, 77])
 def test_a_later_format_is_left_alone(warehouse: Warehouse, later: int) -> None:
-    """Given an intact manifest of the next or an unknown format, queries read all files."""
+    """Queries read all files if the intact manifest has the next format or an unknown format."""
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")
         (path,) = warehouse.root.glob("*/versions/1.json")
