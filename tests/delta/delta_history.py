@@ -148,15 +148,16 @@ class History:
             f"CREATE OR REPLACE TABLE t USING delta {made} AS SELECT * FROM t WHERE id % 9 <> 0"
         )
         if SPARK < (4, 0) and MAPPED.items() <= layout.items():
-            # In Delta 3.3, the columns have other names in the files, and a RESTORE changes them
-            # back to the old names.
+            # In Delta 3.3, the columns have other names in the files, and a RESTORE changes the
+            # columns back to the old names.
             self.has_lost_columns = True
             for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
                 self.sql(f"DROP SIEVE INDEX {name} ON t")
             self.sql(f"CREATE SIEVE INDEX ON t (id, {self.amount}, s.a)")
         self.does("replace", [row for row in self.rows if row.id % 9])
 
-    # -- commands that Delta may refuse for some tables --------------------------------------
+    # -- commands that Delta is allowed to refuse for some tables
+    # --------------------------------------
 
     def optimize(self) -> None:
         self.service("optimize", "OPTIMIZE t")
@@ -257,7 +258,7 @@ class History:
         return True
 
     def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
-        """Runs a command that leaves the table's rows unchanged, or leaves the given rows."""
+        """Runs a command that leaves the table's rows unchanged, or with the given rows."""
         if self.accepts(statement):
             self.does(kind, self.rows if rows is None else rows)
 
@@ -301,7 +302,7 @@ class History:
         question.ask(self.lab)
 
     def versions_have_their_rows(self) -> None:
-        """Every readable version has the same keys as the next version whose rows were read."""
+        """Each readable version has the keys in the model's first state from this version on."""
         question = Question()
         keys = tuple(self.chance.sample(range(KEYS), 3))
         for version in range(self.oldest, self.newest() + 1):

@@ -13,7 +13,7 @@ SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 MAPPED = {"delta.columnMapping.mode": "name"}
 # In Delta 3.3, the files of a replaced table have other names for mapped columns, and no index
-# knows these names.
+# contains these names.
 REPLACEABLE = {} if SPARK < (4, 0) else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}

@@ -54,7 +54,7 @@ CASES = {
     "when": Case(
         "MERGE INTO {t} t USING s ON t.k = s.k WHEN MATCHED AND t.k >= 70 THEN DELETE", 8, 2
     ),
-    # Therefore all rows of the target are candidates.
+    # MERGE can refuse any row of the target, so all rows of the target are candidates.
     "by-source": Case(
         ON + "t.k >= 70 WHEN MATCHED THEN UPDATE SET v = 'e' "
         "WHEN NOT MATCHED BY SOURCE AND t.k < 5 THEN UPDATE SET v = 'f'",
@@ -128,7 +128,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     keys = "at run time" in (said["predicate"] or "")
     assert keys == (run["scans_at_run_time"] > 0)
     read = case.keyed if keys else case.read
-    # The first scan lists all files; later scans list only the files that the first scan has found.
+    # The first scan lists all files; later scans list only the files that the first scan found.
     assert run["files_skipped"] >= 8 - read
     if join == "shuffled" and name in ("on", "with-inserts", "when"):
         assert "join-not-repeatable" in said["reasons"]

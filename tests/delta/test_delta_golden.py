@@ -1,6 +1,6 @@
 """The golden corpus returns the same rows from Delta tables as from Parquet tables.
 
-It also reads the same number of files.
+Queries also read the same number of files.
 """
 
 from __future__ import annotations

@@ -262,7 +262,7 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
 
 
 def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
-    """Unless Delta's own rule has fixed the version of the other side, Delta lists it twice."""
+    """Delta lists the other side twice unless Delta's own rule has fixed the side's version."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -57,7 +57,7 @@ def live_through(lab: Lab, layout: str, histories: int, seed: str) -> None:
 @pytest.mark.delta
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_random_history_loses_nothing(lab: Lab, layout: str) -> None:
-    """After every step, the rows are those of the model, in all existing versions."""
+    """After every step, all existing versions have the rows of the model."""
     live_through(lab, layout, HISTORIES, "0")
 
 

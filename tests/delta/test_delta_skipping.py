@@ -57,7 +57,7 @@ invert sums."""
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """The index alone skips every file that Delta's statistics skip, and further files."""
+    """The index alone skips all files that Delta's statistics skip, and also other files."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")

@@ -97,7 +97,7 @@ def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
 
 
 def test_an_index_outlives_changes_of_the_catalog(lab: Lab) -> None:
-    """After a change of columns, Delta may rewrite the catalog's entry without the index.
+    """After a change of columns, Delta can rewrite the catalog's entry without the index.
 
     Queries still use the index.
     """
