@@ -63,7 +63,7 @@ WHOLE = frozenset({"no-index", "disabled"})
 
 
 def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | None:
-    """Checks that queries lose no row and report only these reasons.
+    """Checks that queries lose no row and report only the given reasons.
 
     Returns None if there is no table.
     """
@@ -93,7 +93,7 @@ def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]
 
 
 def _candidates(warehouse: Warehouse) -> list[str]:
-    """Orphans: files in folders of the root that no table refers to."""
+    """The orphans: files in folders of the root that no table refers to."""
     there = (warehouse.folder / "t.properties").exists()
     properties = registrations(warehouse.properties("t")) if there else {}
     known = {json.loads(value)["uuid"] for value in properties.values()}

@@ -32,7 +32,7 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         if due(f"before {name} {uri.partition('/.sieve/')[2] or uri}"):
             end()
         result = call(self, *args)
-        # Spark is going to write the run of this pending write.
+        # Spark will write the run of this pending write next.
         if name == "create" and "/intents/run-" in uri and due("while a run is written"):
             run = Path(uri.removeprefix("file:").replace("/intents/run-", "/runs/"))
             threading.Thread(target=end_when, args=(run / "_temporary",), daemon=True).start()

@@ -85,7 +85,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
 
 
 def test_a_draft_in_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A writer that dies before naming a written file leaves a draft, which VACUUM deletes."""
+    """If a writer dies before it names a written file, it leaves a draft, which VACUUM deletes."""
     warehouse, statement = prepared(tmp_path, "disable")
     monkeypatch.setattr("sieve.storage.local._link", lambda *_: sys.exit("killed"))
     monkeypatch.setattr("sieve.storage.local.os.unlink", lambda *_: None)

@@ -278,7 +278,7 @@ def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
-    """Files are read with the reading session's settings, so the proof must be valid for them."""
+    """The proof must be valid for the reading session's settings, with which files are read."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):
         assert [tuple(row) for row in frame.collect()] == ROWS

@@ -83,7 +83,7 @@ def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: 
 def test_a_build_side_that_fails_fails_with_the_error_of_spark(
     lab: Lab, mode: str, adaptive: str
 ) -> None:
-    """The error condition is the same as without Sieve, for any job that fails first."""
+    """For any job that fails first, the error condition is the same as without Sieve."""
     query = f"{JOIN} AND 1 div (d.k - 123) < 5"
     conditions = []
     for enabled in ("false", "true"):

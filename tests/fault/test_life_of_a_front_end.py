@@ -1,4 +1,4 @@
-"""The times at which a front end runs, and at which no front end runs."""
+"""The times at which a front end runs, and the times at which no front end runs."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_gone_at_the_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # Files that a registration may refer to are kept until they are known to be unused.
+    # Files that a registration could refer to are kept until they are known to be unused.
     assert len(folders(server)) == (0 if shown else 1)
 
 

@@ -185,7 +185,7 @@ def test_who_works_on_an_index_that_is_dropped_is_told_so(
 def test_an_index_that_lost_its_first_version_is_not_taken_for_a_dropped_one(
     name: str, tmp_path: Path
 ) -> None:
-    """Another tool may have deleted the first version, so the remaining files are kept."""
+    """Another tool could have deleted the first version, so the remaining files are kept."""
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
     (index,) = warehouse.root.iterdir()
@@ -274,8 +274,8 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     both = 0
     for order in orders[::step]:
         told = sorted(int(version) for (version,) in in_order(warehouse, order))
-        # The second refresh makes the next version, or has seen the same state of the table as the
-        # first.
+        # The second refresh makes the next version, or has read the same state of the table as the
+        # first refresh.
         assert told in ([newest + 1, newest + 2], [newest + 1, newest + 1]), order
         newest = told[1]
         both += told[0] < told[1]
@@ -292,7 +292,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 
 
 def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
-    """Another refresh began and ends before this refresh, and does not name any of its runs.
+    """Another refresh began and ends before this refresh, and names none of its runs.
 
     VACUUM then deletes the runs that this refresh has written.
     """
@@ -325,8 +325,8 @@ def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
 def test_a_refresh_whose_part_of_the_list_is_taken_away(tmp_path: Path) -> None:
     """Another refresh began earlier, and merges a part of the list that this refresh also uses.
 
-    Both refreshes keep the runs of the base. VACUUM deletes this part of the list before this
-    refresh publishes.
+    Both refreshes keep the runs of the base version. VACUUM deletes this part of the list before
+    this refresh publishes.
     """
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])
@@ -424,7 +424,7 @@ def test_a_clock_that_is_wrong_by_hours(hours: int, tmp_path: Path) -> None:
 def test_a_table_that_moves_while_its_index_is_refreshed(
     tmp_path: Path, renamed: dict[str, str]
 ) -> None:
-    """The table with the new name has other files than those that the refresh has read.
+    """The table with the new name does not have the files that the refresh has read.
 
     After the table has moved, the refresh fails and leaves nothing.
     """

@@ -51,7 +51,7 @@ def open_up(folder: Path) -> None:
 
 @pytest.mark.long
 def test_a_table_that_may_only_be_read(user: Driver, tmp_path: Path) -> None:
-    """The error of CREATE reports that it cannot write, and names the setting that helps.
+    """The error of CREATE reports that CREATE cannot write, and names the setting that helps.
 
     A read-only index is still used, and errors of statements that change it contain its name.
     """

@@ -91,7 +91,7 @@ def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> No
 def test_a_driver_advises_by_what_others_have_scanned(
     server: CutMetastore, user: Driver, folder: Path
 ) -> None:
-    """With ``spark.sieve.history``, scans of other drivers also count, without their constants.
+    """With ``spark.sieve.history``, scans of other drivers count, too; their constants are unknown.
 
     A damaged file is ignored. A driver that ends also ends its front end.
     """
