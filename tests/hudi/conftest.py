@@ -17,8 +17,7 @@ from spark_session import Lab, start_session
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A session in which Hudi itself does not skip slices, unless a test turns this on."""
-    # Hive compares columns by position, so it would not drop a column unless the column is the
-    # last.
+    # Hive compares columns by position, so Hive would drop only the last column.
     places = {"spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false"}
     spark = start_session(tmp_path_factory.mktemp("hudi"), **bundle.conf(), **places)
     spark.sparkContext.setLogLevel("ERROR")

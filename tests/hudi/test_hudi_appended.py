@@ -253,7 +253,7 @@ def test_what_is_read_of_each_way_to_merge(
 
 
 def test_all_is_read_for_a_map(lab: Lab) -> None:
-    """No check could find out that a map lost a key of a slice that is also in another run."""
+    """The check cannot detect that a map lost a key of a slice that is also in another run."""
     with lab.database("hudi_news_map"):
         indexed(lab, "OPTIONS (shape = 'map', budget = '50%')")
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
@@ -265,7 +265,7 @@ def test_all_is_read_for_a_map(lab: Lab) -> None:
 def test_much_is_read_whole(lab: Lab) -> None:
     """If a slice is read whole, its deleted keys are removed from the index.
 
-    The sum of the bytes of all log files decides.
+    The total bytes of all log files decide if a slice is read whole.
     """
     with lab.database("hudi_news_much"):
         indexed(lab, hoodie__parquet__bloom__filter__enabled="false")

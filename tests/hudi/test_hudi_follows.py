@@ -122,7 +122,7 @@ def test_a_table_saved_anew_gets_its_indexes_back(lab: Lab) -> None:
 
 
 def test_a_folder_that_is_no_table_is_nobodys(lab: Lab) -> None:
-    """If a folder is saved under the name of another table, that table does not change."""
+    """If a folder is saved under the name of another table, that other table does not change."""
     with followed(lab, "hudi_elsewhere", "cow"):
         other = tables.folder(lab).with_name("elsewhere")
         written = lab.spark.sql(tables.rows(0, 100)).write.format("hudi")

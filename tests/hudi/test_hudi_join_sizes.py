@@ -1,4 +1,4 @@
-"""The price of keys counts the bytes that an index keeps of a Hudi table, not an estimate."""
+"""The price of keys counts the bytes that an index selects in a Hudi table, not an estimate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _sizes(lab: Lab, query: str) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("parts", [False, True])
 def test_the_price_of_a_table_of_which_one_slice_is_read(lab: Lab, kind: str, parts: bool) -> None:
-    """The price is the bytes of this slice, even if others have log files or partitions exist."""
+    """The price is this slice's bytes, even if other slices have log files or partitions."""
     with lab.database("hudi_sizes"):
         tables.create(lab, kind, parts=parts)
         tables.fill_sorted(lab, 0, 400)
@@ -51,7 +51,7 @@ def test_the_price_of_a_table_of_which_one_slice_is_read(lab: Lab, kind: str, pa
 def test_partitions_that_hudi_has_listed_before_make_no_size_smaller(lab: Lab) -> None:
     """One query has listed two of the four partitions, or another query has listed one partition.
 
-    The rows that the index keeps are in two partitions.
+    The rows that the index selects are in two partitions.
     """
     with lab.database("hudi_sizes_listed"):
         tables.create(lab, "cow", parts=True)

@@ -1,4 +1,4 @@
-"""A refresh lists only the partitions that were written to, according to the timeline."""
+"""A refresh lists only partitions that have new commits in the timeline."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_what_each_command_has_listed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_made_anew_is_listed_whole(lab: Lab, kind: str) -> None:
-    """After TRUNCATE, the timeline does not contain the version's commit."""
+    """After TRUNCATE, the timeline no longer contains the commit of the index version."""
     with lab.database("hudi_anew"):
         indexed(lab, kind)
         lab.sql("TRUNCATE TABLE t")
@@ -180,7 +180,7 @@ def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
 
 
 def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
-    """The version's commit is archived, so it is not in the timeline any more."""
+    """The commit of the index version is archived, so the timeline no longer contains it."""
     with lab.database("hudi_archived"):
         indexed(
             lab, "cow", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3",
@@ -189,7 +189,7 @@ def test_an_archived_commit_is_not_asked(lab: Lab) -> None:
         for number in range(7):
             lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
         refreshed(lab, None)
-        # The version's commit is in the timeline, but other commits have been archived, and these
-        # may be later.
+        # The version's commit is in the timeline, but archived commits can be later than this
+        # commit.
         lab.sql("UPDATE t SET amount = 6000 WHERE id = 250")
         refreshed(lab, None)

@@ -74,7 +74,7 @@ def test_a_refresh_reads_changed_slices_alone(lab: Lab) -> None:
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")
         lab.sql("REFRESH SIEVE INDEX amount_sieve ON t")
         facts = dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED amount_sieve ON t"))
-        # The changed slice contains the logged row, and the row that it hides.
+        # The changed slice contains the logged row, and the older row that the logged row hides.
         assert (facts["runs"], facts["freshness"], facts["rows"]) == ("2", "current", "801")
         newest = lab.sql("SHOW SIEVE VERSIONS amount_sieve ON t")[0]
         assert newest[1:3] == (2, "refreshed")

@@ -192,7 +192,8 @@ class History(RuleBasedStateMachine):
 def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object) -> None:
     """Runs this many histories.
 
-    A failing history is printed step by step. It is not made shorter, because each run takes long.
+    A failing history is printed step by step. A failing history is not shortened, because each run
+    takes long.
     """
     run_state_machine_as_test(
         lambda: History(lab, kind, layout),

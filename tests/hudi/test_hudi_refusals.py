@@ -45,7 +45,7 @@ def test_a_table_without_a_commit(lab: Lab) -> None:
 
 
 def test_base_files_of_another_format(lab: Lab) -> None:
-    """Readers of other file formats depend on other settings than readers of Parquet."""
+    """Readers of other file formats depend on other settings than readers of Parquet do."""
     with lab.database("hudi_orc"):
         tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
         with lab.setting("hoodie.table.base.file.format", "ORC"):
@@ -63,7 +63,7 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """If Hudi also parses a statement, Sieve runs it if Sieve has the index, and else Hudi runs it.
+    """If Hudi also parses a statement, Sieve runs it only for an index of Sieve.
 
     There is a plain table, and a Hudi table with both an index of Hudi and an index of Sieve.
     """

@@ -63,7 +63,7 @@ def test_compaction_with_each_commit(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_clustering(lab: Lab, kind: str) -> None:
-    """Clustering rewrites all rows into other files; until a refresh, the index knows no slice."""
+    """Clustering rewrites all rows into other files; the index is useless until a refresh."""
     with lab.database("hudi_clustering"):
         indexed(lab, kind)
         lab.sql("CALL run_clustering(table => 't', order => 'amount')")
@@ -75,7 +75,7 @@ def test_clustering(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_cleaning(lab: Lab, kind: str) -> None:
-    """The next refresh forgets slices that were cleaned; until then they do no harm."""
+    """The next refresh removes cleaned slices from the index; until then they do no harm."""
     with lab.database("hudi_cleaning"):
         indexed(lab, kind)
         for value in (5001, 5002, 5003):
@@ -90,7 +90,7 @@ def test_cleaning(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_rollback_and_restore(lab: Lab, kind: str) -> None:
-    """After a rollback or a restore, queries return the earlier rows, whatever was indexed."""
+    """After a rollback or a restore, queries return the earlier rows, with any indexed rows."""
     with lab.database("hudi_restore"):
         indexed(lab, kind)
         saved = tables.instants(lab)[-1]

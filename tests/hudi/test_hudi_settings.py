@@ -102,7 +102,7 @@ def evolving(lab: Lab) -> Iterator[None]:
 
 
 def test_a_column_dropped_and_added_again_is_another(lab: Lab) -> None:
-    """Names, types and positions can be equal even if values are not.
+    """Two columns with different values can have equal names, types and positions.
 
     Only the column ids distinguish the old column from the new column.
     """

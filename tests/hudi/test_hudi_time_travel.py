@@ -19,7 +19,7 @@ def at(instant: str, condition: str) -> str:
 
 
 def followed(lab: Lab, kind: str, *values: int) -> None:
-    """Makes a table of four slices, and updates one row several times, with a refresh each."""
+    """Makes a table of four slices, and updates one row several times, each with a refresh."""
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
     lab.sql("CREATE SIEVE INDEX ON t (amount)")
@@ -30,7 +30,7 @@ def followed(lab: Lab, kind: str, *values: int) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
-    """One row is updated three times with refreshes, and each instant returns its own value."""
+    """One row is updated and refreshed three times, and each instant returns its own value."""
     with lab.database("hudi_travel"):
         followed(lab, kind, 5001, 5002, 5003)
         first, *later = tables.instants(lab)
@@ -70,7 +70,7 @@ def test_versions_know_their_commits(lab: Lab) -> None:
 def test_what_was_logged_later_is_not_taken_for_read(lab: Lab) -> None:
     """Even as of an earlier instant, Hudi lists the later log files of a slice.
 
-    Therefore the slice has the same names at both instants.
+    Therefore a slice has the same names at both instants.
     """
     with lab.database("hudi_later"):
         tables.create(lab, "mor", parts=True)
@@ -146,7 +146,7 @@ def test_what_is_read_merged_later_says_nothing_of_earlier_instants(
 def test_a_slice_read_merged_tells_what_it_showed_then(lab: Lab) -> None:
     """A query of any instant reads only needed slices, even after deletes and partial records.
 
-    After a rollback, it is unknown how the commit's log files have changed earlier ones.
+    After a rollback, the effect of the commit's log files on earlier log files is unknown.
     """
     if bundle.VERSION.startswith("1.0."):
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -196,7 +196,7 @@ def test_a_date_means_an_instant(lab: Lab) -> None:
 
 
 def test_columns_added_since(lab: Lab) -> None:
-    """One query is as of an instant before the column was added, and one query is of now.
+    """One query reads an instant before the column was added, another reads the present rows.
 
     The index is older than the column.
     """
@@ -218,7 +218,7 @@ def test_columns_added_since(lab: Lab) -> None:
 
 
 def test_instants_that_are_not_there(lab: Lab) -> None:
-    """Some instants are in the future or before the table, were cleaned, or are nonsense.
+    """Some instants are in the future, before the table, cleaned or invalid.
 
     For such instants, the answers are the same with and without an index.
     """

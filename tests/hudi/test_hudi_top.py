@@ -22,7 +22,7 @@ def indexed(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
-    """A query reads one slice at each end, or the slice of the next page.
+    """A query reads one slice at each end, or the slice of the next page of results.
 
     A comparison with another column gives no bound.
     """
@@ -50,7 +50,7 @@ def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
 
 
 def test_a_new_base_file_is_read_until_it_is_known(lab: Lab) -> None:
-    """In a copy-on-write table, another slice gets the least row, and the old ones disappear."""
+    """In a copy-on-write table, another slice gets the least row, and the old slices disappear."""
     with lab.database("hudi_top_cow"):
         indexed(lab, "cow")
         lab.sql("DELETE FROM t WHERE id < 3")
@@ -71,7 +71,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
         lab.check(LAST, exactly=2)
         lab.sql("REFRESH SIEVE INDEX ON t")
         lab.check(FIRST, exactly=2)
-        # The remaining rows in the first slice are beyond the bound.
+        # The remaining rows in the first slice are after the bound.
         lab.check(LAST, exactly=1)
         tables.compact(lab)
         lab.sql("REFRESH TABLE t")
@@ -80,7 +80,7 @@ def test_rows_that_log_files_hide_bound_nothing(lab: Lab) -> None:
 
 
 def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
-    """If a slice was refreshed by its logs, its counts are sums, so it has no bound."""
+    """A slice that was refreshed by its logs has no bound, because its counts are sums."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")
@@ -93,7 +93,7 @@ def test_a_slice_that_was_refreshed_by_its_logs_is_read(lab: Lab) -> None:
 
 
 def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
-    """Log files raise most of a slice's least amounts, and the index has read only these files."""
+    """Log files raise most of the lowest amounts in a slice; the index has read only log files."""
     with lab.database("hudi_top_updates"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = amount + 2000 WHERE part = 1 AND amount < 300")
@@ -104,7 +104,7 @@ def test_updates_that_hide_the_bounding_rows(lab: Lab) -> None:
 
 
 def test_an_earlier_instant_has_no_bound(lab: Lab) -> None:
-    """Present counts do not show which rows of a slice were visible at an earlier instant."""
+    """The current counts do not show which rows of a slice were visible at an earlier instant."""
     with lab.database("hudi_top_past"):
         indexed(lab, "cow")
         before = lab.sql("SELECT max(_hoodie_commit_time) FROM t")[0][0]

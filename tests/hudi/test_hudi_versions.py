@@ -1,4 +1,4 @@
-"""Queries of earlier instants use several versions, and do not affect queries of now."""
+"""Queries of earlier instants use several versions, and do not affect other queries."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_queries_of_now_go_on_after_those_of_then(lab: Lab) -> None:
 
 
 def test_logged_to_beside_a_pending_compaction(lab: Lab) -> None:
-    """Until the compaction ends, slices have log files that afterwards belong to other slices."""
+    """Until the compaction ends, slices have log files that belong to other slices afterwards."""
     with lab.database("hudi_pending"):
         made(lab, "amount")
         logged(lab, 5000)
@@ -135,7 +135,7 @@ def test_one_version_that_is_broken_leaves_it_to_the_others(lab: Lab) -> None:
 
 
 def test_versions_that_were_vacuumed_keep_none_from_serving(lab: Lab) -> None:
-    """If a list of versions includes vacuumed versions, it is made again without them."""
+    """If a list of versions includes vacuumed versions, the list is made again without them."""
     with lab.database("hudi_vacuumed"), lab.setting("spark.sieve.cache.bytes", "0"):
         made(lab, "amount")
         logged(lab, 5000, 6000, 7000)

@@ -102,7 +102,7 @@ def test_a_commit_that_loses_is_in_no_index(lab: Lab, kind: str, lock: str, tmp_
         return value
 
     def asked() -> int:
-        """The index's version, which contains one commit and not the other."""
+        """The index version that contains one of the two commits."""
         lab.sql("REFRESH TABLE t")
         refreshed: int = lab.sql("REFRESH SIEVE INDEX ON t")[0][1]
         assert lab.check("SELECT id FROM t WHERE amount = 5000", exactly=1).rows
