@@ -12,7 +12,7 @@ TABLE = "spark_catalog.histories.t"
 
 
 class History:
-    """Runs random operations on a table, and compares random queries with the index and without.
+    """Runs random operations on a table, and compares random queries with and without the index.
 
     Args:
         lab: the session.
@@ -150,7 +150,7 @@ class History:
             self._sql(f"CREATE SIEVE INDEX {self._index} ON {TABLE} ({old})")
 
     def _partitioned_by(self, name: str) -> bool:
-        # Iceberg cannot read a table whose specs name a dropped column.
+        # Iceberg cannot read a table whose partition specs refer to a dropped column.
         specs = self._lab.sql(f"SHOW CREATE TABLE {TABLE}")[0][0]
         return self._partitioned or f"PARTITIONED BY ({name}" in str(specs)
 

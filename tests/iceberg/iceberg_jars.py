@@ -45,7 +45,7 @@ def conf(warehouse: Path) -> dict[str, str]:
         f"{own}.store": catalog,
         f"{own}.store.type": "hive",
         "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
-        # Hive's server refuses changes of a column's type or place.
+        # Hive's server refuses changes of a column's type or position.
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
         "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",

@@ -25,7 +25,8 @@ def namespace(lab: Lab, name: str) -> Iterator[None]:
         lab.sql("USE spark_catalog.default")
         for _, table, *_ in lab.sql(f"SHOW TABLES IN {name}"):
             lab.sql(f"DROP TABLE {name}.{table} PURGE")
-        # A catalog of folders drops no folder with files in it, and the indexes lie there.
+        # A catalog of folders cannot drop a folder that contains files, and this folder contains
+        # the indexes.
         if not name.startswith("files."):
             lab.sql(f"DROP NAMESPACE {name}")
 

@@ -47,7 +47,7 @@ def test_all_statements(lab: Lab, name: str) -> None:
 
 
 def test_counters_and_reasons(lab: Lab) -> None:
-    """Status counts the scans; EXPLAIN has a row and a reason for a table without an index."""
+    """Status counts the scans; EXPLAIN shows a row and a reason for a table without an index."""
     with namespace(lab, "files.counted"):
         create(lab)
         insert(lab)
@@ -76,7 +76,7 @@ def test_counters_and_reasons(lab: Lab) -> None:
 
 
 def test_another_table_of_the_name(lab: Lab) -> None:
-    """An index belongs to one table: a replaced, renamed or copied table is read in full."""
+    """An index belongs to one table: queries of its copy, successor or new name read all files."""
     with namespace(lab, "files.names"):
         create(lab)
         insert(lab)

@@ -1,4 +1,4 @@
-"""An index knows its column by the field's id, whatever becomes of the table's columns."""
+"""An index identifies its column by the field's id, however the table's columns change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def test_a_rename_keeps_the_index(lab: Lab) -> None:
-    """A renamed or moved column, also of a struct, keeps its index."""
+    """A renamed or moved column keeps its index, and so does a field of a struct."""
     lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
     lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
     lab.sql("ALTER TABLE t RENAME COLUMN s.a TO first")
@@ -38,7 +38,7 @@ def test_a_rename_keeps_the_index(lab: Lab) -> None:
 
 
 def test_a_new_column_of_the_old_name_is_another_column(lab: Lab) -> None:
-    """Two columns that swap their names keep their indexes; a new column has none."""
+    """Two columns that swap their names keep their indexes; a new column has no index."""
     lab.sql("CREATE SIEVE INDEX ON t (s.a)")
     for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
         lab.sql(f"ALTER TABLE t RENAME COLUMN s.{old} TO {new}")
@@ -78,7 +78,7 @@ def test_an_earlier_schema(lab: Lab) -> None:
 
 
 def test_partitions_change(lab: Lab) -> None:
-    """Iceberg prunes by partitions first, and the index prunes what is left, of each spec."""
+    """In each partition spec, Iceberg first skips partitions, and then the index skips files."""
     create(lab, "p", "id BIGINT, d DATE, k INT", "PARTITIONED BY (months(d))")
     some = "id, date_add(date'2024-01-01', cast(id % 60 AS INT)) d, cast(id % 4 AS INT) k"
     insert(lab, some, "p", files=12)

@@ -1,4 +1,4 @@
-"""Keys of a broadcast select the files of an Iceberg table."""
+"""The keys in a broadcast select the files to read of an Iceberg table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
-    """Inner and semi joins, and unions below them, read the files of the keys."""
+    """Inner and semi joins, and unions below them, read only the files that contain the keys."""
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         lab.check(JOIN, exactly=2)
         lab.check("SELECT * FROM t WHERE id IN (SELECT id FROM d WHERE k = 4)", exactly=2)
@@ -44,7 +44,7 @@ def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
 
 
 def test_explain_names_the_keys(lab: Lab) -> None:
-    """EXPLAIN SIEVE names the index and the table of the keys; status counts the keys."""
+    """EXPLAIN SIEVE names the index and the table with the keys; the status counts the keys."""
     (scan,) = [row for row in lab.explain(JOIN) if row["table"].endswith(".t")]
     assert scan["indexes"] == "id_sieve@1"
     assert "IN (keys of spark_catalog.joins.d at run time)" in scan["predicate"]

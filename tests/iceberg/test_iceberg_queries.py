@@ -1,4 +1,4 @@
-"""Queries of Iceberg tables give Iceberg's rows, from the files that can hold them."""
+"""Queries of Iceberg tables return Iceberg's rows, and read only files that can hold these rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def snapshot(lab: Lab) -> int:
 
 
 def test_constants_pick_files(lab: Lab) -> None:
-    """A point, a list and a range read the files that hold them, after Iceberg's own planning."""
+    """A point, a list and a range read only files that hold them, after Iceberg's planning."""
     create(lab)
     insert(lab, files=24)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -48,7 +48,7 @@ def test_constants_pick_files(lab: Lab) -> None:
 
 
 def test_skipped_files_are_not_opened(lab: Lab) -> None:
-    """A query does not need the files that it skips, and Spark needs one task for one file."""
+    """A query can run without the files that it skips, and Spark needs one task for one file."""
     create(lab, read_split_open__file__cost=1 << 27)
     insert(lab, files=8)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -73,7 +73,7 @@ def test_skipped_files_are_not_opened(lab: Lab) -> None:
 
 
 def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
-    """REFRESH reads only new files, of an INSERT or a compaction, and forgets deleted ones."""
+    """REFRESH reads only new files of an INSERT or a compaction, and forgets deleted files."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -100,7 +100,7 @@ def test_deletes_make_no_index_stale(lab: Lab, version: int, mode: str) -> None:
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     lab.sql("DELETE FROM t WHERE id % 5 = 2")
-    # A copy on write makes one new file of all, which the index does not know.
+    # A copy-on-write statement replaces all files by one new file, which is not in the index.
     assert lab.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 0
     assert lab.check("SELECT * FROM t WHERE id IN (3, 7, 96)").rows.total() == 2
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -115,7 +115,7 @@ def test_deletes_make_no_index_stale(lab: Lab, version: int, mode: str) -> None:
 
 
 def test_one_version_serves_every_snapshot(lab: Lab) -> None:
-    """Earlier snapshots, branches, tags and a rollback use what the index knows of their files."""
+    """Queries of snapshots, branches, tags and a rollback use the index for all files in it."""
     create(lab)
     insert(lab)
     first = snapshot(lab)
@@ -132,7 +132,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
         lab.check(f"SELECT * FROM {of} WHERE id = 42", exactly=1)
         lab.check(f"SELECT * FROM {of} WHERE id = 142", exactly=0)
     for of in ("t VERSION AS OF 'side'", "spark_catalog.queries.t.branch_side"):
-        # The index does not know the file of the branch.
+        # The index does not contain the file of the branch.
         assert lab.check(f"SELECT * FROM {of} WHERE id = 7", exactly=2).rows.total() == 2
     ((at,),) = lab.sql(
         "SELECT cast(committed_at AS STRING) FROM spark_catalog.queries.t.snapshots "
@@ -141,7 +141,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
     lab.check(f"SELECT * FROM t TIMESTAMP AS OF '{at}' WHERE id = 42", exactly=1)
     lab.sql("DELETE FROM t WHERE id < 50")
     lab.sql("REFRESH SIEVE INDEX ON t")
-    # The version before the refresh knows the files of the first snapshot.
+    # The version before the refresh contains the files of the first snapshot.
     lab.check(f"SELECT * FROM t VERSION AS OF {first} WHERE id = 42", exactly=1)
     lab.sql(f"CALL spark_catalog.system.rollback_to_snapshot('queries.t', {first})")
     assert lab.check("SELECT * FROM t WHERE id = 142", at_most=5).rows.total() == 0
@@ -149,7 +149,7 @@ def test_one_version_serves_every_snapshot(lab: Lab) -> None:
 
 
 def test_other_scans_are_left_alone(lab: Lab) -> None:
-    """Metadata tables, changes, aggregates from metadata and incremental reads are Iceberg's."""
+    """Metadata tables, changes, aggregates from metadata and incremental reads ignore the index."""
     create(lab)
     insert(lab)
     first = snapshot(lab)
@@ -163,7 +163,7 @@ def test_other_scans_are_left_alone(lab: Lab) -> None:
 
 
 def test_all_types(lab: Lab) -> None:
-    """Each type finds its value, NULL and NaN; rows without a value are skipped by IS NOT NULL."""
+    """For each type, queries find values, NULL and NaN; IS NOT NULL skips files without a value."""
     columns = {
         "b BOOLEAN": ("id = 42", "b"),
         "i INT": ("cast(id AS INT)", "i = 42"),

@@ -1,4 +1,4 @@
-"""Random histories: each query gives the same rows with the index and without."""
+"""Random histories: each query returns the same rows with and without the index."""
 
 from __future__ import annotations
 

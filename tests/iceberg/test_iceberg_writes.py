@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE give the same rows and the same snapshots with an index and without."""
+"""DELETE, UPDATE and MERGE write the same rows and snapshots with and without an index."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def summary(lab: Lab, name: str) -> tuple[str, dict[str, Any]]:
 
 @pytest.mark.parametrize(("version", "mode"), product([2, 3], ["copy-on-write", "merge-on-read"]))
 def test_the_same_commits(lab: Lab, version: int, mode: str) -> None:
-    """Each statement commits the same as on a table without an index."""
+    """Each statement commits the same changes as on a table without an index."""
     for name in ("t", "u"):
         create(lab, name, format__version=version, write_delete_mode=mode,
                write_update_mode=mode, write_merge_mode=mode)  # fmt: skip
@@ -63,7 +63,7 @@ def test_the_same_commits(lab: Lab, version: int, mode: str) -> None:
 
 
 def test_rows_that_were_deleted_at_the_build_come_back(lab: Lab) -> None:
-    """An index that was built while rows were deleted finds them after a rollback."""
+    """An index that was built while rows were deleted finds these rows after a rollback."""
     create(lab, write_delete_mode="merge-on-read")
     insert(lab)
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.writes.t.snapshots")
@@ -77,7 +77,7 @@ def test_rows_that_were_deleted_at_the_build_come_back(lab: Lab) -> None:
 
 
 def test_copy_on_write_finds_its_files_by_the_index(lab: Lab) -> None:
-    """The scan by which a statement finds the files to rewrite skips files."""
+    """A statement's scan for the files to rewrite skips files."""
     create(lab, write_delete_mode="copy-on-write", write_merge_mode="copy-on-write")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
