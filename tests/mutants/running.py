@@ -25,8 +25,7 @@ _COPIED = (
     "CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml Makefile"
 ).split()
 _TESTS = ("tests/unit", "tests/property")
-# No unit test runs this code: executors do the reading, surveying and writing, and the Hadoop store
-# needs a JVM.
+# No unit test runs this code: executors read, sample and write, and the Hadoop store needs a JVM.
 _SPARK_TESTS = [
     f"tests/spark/test_{name}.py"
     for name in ("hadoop_store", "create", "refresh", "shapes", "completeness", "estimate", "check")
@@ -86,7 +85,7 @@ class Bench:
             return self.mypy() == 1
 
     def killed_on_spark(self, mutant: Mutant) -> bool:
-        """Returns whether a test on Spark fails with the mutant, even if it misses the line."""
+        """Returns whether a test on Spark fails with the mutant, even if the test never runs it."""
         with self._planted(mutant):
             return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
 
