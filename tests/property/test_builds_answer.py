@@ -90,7 +90,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
 
 
 def asked(built, tree):
-    """The files that may contain a row that satisfies a leaf."""
+    """The files that can contain a row that satisfies a leaf."""
     return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
 
@@ -278,7 +278,7 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_every_key_of_a_distribution_is_found(name, shape):
-    """A query finds the files of each key, its neighbours, each gap's middle and both outer sides.
+    """Queries look for each key, its neighbours, the middle of each gap, and keys beyond both ends.
 
     The test uses three budgets.
     """

@@ -82,7 +82,7 @@ def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
 @given(st.data())
 @settings(max_examples=300)
 def test_byte_codes_are_ordered_under_any_split_points(data):
-    """Codes rise with bytes for any points and digits, and literals and prefixes fit them."""
+    """Codes rise with bytes for any points and digits; literals and prefixes match the codes."""
     values = data.draw(st.lists(BYTES, min_size=1))
     encoder = data.draw(encoders(st.sampled_from(values)))
     assert Encoder.from_json(encoder.to_json()) == encoder

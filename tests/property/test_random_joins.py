@@ -166,8 +166,8 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
     """Runs queries of a star, and checks that the rows with and without the index are equal.
 
     Returns:
-        Three numbers of queries: those that got values at run time, those of the first that read
-        fewer files, and those that fail in Spark itself.
+        Three counts: queries that got values at run time, queries of this kind that read fewer
+        files, and queries that fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
     with lab.database("stars"):

@@ -131,7 +131,7 @@ def without_index(
 
 
 def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], int]:
-    """For each predicate in a WHERE, the numbers of the rows; and the number of files read."""
+    """The numbers of the rows for each predicate in a WHERE, and the number of files read."""
     branches = (f"SELECT {k} AS k, rid FROM t WHERE {p}" for k, p in enumerate(predicates))
     with lab.setting("spark.sieve.strict", "true"):
         frame = lab.spark.sql(" UNION ALL ".join(branches))

@@ -109,7 +109,7 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
             if turn:
                 table.change()
             asked = [_query(rng) for _ in range(queries // TURNS)]
-            # Run together, the queries need a fraction of the time that they need one by one.
+            # Together, the queries need a fraction of the time that they need one by one.
             text = together(asked)
             adaptive = rng.choice(("true", "false"))
             with lab.setting("spark.sql.adaptive.enabled", adaptive):
