@@ -87,7 +87,7 @@ def elsewhere(
 def test_a_bucket_is_tried_out_once(store: Store, folder: str, gate: Gate) -> None:
     """Before the first create, the store puts one name twice, and one of the puts must fail.
 
-    Nothing follows later.
+    Later creates put no name twice.
     """
     store.create(join(folder, "1"), b"x")
     store.create(join(folder, "2"), b"x")

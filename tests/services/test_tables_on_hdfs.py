@@ -39,7 +39,7 @@ def test_the_life_of_an_index(lab: Lab, store: Store, database: str) -> None:
     lab.check("SELECT * FROM t WHERE a = 7", exactly=3)
     lab.sql("REFRESH SIEVE INDEX ON t (a)")
     assert [entry.name for entry in store.list(versions)] == ["1.json", "2.json"]
-    # If a block spans two files, it lists both files.
+    # If a block spans two files, the block lists both files.
     lab.check("SELECT * FROM t WHERE a = 1199", at_most=2)
     lab.sql("DROP SIEVE INDEX ON t (a)")
     assert not store.exists(index)

@@ -116,7 +116,7 @@ def table(drivers: Drivers) -> Iterator[Driver]:
 def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
     """With data and index on S3, CREATE, queries, REFRESH, VACUUM and DROP work.
 
-    They leave nothing.
+    The statements leave no file.
     """
     check(table, POINT, 1)
     check(table, RANGE, 1)
