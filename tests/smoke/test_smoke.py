@@ -144,7 +144,7 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
 
 
 def test_ranges_of_a_scan_that_spark_wants_in_one_task(lab: Lab) -> None:
-    """Spark 4.3 runs such a scan in one task without a shuffle.
+    """Spark 4.3 can run a scan of small ranges in one task without a shuffle.
 
     Earlier versions of Spark do not have the setting for this.
     """
