@@ -42,7 +42,7 @@ _FILES = re.compile(r"files (<=|=) (\d+) of (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The numbers of files that a query may read with the index, and that it reads without it."""
+    """The allowed numbers of files read with the index, and the number read without the index."""
 
     exact: bool
     most: int
