@@ -58,7 +58,7 @@ def advice(lab: Lab, scope: str = "") -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("tables")
 def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
-    """The record has tables with and without an index; it has filters, but not their constants."""
+    """The record has tables with and without an index; it has filters without their constants."""
     for query in QUERIES:
         lab.sql(query)
     text = json.dumps(recorded(lab))
@@ -140,9 +140,9 @@ def test_each_scan_is_recorded_once(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_an_index_that_saves_is_kept(lab: Lab) -> None:
-    """ADVISE does not propose the column again, but shows its scans and savings.
+    """ADVISE does not propose the index's column again, but shows the index's scans and savings.
 
-    The rows are the same.
+    Function and statement return the same rows.
     """
     lab.sql(advice(lab, "ON orders")[0]["statement"])
     lab.check("SELECT * FROM orders WHERE id = 7", exactly=1)

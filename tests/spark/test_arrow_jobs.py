@@ -49,7 +49,7 @@ def test_archives_are_read_once_a_worker(lab: Lab, monkeypatch: pytest.MonkeyPat
 def test_batches_of_bounded_values_have_no_limit_of_bytes(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches of unbounded strings keep the byte limit; the user's session keeps its setting."""
+    """Batches of unbounded strings obey the byte limit; the user's session keeps its setting."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     limit = "spark.sql.execution.arrow.maxBytesPerBatch"
 

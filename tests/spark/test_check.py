@@ -249,7 +249,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """Queries always read such files: they were too young to be indexed, or had no rows."""
+    """Queries always read files that were too young to be indexed, and files without rows."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),

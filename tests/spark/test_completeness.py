@@ -43,7 +43,7 @@ def indexes_below(lab: Lab, table: str) -> list[Path]:
 
 
 def cut(path: Path) -> None:
-    """Removes the second half of the file, which contains the footer of Parquet and ORC."""
+    """Removes the second half of the file, which contains the footer in Parquet and ORC."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
@@ -134,7 +134,7 @@ def test_a_missing_file_is_not_passed_over_by_a_build(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "json"])
 def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
-    """An index never skips a file that seems empty, because the reader may have missed its rows."""
+    """An index never skips a file that seems empty, because a reader could miss its rows."""
     with lab.database("rowless"):
         lab.sql(f"CREATE TABLE t (id BIGINT) USING {kind}")
         lab.sql(f"INSERT INTO t SELECT id FROM range(0, 40, 1, {FILES})")

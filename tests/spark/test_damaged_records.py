@@ -128,7 +128,7 @@ def damaged_to_a_build(lab: Lab, path: Path, kind: str, options: Mapping[str, st
 def test_every_projection_gives_the_same_rows(
     lab: Lab, tmp_path: Path, kind: str, options: Mapping[str, str], settings: dict[str, str]
 ) -> None:
-    """Every query reads a file with a damaged record; the index skips the other files as usual."""
+    """Every query reads all files with a damaged record; the index skips other files as usual."""
     write(tmp_path, kind)
     with ExitStack() as stack:
         # By default, a query in Spark 3.5 fails at a date that only the parser of Spark 2 accepts.

@@ -14,7 +14,7 @@ HOST = "element_at(array('amber', 'bluebell', 'cobalt', 'deep-sea'), cast(id DIV
 
 @pytest.fixture(scope="module")
 def pages(lab: Lab) -> Iterator[Lab]:
-    """Pages of four hosts in order; some are odd, and a hundredth are in files of other hosts."""
+    """Pages of four hosts in order; some pages are odd; a hundredth are in files of other hosts."""
     url = f"concat('https://www.', {HOST}, '.com/articles/', lpad(cast(id AS string), 8, '0'), '/')"
     with lab.database("pages"):
         lab.sql(f"""

@@ -160,7 +160,7 @@ def test_a_predicate_reads_what_is_told(
 
 @pytest.mark.long
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
-    """Wherever a point or range is, ESTIMATE reads parts of the table for it."""
+    """For a point or a range anywhere in the domain, ESTIMATE reads parts of the table."""
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
         on = f"ON large (late) OPTIONS ({WIDE})"

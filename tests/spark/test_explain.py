@@ -63,7 +63,7 @@ def test_values_of_other_columns_are_not_promised(star: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> None:
-    """For such a join, Spark sorts both sides, so only a separate job can read the keys."""
+    """Spark sorts both sides of a join by a collated key, so only a separate job can read keys."""
     if star.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no collations")
     query = (

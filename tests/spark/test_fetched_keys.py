@@ -154,7 +154,7 @@ def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
     ],
 )
 def test_keys_are_fetched_where_they_cost_an_eighth(star: Lab, build: str, cost: int) -> None:
-    """The limit is an eighth of the scan's bytes.
+    """The cost limit is an eighth of the scan's bytes.
 
     The cost includes a job and the tables of the build side.
     """
@@ -252,7 +252,7 @@ def test_keys_that_no_index_knows_are_not_collected(star: Lab) -> None:
 
 
 def test_a_side_that_gives_keys_gets_keys(star: Lab) -> None:
-    """Spark reads such a side twice: completely for its keys, and pruned for the join."""
+    """A side that gives and gets keys is read twice: whole to get its keys, pruned for the join."""
     query = (
         "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
         "LEFT JOIN fact f ON f.k = d.k LEFT JOIN parts g ON g.k = f.k"

@@ -111,7 +111,7 @@ def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 9, 300])
 def test_parts_of_files(lab: Lab, n: int) -> None:
-    """Ranges to read or skip belong only to the files of their answer."""
+    """The ranges in an answer apply only to the files of the same answer."""
     sieve, draw = lab.spark._jvm.org.apache.spark.sql.sieve, random.Random(n)
     numbers = sorted(draw.sample(range(3 * n), n))
     cuts = [sorted(draw.sample(range(1, 2**40), draw.randint(1, 5))) for _ in numbers]

@@ -225,7 +225,7 @@ def test_a_join_reads_the_files_that_hold_a_partner(star: Lab, kind: str, mode: 
 def test_the_side_that_gets_nulls_reads_files_with_a_partner(
     star: Lab, kind: str, adaptive: str
 ) -> None:
-    """The keys of a side that returns all its rows prune, and Spark never broadcasts this side."""
+    """A side that returns all its rows still supplies keys; Spark never broadcasts such a side."""
     query, files = OUTER[kind]
     conf = {"spark.sql.adaptive.enabled": adaptive}
     _check(star, query, files, FETCHED | conf)
@@ -423,7 +423,7 @@ def _told(lab: Lab, query: str) -> tuple[str, str | None]:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_explain_names_what_comes_at_run_time(star: Lab, adaptive: str) -> None:
-    """EXPLAIN shows the source of run-time values, and counts the files that constants leave."""
+    """EXPLAIN shows the source of run-time values, and counts the files that constants select."""
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         predicate, reasons = _told(star, f"{JOIN} WHERE attr = 77")
         assert "k IN (keys of spark_catalog.joined.dim at run time)" in predicate
@@ -597,7 +597,7 @@ def test_a_few_bytes_of_many_rows_are_joined_as_without_an_index(star: Lab, adap
 def test_a_side_whose_partitions_a_join_above_picks_is_broadcast_once(
     star: Lab, adaptive: str
 ) -> None:
-    """Planned without the outer join, a side would be broadcast again with all partitions."""
+    """If a side were planned without the outer join, it would be broadcast with all partitions."""
     query = (
         "SELECT /*+ BROADCAST(p), BROADCAST(d) */ f.v FROM fact f JOIN parted p ON f.k = p.k "
         "JOIN (SELECT k DIV 1000 AS q FROM dim WHERE attr = 77) d ON p.p = d.q"

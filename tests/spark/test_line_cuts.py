@@ -70,7 +70,7 @@ def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
 def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """A scan that reads ranges of one file can split another file, unknown to the index."""
+    """A scan that reads ranges of one file can split another file, which is not in the index."""
     format_name, options, line, ending = FORMS[form]
     known, new = random.Random(4).sample(range(100, 500), LINES), range(500, 500 + LINES)
     write(tmp_path / f"known.{format_name}", known, line, ending)

@@ -118,7 +118,7 @@ def test_statements_stand_in_blocks(lab: Lab) -> None:
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("escaped", ["false", "true"])
 def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -> None:
-    """A raw string has no escapes; with `escapedStringLiterals`, no string has any in Spark."""
+    """A raw string has no escapes; with `escapedStringLiterals`, no string has escapes in Spark."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     with lab.setting("spark.sql.parser.escapedStringLiterals", escaped):
@@ -129,7 +129,8 @@ def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -
                 comments.append(lab.facts("j")["comment"])
                 lab.sql("DROP SIEVE INDEX j ON t")
             assert comments[0] == comments[1], literal
-        # Spark knows raw strings only without the setting, but with it they end at the same place.
+        # Spark supports raw strings only without the setting, but with the setting they end at the
+        # same place.
         for literal in (r"r'\'", r'R"\"', r"r'a;\'"):
             # The quotes in the last statement could end a string that is still open.
             disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE"

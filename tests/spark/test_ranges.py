@@ -209,7 +209,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         (of,) = lab.explain(query)
         return of["ranges_read"], of["bytes_read"]
 
-    # The keys of the first file in file order; where the range changes, one key for each row group.
+    # The first key of each row group, in file order; then keys of row groups in other ranges.
     singles = [told(k * ROWS)[1] for k in range(GROUPS)]
     second = next(k for k in range(1, GROUPS) if told(0, k * ROWS)[0] == 2)
     third = next(k for k in range(second, GROUPS) if told(second * ROWS, k * ROWS)[0] == 2)
@@ -231,8 +231,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
     assert with_neighbour == (2, singles[0] + singles[second] - footer)
     assert with_other == (2, singles[0] + singles[third])
     if footer:
-        # If each range is read separately, together they cost the file and a footer for each range
-        # but one.
+        # Reading each range separately costs the bytes of the file, and a footer for each range
+        # after the first.
         borders = [k for k in range(1, GROUPS) if told((k - 1) * ROWS, k * ROWS)[0] == 2]
         size = Path(local).stat().st_size
         assert sum(singles[k] for k in (0, *borders)) == size + len(borders) * footer
@@ -248,7 +248,7 @@ def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
 
 
 def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
-    """With a high spark.sql.files.openCostInBytes, a scan does not open distant ranges singly."""
+    """With a high spark.sql.files.openCostInBytes, a scan reads distant ranges together."""
     query = f"SELECT * FROM t WHERE k IN ({KEYS[3]}, {KEYS[GROUPS * ROWS - 3]})"
     (apart,) = lab.explain(query)
     with lab.setting("spark.sql.files.openCostInBytes", "4m"):

@@ -56,7 +56,7 @@ def stages(lab: Lab) -> list[Any]:
 
 
 def refreshed(lab: Lab) -> None:
-    """Refreshes the index, which then knows all files of the table."""
+    """Refreshes the index, which then contains all files of the table."""
     lab.sql("REFRESH TABLE t")
     lab.sql("REFRESH SIEVE INDEX ON t")
     told = lab.facts()
@@ -64,7 +64,7 @@ def refreshed(lab: Lab) -> None:
 
 
 def test_refresh_reads_the_new_files_alone(lab: Lab) -> None:
-    """Spark's count of records proves this.
+    """Spark's count of records proves that REFRESH reads only new files.
 
     The version has two runs, each with its own files.
     """
@@ -112,7 +112,7 @@ def test_a_base_that_has_become_the_lesser_half_is_made_anew(lab: Lab) -> None:
 
 
 def test_an_emptied_table_and_one_filled_again(lab: Lab) -> None:
-    """An emptied table has no run, no files and no rows; a table filled again has them."""
+    """An emptied table has no run, no files and no rows; with new rows, it has all three again."""
     with lab.database("emptied"):
         lab.sql("CREATE TABLE t (id BIGINT, word STRING) USING parquet")
         lab.sql("CREATE SIEVE INDEX ON t (id, word)")

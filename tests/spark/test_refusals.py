@@ -92,7 +92,7 @@ def test_hive_tables_left_to_the_serde_name_the_setting(
 def test_a_collated_column_is_refused(refusing: Lab) -> None:
     """CREATE refuses collations other than UTF8_BINARY.
 
-    They make strings with different codes equal.
+    Such collations make strings with different codes equal.
     """
     if refusing.spark.version < "4":
         pytest.skip("Spark 3.5 has no collations")

@@ -335,7 +335,7 @@ def test_a_scan_from_before_an_index_came_is_not_one_from_after(
 
 @pytest.mark.usefixtures("index")
 def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
-    """If a plan runs again, it sends a new request, because its table may have changed."""
+    """If a plan runs again, the plan sends a new request, because the table can have changed."""
     scan = the_scan(lab.spark, POINT)
     listing = scan.relation().location()
     listing.prefetch(scan.dataFilters())

@@ -37,7 +37,7 @@ Writer = Callable[[Lab, Path], None]
 
 
 class Case(NamedTuple):
-    """A file, the column to show, and a setting under which it shows something else."""
+    """A file, a column, and a setting under which the column has another value."""
 
     write: Writer
     schema: str | StructType
@@ -76,7 +76,7 @@ def _by_spark(query: str) -> Writer:
 
 
 def _damaged(_: Lab, path: Path) -> None:
-    """An ORC file with numbers that the width of a patch puts beyond 64 bits."""
+    """An ORC file in which the width of a patch makes numbers longer than 64 bits."""
     numbers = [2030, 2000, 2020, 1000000, *range(2040, 2200, 10)]
     orc.write_table(pa.table({"a": numbers}), path, compression="uncompressed")
     content = path.read_bytes()
@@ -302,7 +302,7 @@ def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
     [pytest.param(k, case, id=f"{k} {case.key}") for k, cases in CASES.items() for case in cases],
 )
 def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) -> None:
-    """The same file and schema under another setting or option."""
+    """Under another setting or option, the same file and schema have other values."""
     if ".".join(str(lab.spark.version).split(".")[:2]) not in case.lines.split():
         pytest.skip(f"only Spark {case.lines} asks for the setting")
     path = tmp_path / f"x.{kind}"
@@ -318,7 +318,7 @@ def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) 
 
 
 def _decided(kind: str, scope: str, key: str) -> bool:
-    """Whether a setting or an option decides any column of plain files."""
+    """Returns whether a setting or an option changes any column of plain files."""
     columns: list[dict[str, Any]] = [
         {"name": name, "type": of, "nullable": True, "metadata": {}} for name, of in KINDS.items()
     ]
@@ -356,7 +356,7 @@ def _of_spark(lab: Lab, kind: str) -> set[str]:
 
 
 def _of_library(lab: Lab, kind: str) -> set[str]:
-    """The settings that the classes of ORC or Parquet name."""
+    """The names of settings in the classes of ORC or Parquet."""
     if kind == "orc":
         values = lab.spark._jvm.org.apache.orc.OrcConf.values()
         names = {name for of in values for name in (of.getAttribute(), of.getHiveConfName())}
@@ -376,7 +376,7 @@ def _of_library(lab: Lab, kind: str) -> set[str]:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_each_deciding_setting_has_a_case(lab: Lab, kind: str) -> None:
-    """A setting that Spark, Parquet or ORC names changes a value above, or decides nothing."""
+    """Each setting of Spark, Parquet or ORC changes a value above, or changes no column."""
     known = _of_spark(lab, kind) | _of_library(lab, kind)
     assert len(known) > 50
     deciding = {key for key in known if _decided(kind, "conf", key)}
@@ -387,7 +387,7 @@ def test_each_deciding_setting_has_a_case(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_each_case_is_of_a_deciding_setting(kind: str) -> None:
-    """A setting that changes a value is part of the fingerprint of such a column."""
+    """A setting that changes a column's value is part of the column's fingerprint."""
     for case in CASES[kind]:
         if case.key not in (_ZONE, "spark.sql.caseSensitive"):
             assert _decided(kind, "option" if case.options else "conf", case.key.lower()), case.key

@@ -41,7 +41,7 @@ def structs(lab: Lab) -> Iterator[Lab]:
 def test_a_filter_on_what_holds_a_field_says_nothing_of_its_nulls(
     structs: Lab, parent: str
 ) -> None:
-    """If a struct is not NULL but its field is, the row is among the first or the last rows."""
+    """If only the field of a struct is NULL, the row is among the first or last rows."""
     orders = (
         f"SELECT id, {field} AS x FROM t WHERE {parent} ORDER BY {field} {order}, id LIMIT 12"
         for field in FIELDS

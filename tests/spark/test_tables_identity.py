@@ -180,7 +180,7 @@ def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
 
 
 def test_a_dropped_database_takes_its_indexes_along(lab: Lab) -> None:
-    """DROP DATABASE CASCADE does not name a table, but a table created again uses no old index."""
+    """DROP DATABASE CASCADE names no table; still, a table created again uses no old index."""
     with lab.database("cascade"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

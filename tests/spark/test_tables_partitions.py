@@ -36,7 +36,7 @@ def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
 
 
 def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
-    """Spark gives no scan an OR of both, so all files are read, for this reason."""
+    """Spark passes no OR of a partition and a column to a scan, so all files are read."""
     with lab.database("mixed"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (y) AS "
@@ -92,7 +92,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
 
 
 def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
-    """The index identifies files of a foreign location by their root, and skips them."""
+    """The index identifies files in a foreign location by their root, and can skip these files."""
     foreign = tmp_path / "p=away %20 =ü"
     lab.spark.range(100, 120, 1, 2).write.parquet(str(foreign))
     with lab.database("foreign_root"):
@@ -108,10 +108,10 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_file_that_several_partitions_list(lab: Lab, tmp_path: Path) -> None:
-    """If such a file bounded a group, its low keys would bound another group that lists the file.
+    """If a listed file gave a bound, its low keys would exclude rows of other groups.
 
-    A scan always reads such a file. Partitions share the location with the same spelling, with
-    another spelling, or because it is the folder of another partition.
+    A scan always reads a file that several partitions list. Partitions share the location with the
+    same spelling, with another spelling, or because it is the folder of another partition.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))

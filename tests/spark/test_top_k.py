@@ -178,7 +178,7 @@ def test_files_that_can_hold_one_of_the_rows_are_read(top: Lab, kind: str) -> No
 
 @pytest.mark.parametrize("kind", UNPRUNED)
 def test_where_something_else_decides_about_rows_all_are_read(top: Lab, kind: str) -> None:
-    """No index can bound rows of other filters, samples, generators, joins or other aggregates."""
+    """No bound is used for other filters, samples, generators, joins or other aggregates."""
     _check(top, *UNPRUNED[kind], MODES[len(kind) % 2])
 
 
@@ -190,7 +190,7 @@ def _read(frame: DataFrame) -> int:
 def test_calls_of_a_sorted_frame_read_what_a_limit_does(
     top: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The counter of skipped files shows that `take`, `head`, `first` and `show` are bounded."""
+    """The counter of skipped files shows that `take`, `head`, `first` and `show` use a bound."""
     frame = top.spark.table("fact").select("k", "v").sort(f.desc("k"))
     count = "SELECT value FROM sieve_status() WHERE counter = 'files_skipped'"
 
@@ -310,7 +310,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The file whose keys are the least in the index; it bounds the other files."""
+            """The file whose keys are the least in the index; it limits other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path
@@ -331,7 +331,7 @@ def test_files_behind_the_index_are_read(top: Lab) -> None:
 
 
 def test_scans_that_lose_rows_on_their_own_have_no_bound(top: Lab) -> None:
-    """Spark drops buckets, and partitions at run time: the rows of their files bound nothing."""
+    """Spark drops buckets and run-time partitions, so the rows of their files give no bound."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
         "SELECT id AS k, id % 5 AS w FROM range(0, 400, 1, 2)"

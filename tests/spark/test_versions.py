@@ -110,7 +110,7 @@ def test_an_index_without_a_table_goes_and_no_other(lab: Lab) -> None:
         (dead / "intent.json").write_bytes((kept / "intent.json").read_bytes())
         stranger = root / "00000000-0000-4000-8000-00000000000e"
         stranger.mkdir()
-        # The writer may still be working, so VACUUM keeps the index with any RETAIN.
+        # It is possible that the writer still works, so VACUUM keeps the index with any RETAIN.
         assert lab.sql("VACUUM SIEVE INDEXES IN orphaned RETAIN 0 HOURS") == []
         yesterday = time.time() - 86_500
         os.utime(dead / "intent.json", (yesterday, yesterday))
