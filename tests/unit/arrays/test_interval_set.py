@@ -61,7 +61,7 @@ def test_no_end_wraps_around(intervals: list[Pair]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
 def test_each_owner_is_merged_by_itself(rows: list[tuple[int, int, int]]) -> None:
-    """A reduction from the positions `starts` on returns each owner's intervals of `merge`."""
+    """A reduction that begins at the positions `starts` merges the intervals of each owner."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
     begin = starts(first, last, owner.astype(np.int32))

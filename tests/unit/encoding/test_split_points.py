@@ -186,7 +186,7 @@ GOOD = {"type": "string", "splits": wire(b"\x00\x03abc\x01\x02\x01d\x03"), "alph
     ],
 )
 def test_damaged_splits_are_corrupt(damage):
-    """Anything that `to_json` would not write is damage: cut, unordered, or of another type."""
+    """JSON that `to_json` would not write is damage: truncated, unordered, or of another type."""
     assert Encoder.from_json(GOOD).splits == Splits((Point(b"abc", 1), Point(b"abd", 3)))
     with pytest.raises(CorruptError):
         Encoder.from_json(GOOD | damage)

@@ -206,7 +206,7 @@ def follow(warehouse: Warehouse, index: str) -> None:
 
 
 def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
-    """The index's option requests the refresh; the session does not, and other indexes wait."""
+    """The index's option requests the refresh; other indexes wait, because the session does not."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()

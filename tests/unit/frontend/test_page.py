@@ -72,7 +72,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 class Pages:
-    """The page service, with a driver that knows the table t."""
+    """The page service, with a driver that has seen the table t."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse

@@ -106,7 +106,7 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 def test_a_key_of_many_rows_is_always_seen() -> None:
     """A key of many rows represents only itself.
 
-    Any other key also stands for the keys between the windows.
+    Any other key also represents the keys between the windows.
     """
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))
@@ -162,7 +162,7 @@ def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
 
 
 def test_the_model_of_windows_knows_its_shares() -> None:
-    """The model knows which share of the domain's codes and distinct keys is in the windows.
+    """The model stores which share of the domain's codes and distinct keys is in the windows.
 
     Ranges are shares of the whole domain.
     """

@@ -22,7 +22,7 @@ COLUMN = Column(("id",), "bigint")
 
 
 class Reads:
-    """Reads files, some of which fail, and records the number of files of each reading."""
+    """Reads files, of which some fail, and records the number of files of each reading."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, bad: Sequence[int], reader: bool = True):
         self.sizes: list[int] = []

@@ -188,7 +188,7 @@ def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
     ("n", "maps"), [(1, 1), (1 << 19, 1), ((1 << 19) + 1, 2), (1 << 20, 2), ((1 << 20) + 1, 3)]
 )
 def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
-    """The limit bounds the memory of a map's task; most of it fits in a core's cache."""
+    """The limit restricts the memory of a map's task; most of it fits in a core's cache."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
 
 

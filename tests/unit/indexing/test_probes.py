@@ -82,7 +82,7 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_a_stop_knows_the_least_bytes() -> None:
-    """For each kind of query, the fewest possible reads assume locations of mean size."""
+    """For each kind of query, the minimum of reads is computed with the mean file size."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)

@@ -235,7 +235,7 @@ def test_what_was_not_read_wholly_has_no_cuts(
 def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
     """The number of parts is the number of maps that the sample's rows require.
 
-    A location of which only a part was read has no pairs.
+    A location that was read only in part has no pairs.
     """
     text = type_name == "string"
     rows = [(str(k) if text else k, k % 2) for k in range(10)]

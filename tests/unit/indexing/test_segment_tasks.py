@@ -89,7 +89,7 @@ def listed(some: Intervals) -> list[tuple[int, ...]]:
 
 
 def test_packed_cuts_are_what_was_packed() -> None:
-    """A packed cut has 36 bytes, whatever its numbers.
+    """A packed cut has 36 bytes, for any numbers.
 
     Several values are unpacked to one list.
     """

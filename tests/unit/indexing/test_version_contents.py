@@ -112,7 +112,7 @@ def build(
 
 
 def proven(locations: Locations) -> dict[str, bool]:
-    """The files that the list proves something about."""
+    """The files about which the list proves something."""
     names = [path.rpartition("/")[2] for path in locations.paths]
     return dict(zip(names, (locations.states == FileState.READ).tolist(), strict=True))
 

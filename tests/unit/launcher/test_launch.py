@@ -131,7 +131,7 @@ def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> Non
 
 @pytest.mark.usefixtures("shim")
 def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
-    """Arguments after the script are neither interpreted nor moved, whatever they look like."""
+    """Arguments after the script are passed on unchanged, even if they look like options."""
     script = ["--master", "local[2]", "-v", "job.py", "--jars", "x", "--conf", "spark.jars=y"]
     command = launch.submit_command(inspect(spark_home), {}, script)
     assert command[-8:] == script

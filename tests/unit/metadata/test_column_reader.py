@@ -143,7 +143,7 @@ def test_the_type_in_a_file_decides_where_columns_are_found_by_ids() -> None:
 
 
 def test_a_session_time_zone_decides_where_a_reader_asks_for_it() -> None:
-    """Parquet's reader uses it only to convert INT96; ORC's reader uses that of the JVM."""
+    """Parquet uses the session's zone only to convert INT96; ORC uses the JVM's zone."""
     instant, name = field("a", "timestamp"), "zone.session"
     converts = {"conf.spark.sql.parquet.int96TimestampConversion": "true"}
     for format_name, more, expected in (
@@ -157,7 +157,7 @@ def test_a_session_time_zone_decides_where_a_reader_asks_for_it() -> None:
 
 @pytest.mark.parametrize("key", ["hadoop.orc.stripe.size", "conf.spark.hadoop.orc.use.zerocopy"])
 def test_settings_without_an_effect_decide_nothing(key: str) -> None:
-    """Writers and buffers have settings, too; the ORC reader of Hive is not known."""
+    """Writers and buffers have settings, too; the ORC reader of Hive is unknown to Sieve."""
     then = parts("orc", A)
     assert changed_parts(("a",), then, then | {key: "1"}) == ()
     hive = then | {"format": "orc org.apache.spark.sql.hive.orc.OrcFileFormat"}

@@ -319,7 +319,7 @@ def test_roots_that_are_gone_make_no_version_too_large(
     [([0, 1], [1]), ([0, 1], [0]), ([1], [1, 2]), ([1], [0, 1]), ([0, 1], [1, 2])],
 )
 def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[int]) -> None:
-    """The path is in the list twice before, after, or both times.
+    """The list has the path twice before the change, after the change, or both times.
 
     If a part had only one row of a path, it would hide the path's other rows.
     """
@@ -334,7 +334,7 @@ def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[
 
 
 def test_a_state_is_stored_in_place_of_the_length() -> None:
-    """Earlier releases wrote the state in this way, and the driver compares it.
+    """Earlier releases stored a file's state as a negative length, and the driver compares it.
 
     An unknown state is damage.
     """

@@ -9,7 +9,7 @@ from sieve.metadata.options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:
-    """Without OPTIONS, an index uses the better shape for each segment, while bytes save reads."""
+    """Without OPTIONS, an index uses the better shape for each segment, if its bytes save reads."""
     assert parse_options({}) == IndexOptions(shape="auto", budget="auto", payback=10)
 
 

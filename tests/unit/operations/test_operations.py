@@ -291,7 +291,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
 
 
 def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> None:
-    """No check could find out that a map has lost a key, because another run can have the key."""
+    """The check cannot detect that a map has lost a key, because another run can have the key."""
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
     assert refreshed(table, found) == {file.path for file in BEFORE}

@@ -32,7 +32,7 @@ class Clocked(LocalStore):
 class Index:
     """An index that has one version per day.
 
-    Version k names run k, run 0, and list part k.
+    The manifest of version k refers to run k, to run 0, and to part k of the list.
 
     Args:
         folder: the root of the index.
@@ -78,7 +78,7 @@ class Index:
 
 
 def of_version(number: int) -> set[str]:
-    """The files that only this version names, without its manifest."""
+    """The files that belong only to this version, without its manifest."""
     return {f"locations/{number:032x}.parquet", f"runs/{number:032x}/part-00000.parquet"}
 
 

@@ -1,4 +1,4 @@
-"""Extents: a location's least code, and the number of its rows that are certainly up to a code."""
+"""Extents: each location's least code, and its number of rows certainly not above a code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
 
 
 def test_a_wide_cell_has_its_key_somewhere() -> None:
-    """The key is in the cell, at its end at the latest.
+    """The key is anywhere in the cell, possibly at the cell's end.
 
     A single cell certainly contains one key, but not certainly two.
     """

@@ -53,7 +53,7 @@ def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
 
 
 def test_ranges_have_the_answer_of_their_location() -> None:
-    """If no version knows a range, the range is read."""
+    """If a range is in no version, the range is read."""
     assert needed("bigint", [0] * 6, [True] * 6) == [2, 3, 4]
     assert needed("bigint", [0, 0, -1, 0, 0, 0], [True] * 6) == [0, 1, 2, 3, 4]
 

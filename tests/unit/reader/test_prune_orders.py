@@ -1,4 +1,4 @@
-"""Tests the rows that bound a scan for the first rows in an order, and the rows that do not."""
+"""Tests which rows give a bound to a scan for the first rows, and which rows do not."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) ->
 
 
 def test_listed_files_bound_the_others(table: Table) -> None:
-    """Listed files bound other files in both directions, and with several orders.
+    """Listed files give a bound for other files in both directions, and with several orders.
 
-    A file that is not listed does not bound others.
+    A file that is not listed gives no bound.
     """
     answer = asked(table, order(10))
     assert (kept(table, answer), answer["used"], answer["reasons"]) == ([0], ["x@1"], {})
@@ -90,7 +90,7 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 
 
 def test_a_filter_beside_an_order(table: Table) -> None:
-    """Only rows that certainly satisfy the filter bound other rows.
+    """Rows give a bound only if they certainly satisfy the filter.
 
     The filter of a query with an order also skips files without the order.
     """
@@ -156,7 +156,7 @@ def test_formats_whose_counts_are_no_promise(
 def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
     """Log files hide rows of files 0 and 1.
 
-    File 2 bounds the other files, and files 0 and 1 can come before it.
+    File 2 gives the bound, and rows of files 0 and 1 can be before the bound.
     """
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])

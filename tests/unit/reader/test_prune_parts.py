@@ -69,7 +69,7 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
 
     answer = first(0, 0, 0, 0)
     assert (skipped(answer), parts_of(answer)) == ([False, True, True, True], {})
-    # If a file is not listed, it does not bound others, and it is not skipped.
+    # If a file is not listed, it gives no bound and is not skipped.
     answer = first(-1, 0, 0, -1)
     assert skipped(answer) == [False, False, True, False]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}

@@ -57,7 +57,7 @@ def opened(folder: Path, run: RunRef, store: Store, bound: int = 1 << 20) -> Run
 
 
 def found(run: Run, *intervals: tuple[int, int]) -> list[int]:
-    """The ordinals of the locations that may contain keys in some intervals."""
+    """The ordinals of the locations that can contain keys in some intervals."""
     return np.flatnonzero(run.locations_in(np.array(intervals).reshape(-1, 2))).tolist()
 
 
@@ -356,7 +356,7 @@ class SlowStore(CountingStore):
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
-    """All scans get the result of the one read, or its error."""
+    """All scans get the result or the error of a single read."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
         spoil(tmp_path, 2)
@@ -450,7 +450,7 @@ def test_payloads_that_cannot_be_are_corrupt(payload: bytes) -> None:
 
 @pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
-    """A later layout is not reported as damage, whatever the bytes after its number are."""
+    """A later layout is not reported as damage, even if the bytes after its number are invalid."""
     with pytest.raises(UnsupportedError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
 

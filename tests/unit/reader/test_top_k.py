@@ -26,7 +26,7 @@ ALL = len(LOCATIONS)
 
 
 def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
-    """Entries about which only the number of rows in their location is known."""
+    """Entries for which only the number of rows in their location is known."""
     no = np.zeros(len(low), np.bool_)
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 

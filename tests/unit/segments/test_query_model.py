@@ -49,7 +49,7 @@ def test_a_hot_key_makes_the_gap_around_it_dear():
 
 
 def test_neighbours_have_no_gap():
-    """No query asks for codes between two neighbouring codes, even at the ends of the domain."""
+    """No query looks for codes between two neighbouring codes, even at the ends of the domain."""
     query_model = QueryModel.of_sample(codes(LEAST, 0, GREATEST))
     low = codes(LEAST, -1, 0, GREATEST - 1, 7)
     high = codes(LEAST + 1, 0, 1, GREATEST, 7)

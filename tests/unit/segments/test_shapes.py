@@ -35,13 +35,13 @@ def column(files):
 
 
 def random_files(n=40, keys=200):
-    """The locations that may contain a code."""
+    """The locations that can contain a code."""
     rng = np.random.default_rng(0)
     return [rng.integers(0, 100_000, keys) for _ in range(n)]
 
 
 def found(segments, code):
-    """The locations that may contain a code."""
+    """The locations that can contain a code."""
     entries = [decode(segment.payload) for segment in segments]
     return {
         int(at) for e in entries for at in e.location[(e.low <= code) & (e.high >= code)].tolist()

@@ -123,7 +123,7 @@ def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryM
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_trial_foretells_what_a_price_leads_to(codings: Sequence[int]) -> None:
-    """If all segments are tried, the bytes are exact, and so are the files each probe reads."""
+    """If all segments are tried, the bytes are exact, as are the files that the probes read."""
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 1 << 40, 6000)
     cuts, of_files, query_model = column(codes, rng.integers(0, 20, 6000))

@@ -51,7 +51,7 @@ def column(files: list[Codes]) -> tuple[Intervals, QueryModel]:
 
 
 def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
-    """The locations that may contain a key in an interval."""
+    """The locations that can contain a key in an interval."""
     entries = [decode(segment.payload) for segment in segments]
     return {int(k) for e in entries for k in e.location[(e.low <= last) & (e.high >= first)]}
 
@@ -107,7 +107,7 @@ def test_shares_between_entries_count_by_weight() -> None:
 
 
 def test_borders_of_large_locations_are_finer() -> None:
-    """If a border moves, it costs its location's weight: 2^6 times the weight is 6 more bits."""
+    """Moving a border costs its location's weight: 2^6 times the weight is 6 more bits."""
     cuts, model = column(scattered(8, 300, 10))
     grids = [
         quantize._pieces(part_of(cuts, weights), model, 1e-3)

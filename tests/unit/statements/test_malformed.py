@@ -1,4 +1,4 @@
-"""Tables that cannot be read, and registrations that are nonsense: SHOW, repair and DROP."""
+"""Tables that cannot be read, and malformed registrations: SHOW, repair and DROP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def spoil(warehouse: Warehouse, value: str = "{", name: str = KEY) -> None:
-    """Replaces the value of a registration by nonsense."""
+    """Replaces the value of a registration by invalid text."""
     warehouse.alter("t", lambda before: before | {name: value})
 
 

@@ -73,7 +73,7 @@ def failing(number: int) -> Callable[..., Any]:
 def test_failures_of_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
 ) -> None:
-    """If the file may exist after a failure, the error is a different one.
+    """If the file possibly exists after a failure, the error is a different one.
 
     No draft is left.
     """

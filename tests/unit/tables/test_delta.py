@@ -78,7 +78,7 @@ def test_all_is_listed_where_the_log_does_not_tell(access: Access) -> None:
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
 def test_two_hundred_commits_are_read_one_by_one(commits: int) -> None:
-    """If there are more commits than two hundred, a listing is as fast."""
+    """With more than two hundred commits, a listing is as fast as the log."""
     access = Access(3 + commits, [*range(4, 4 + commits)])
     found = delta.list_changed(access, Commit(TABLE, 3))
     assert (found is not None) == (commits <= 200)

@@ -149,7 +149,7 @@ def test_names_that_a_build_adds_are_no_names_of_columns(
 def test_stray_quotes_may_not_depend_on_other_columns(
     format_name: str, handling: str | None, refused: bool
 ) -> None:
-    """Only with CSV's default, values do not depend on the other columns of the query."""
+    """Values are independent of the query's other columns only with CSV's default."""
     option = {} if handling is None else {"option.unescapedquotehandling": handling}
     found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)
     assert (found is not None) == refused

@@ -336,7 +336,7 @@ def test_what_changed_is_listed_by_partition(monkeypatch: pytest.MonkeyPatch) ->
     access = Folders("file:/t/a", listed="[1]")
     assert list_changed(access, 77) == (frozenset({"file:/t/a", "file:/t/b"}), "[1]")
     assert access.asked == [["a"]]
-    # If Hudi gives no answer, or if a call fails, all files are listed.
+    # If Hudi does not answer, or if a call fails, all files are listed.
     assert list_changed(Folders("file:/t/a", listed=None), 77) is None
     assert list_changed(Folders(error=Py4JError("gone")), 77) is None
     assert list_changed(Folders(), 77) is None

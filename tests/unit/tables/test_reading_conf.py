@@ -38,5 +38,8 @@ def session(*keys: str) -> Any:
 def test_what_is_set_to_read_a_column(
     parts: dict[str, str], whole_texts: bool, keys: list[str], conf: Conf
 ) -> None:
-    """Structs with a default are read whole, and only batches of whole texts have a limit."""
+    """A struct with a default is read with all of its fields.
+
+    Batches have no byte limit unless Python gets whole texts.
+    """
     assert reading_conf(session(*keys), parts, whole_texts=whole_texts) == conf

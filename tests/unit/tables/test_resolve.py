@@ -141,7 +141,7 @@ def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
 
 
 def test_the_right_to_query_a_column_is_asked_for_by_planning() -> None:
-    """An authorizer can refuse when Spark plans, whatever characters the names have."""
+    """An authorizer can refuse when Spark plans, for any characters in names."""
     planned: list[Any] = []
 
     def select(table: str, column: str) -> Any:

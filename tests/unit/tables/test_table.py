@@ -72,7 +72,7 @@ def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
 def test_the_timeline_of_a_hudi_table_tells_what_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The changes are the folders written to since an instant; the instant can be the epoch."""
+    """The changes are the folders written to since an instant, which can be the epoch."""
     asked: list[Any] = []
     answers: list[Any] = [(frozenset({"file:/t/p=1"}), LISTED), None]
     monkeypatch.setattr(hudi, "list_changed", lambda *given: asked.append(given) or answers.pop(0))

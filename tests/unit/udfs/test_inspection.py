@@ -95,7 +95,7 @@ def test_labels_are_keys_that_occur() -> None:
 
 
 def test_labels_of_texts_end_where_they_differ() -> None:
-    """Later characters may belong to no key, so a label ends before them."""
+    """Later characters possibly belong to no key, so a label ends before them."""
     keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
     assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
     for keys, labels in (

@@ -31,7 +31,7 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: float) -> None:
-    """The share of files for a value is one file, and the shares for ranges are Selinger's.
+    """For a value, the estimate is one file; for ranges, the estimates are Selinger's.
 
     If an index does not help, all files are read.
     """
@@ -39,7 +39,7 @@ def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: flo
 
 
 def test_and_keeps_the_narrowest_use() -> None:
-    """If AND has two uses of a column, the use that keeps fewer files counts.
+    """If AND has two uses of a column, the use that reads fewer files counts.
 
     Other columns do not change.
     """
@@ -74,7 +74,7 @@ def test_or_of_values_is_a_list() -> None:
 
 
 def test_or_keeps_the_widest_use() -> None:
-    """Under OR, the branch that keeps more files counts."""
+    """Under OR, the branch that reads more files counts."""
     branches = [{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.RANGE)}]
     assert any_of(branches) == any_of(branches[::-1]) == {ID: ColumnUse(Kind.RANGE)}
 
@@ -90,5 +90,5 @@ def test_or_of_other_columns_helps_none() -> None:
 
 
 def test_a_negation_rules_out_little() -> None:
-    """For NOT of any use, all files are kept."""
+    """For NOT of any use, all files are read."""
     assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}
