@@ -42,14 +42,14 @@ class Built:
     ends: list[Ends]
 
     def keep(self, wanted):
-        """The files that may contain a value in the key ranges, from an in-memory version."""
+        """The files that can contain a value in the key ranges, from an in-memory version."""
         found = self.locations_in(wanted.intervals)
         if self.maps and wanted.hashes is not None:
             found &= np.logical_or.reduce([one.locations_of(wanted.hashes) for one in self.maps])
         return found | (wanted.null & (self.nulls > 0)) | (wanted.nan & (self.nans > 0))
 
     def locations_in(self, intervals):
-        """The files that may contain a key code in any of the intervals."""
+        """The files that can contain a key code in any of the intervals."""
         found = np.zeros(len(self.rows), np.bool_)
         self.chunk.mark(merge(intervals), found)
         return found

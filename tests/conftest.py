@@ -21,8 +21,8 @@ from xdist.scheduler import LoadFileScheduling
 # of the run's CPU time in all). With one compiler, the JVM's code cache has a fifth of the usual
 # size. Spark's generated code fills this cache; code is then discarded and compiled again (another
 # sixth of the CPU time). Class data soon exceeds 21 MB, at which a JVM starts its first full
-# collection. Hadoop starts a `chmod` for each file and folder that it makes; with VFORK this start
-# is fastest.
+# collection. Hadoop starts a `chmod` for each file and folder that it makes; with VFORK, `chmod`
+# starts fastest.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
     "-XX:MetaspaceSize=256m -Djdk.lang.Process.launchMechanism=VFORK"

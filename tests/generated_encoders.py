@@ -31,7 +31,7 @@ def splits(draw, values):
 
 @st.composite
 def encoders(draw, values, kind="binary"):
-    """Encoders of strings or binary, with or without a value's prefix, and with split points."""
+    """Encoders of strings or binary, with split points, and with or without a prefix of a value."""
     prefix = draw(st.one_of(st.just(b""), values, SHORT))
     cut = values.map(lambda value: value.removeprefix(prefix))
     return Encoder(kind, prefix, draw(splits(cut)))
@@ -40,7 +40,7 @@ def encoders(draw, values, kind="binary"):
 def encoders_for(kind, values):
     """Encoders that a run can have.
 
-    Prefix, split points and window can fit the values, or not fit them.
+    Prefix, split points and window are sometimes chosen for the values, and sometimes not.
     """
     if kind.name.startswith("decimal(38"):
         low = st.sampled_from(kind.values).map(lambda value: value - (value > 0))

@@ -13,8 +13,8 @@ from pyhive import hive
 def thrift_session(port: int, **options: Any) -> Iterator[Any]:
     """A PyHive connection to this machine; at the end, only its socket is closed.
 
-    Hive may never answer CloseSession. The first session that registers functions can fail on a
-    class that is missing in Spark, and all later sessions wait for it.
+    Hive sometimes never answers CloseSession. The first session that registers functions can fail
+    on a class that is missing in Spark, and all later sessions wait for it.
     """
     connection = hive.connect("localhost", port, **options)
     try:
