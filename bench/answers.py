@@ -23,7 +23,7 @@ def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Returns whether the first column, which ORDER BY sorts, is equal in both; tied rows can differ."""
+    """Returns whether the first column, which ORDER BY sorts, is equal in both; ties can differ."""
     return [row[0] for row in one] == [row[0] for row in other]
 
 

@@ -104,7 +104,7 @@ class Suite:
         self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
     def _add(self, folder: Path, named: Collection[str]) -> None:
-        """Adds a table, with an index on each of its keys and dates that is in `named`."""
+        """Adds a table, and an index on each key and date of the table that `named` contains."""
         spark, name = self.spark, folder.name
         spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{folder}'")
         columns = [c for c in spark.table(name).columns if _KEY.fullmatch(c) and c in named]

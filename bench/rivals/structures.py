@@ -93,7 +93,7 @@ def k_intervals(column: Column, k: int) -> Lists:
 
 
 def seed_sieve(column: Column, error: int) -> Lists:
-    """Blocks of equal width below lines of bounded error."""
+    """Blocks of equal width, in segments that a line fits within an error bound."""
     order = np.lexsort((column.file, column.codes))
     chunk = (column.codes[order], column.file[order], np.ones(len(order), np.int64))
     payloads = [encode_segment(segment) for segment in cut_segments([chunk], error=error)]
