@@ -75,7 +75,7 @@ def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_import_of_the_front_end_brings_pandas() -> None:
     """The import of pandas needs a third of a second.
 
-    The first statement of each driver would wait for such an import.
+    The first statement of each driver would wait for the import of pandas.
     """
     imports = "import sys, sql_ext.frontend.service, sql_ext.frontend.pruning"
     check = "assert not {'pandas', 'matplotlib', 'pyspark.testing'} & set(sys.modules)"

@@ -94,7 +94,7 @@ def test_units_of_durations(text: str, seconds: float) -> None:
 
 
 def test_units_of_ages() -> None:
-    """An age is in hours or days."""
+    """The unit of an age is hours or days."""
     for text, hours in (("4, 3h", 3.0), ("4,3D", 72.0)):
         read = parse_settings({"spark.sieve.versions.retain": text})
         assert read.retention == Retention(4, hours)

@@ -55,7 +55,7 @@ def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
 
 
 def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behind():
-    """Two values that differ only after such a byte share a code, and codes keep the order."""
+    """Two values that differ only after a byte that is no digit share a code; codes keep order."""
     found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
     assert found == sorted(found)
     assert found[2] == found[3]

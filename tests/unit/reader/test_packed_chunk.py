@@ -113,7 +113,7 @@ def test_blocks_end_where_their_entries_reach() -> None:
 
 
 def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each such block is unpacked once, even if many intervals overlap it."""
+    """A block that a look-up needs is unpacked once, even if many intervals overlap the block."""
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:

@@ -46,7 +46,7 @@ def wait_for_rereads() -> None:
 def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
     """A scan for one key reads the list of locations, and one run file with four locations.
 
-    The list of locations numbers the table's files.
+    The list of locations gives a number to each file of the table.
     """
     assert table.kept(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]

@@ -93,7 +93,7 @@ def part_of(cuts: Intervals, weights: Weights | None) -> Part:
 
 
 def test_shares_between_entries_count_by_weight() -> None:
-    """The sum over locations is the share of each location times its weight, for any gaps."""
+    """For any gaps, the result is the sum over locations of each location's share times weight."""
     cuts, model = column([np.arange(5) * 900, np.array([7]), np.array([50, 4000]), np.arange(9)])
     weights = np.array([0.5, 2, 4, 8], np.float32)
     whole, alone = part_of(cuts, weights), part_of(cuts, None)

@@ -35,7 +35,7 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
 def test_an_owner_that_may_not_be_set_stays(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
-    """Local file systems report such a refusal as a command that failed.
+    """Local file systems report a refused change of owner as a command that failed.
 
     If the owner cannot be set for any other cause, this is an error.
     """

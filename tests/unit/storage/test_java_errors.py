@@ -60,7 +60,7 @@ def spark_error(java: Java, text: str = "[SIEVE_INDEX_DROPPED] said by the way")
 
 
 def test_conditions_are_those_of_all_that_an_error_was_raised_from() -> None:
-    """The causes are Java's, with either name of the method, and Python's.
+    """Both Java's causes, with either name of the method, and Python's causes count.
 
     Messages do not count.
     """

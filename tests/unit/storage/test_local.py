@@ -359,9 +359,9 @@ def test_a_folder_that_another_process_makes_meanwhile_is_taken(
 def test_lists_of_rights_go_where_an_index_is_restricted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list could admit users that the table's mode does not admit.
+    """An access control list could admit users that the table's mode does not admit.
 
-    Some file systems have no lists.
+    Some file systems have no access control lists.
     """
     (tmp_path / "d").mkdir()
     own = LocalStore().permissions(f"file:{tmp_path}/d")

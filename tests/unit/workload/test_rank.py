@@ -130,7 +130,7 @@ def test_a_test_takes_the_place_of_the_bound() -> None:
     [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
 )
 def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
-    """A test measures values (also for keys) and a short range, and not NULLs or ends."""
+    """A test measures values (also for join keys) and a short range, but no NULLs and no ends."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
