@@ -79,7 +79,7 @@ def test_a_change_of_another_column_costs_nothing(lab: Lab, kind: str) -> None:
 
 
 def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> None:
-    """In JSON, a new column can change other values; in CSV, records without it are damaged."""
+    """In JSON, a new column can change other values; CSV records that lack it are damaged."""
     record = {"json": '{"b":{"k":"x","a":7},"a":1}', "csv": "1"}
     for kind, new in (("json", "b MAP<STRING, INT>"), ("csv", "b INT")):
         (tmp_path / kind).mkdir()
@@ -136,7 +136,7 @@ def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized: str) -> None:
-    """For texts without a mark and for INT96, the reader requests the types of the table."""
+    """For texts without an annotation and for INT96, the reader uses the types of the table."""
     for k in range(FILES):
         ids = range(10 * k, 10 * k + 10)
         texts = pa.array([f"text {i}".encode() for i in ids], pa.binary())

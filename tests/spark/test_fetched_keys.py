@@ -130,7 +130,7 @@ def test_a_cached_side_gives_keys_if_it_could_be_made_again(star: Lab) -> None:
 
 @contextmanager
 def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
-    """Adds an empty file to a table, and makes files and catalog report this size."""
+    """Adds an empty file to a table, so that files and catalog report the given size."""
     files = lab.files(table)
     large = files[0].with_name("large.parquet")
     large.touch()

@@ -168,7 +168,7 @@ def test_a_statement_without_scans_is_refused_alike(lab: Lab) -> None:
 def test_answers_join_and_stand_in_temporary_views_alone(lab: Lab) -> None:
     """The functions can be joined like other relations.
 
-    Spark refuses a permanent view on such a function.
+    Spark refuses a permanent view on a function of Sieve.
     """
     joined = lab.sql(
         "SELECT i.index, v.change, d.value FROM sieve_indexes() i JOIN sieve_versions('t') v "
@@ -205,7 +205,7 @@ def test_a_wrong_question_says_what_is_wrong(lab: Lab, call: str, problem: str) 
 
 @pytest.mark.usefixtures("table")
 def test_functions_in_queries_that_are_planned_wait_for_no_thread_of_theirs(lab: Lab) -> None:
-    """More calls than threads run at once, and each call runs another function."""
+    """More calls run at once than there are threads; each call runs another function."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

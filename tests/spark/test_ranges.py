@@ -110,7 +110,7 @@ def test_a_point_query_reads_one_range(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("adaptive", "most"), [("true", "20000"), ("false", "1g")])
 def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
-    """Ranges of several files, merged or not, never cause more tasks than Spark alone has."""
+    """Merged or separate ranges of several files never cause more tasks than Spark alone has."""
     keys = ", ".join(map(str, random.Random(most).sample(KEYS, 9)))
     query = f"SELECT k, n, pad FROM t WHERE k IN ({keys})"
     with lab.settings(
@@ -209,7 +209,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         (of,) = lab.explain(query)
         return of["ranges_read"], of["bytes_read"]
 
-    # The first key of each row group, in file order; then keys of row groups in other ranges.
+    # The bytes read for one key of each row group; then the row groups at which the second and the
+    # third range begin.
     singles = [told(k * ROWS)[1] for k in range(GROUPS)]
     second = next(k for k in range(1, GROUPS) if told(0, k * ROWS)[0] == 2)
     third = next(k for k in range(second, GROUPS) if told(second * ROWS, k * ROWS)[0] == 2)

@@ -1,4 +1,4 @@
-"""Settings that decide a column of Parquet or ORC: each changes a value or ends in an error."""
+"""Settings that change a column of Parquet or ORC: each changes a value or ends in an error."""
 
 from __future__ import annotations
 

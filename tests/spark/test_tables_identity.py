@@ -215,7 +215,7 @@ def test_a_name_is_given_once(lab: Lab) -> None:
 
 
 def test_one_lost_index_keeps_refresh_from_no_other(lab: Lab) -> None:
-    """REFRESH of all indexes of a table refreshes the others, and then names the failed index."""
+    """If an index fails, REFRESH of all indexes refreshes the others, and then names the index."""
     with lab.database("lost") as database:
         lab.sql("CREATE TABLE t USING parquet AS SELECT id, id % 7 AS r FROM range(0, 40, 1, 4)")
         lab.sql("CREATE SIEVE INDEX ON t (r)")

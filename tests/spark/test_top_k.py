@@ -162,7 +162,7 @@ _WITHOUT: dict[str, Answer] = {}
 
 
 def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | None = None) -> None:
-    """Asserts the number of files read, and the rows of an audited run without Sieve."""
+    """Asserts the number of files read, and that an audited run returns the rows of Spark alone."""
     with lab.settings({"spark.sieve.audit.sample": "1.0"} | dict(conf or {})):
         lab.check(query, exactly=files, known=_WITHOUT)
 

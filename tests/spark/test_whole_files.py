@@ -37,7 +37,7 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
 
 
 def test_files_that_spark_cannot_split_are_read_with_all_others(lab: Lab, tmp_path: Path) -> None:
-    """Spark 4.1 fails on two splits of such a file, and makes smaller splits if files are few."""
+    """Spark 4.1 fails on two splits of a zstd file, and makes smaller splits if files are few."""
     if lab.spark.version < "4.1":
         pytest.skip("this Spark does not read such files")
     draw, files, rows = random.Random(5), 20, 120
