@@ -138,7 +138,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
 def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
     tables: Lab, shuffled: bool
 ) -> None:
-    """A condition of WHEN must not skip the file of this row, because MERGE must refuse it."""
+    """A condition of WHEN must not skip the file of this row, because MERGE must refuse the row."""
     twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k"
     text = f"{on} WHEN MATCHED AND t.k > 70 THEN UPDATE SET v = 'x'"
@@ -150,7 +150,7 @@ def test_a_row_that_no_clause_takes_is_refused_if_it_matches_twice(
 
 
 def test_rows_that_match_twice_are_refused_below_a_condition(tables: Lab) -> None:
-    """MERGE numbers the rows of its target, and these numbers stay distinct below a condition."""
+    """MERGE gives each row of its target a number; with a condition, numbers stay distinct."""
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"
     text = f"{on} WHEN MATCHED THEN UPDATE SET v = 'x'"

@@ -64,7 +64,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
     """Deletion vectors hide rows, and a file is skipped regardless of its vector.
 
-    Delta numbers the rows of a file in two ways, and the result is the same for both.
+    Delta has two ways to number the rows of a file, and both have the same result.
     """
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
