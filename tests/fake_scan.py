@@ -1,4 +1,4 @@
-"""Scans without Spark: a query for one key of a `fake_spark` table, pruned as the shim does.
+"""Scans without Spark: a query for one key of a `fake_spark` table, pruned as by the shim.
 
 The front end's part is real: request, look-up, answer, and dictionary of files.
 """

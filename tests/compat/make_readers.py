@@ -59,7 +59,7 @@ class Reader:
         self._format = scan.relation().fileFormat()
 
     def values(self, types: Iterable[str] = TYPES) -> Values:
-        """The values of each column as each type that this Spark can read it as."""
+        """The values of each column, read as each type that this Spark supports for the column."""
         found: Values = {}
         nests = (False, True) if "s" in self.columns else (False,)
         for batches, kind, nested, name in product((True, False), types, nests, self.columns):

@@ -51,7 +51,7 @@ def reads(it: Driver, files: int) -> None:
 
 
 def test_a_driver_acts_on_what_another_publishes(one: Driver, two: Driver) -> None:
-    """One driver also applies DISABLE and DROP of another driver, within the registry's time.
+    """One driver also applies DISABLE and DROP of another driver, within the registry's time limit.
 
     A registration that another tool restores causes one warning, and the next CREATE repairs it.
     """

@@ -1,8 +1,8 @@
 """An interpreter that has loaded the libraries of the tests, and forks for each run of pytest.
 
-Python needs longer to load the libraries than for most runs. For each run, the interpreter reads
-one line of JSON, ``[arguments, log, CPU seconds]``; it writes the run's process id at the start,
-and its exit code at the end.
+Python needs more time to load the libraries than to run most tests. For each run, the interpreter
+reads one line of JSON, ``[arguments, log, CPU seconds]``; it writes the run's process id at the
+start, and its exit code at the end.
 """
 
 from __future__ import annotations

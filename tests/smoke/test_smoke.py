@@ -87,7 +87,7 @@ def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
 
 
 def test_merged_subqueries_lose_no_row(lab: Lab, table: str) -> None:
-    """Two scalar subqueries with different filters return the right rows, merged or not."""
+    """Two scalar subqueries with different filters return the right rows, even when merged."""
     lab.check(
         f"SELECT (SELECT sum(r) FROM {table} WHERE id < 50), "
         f"(SELECT sum(r) FROM {table} WHERE id > 950)",
