@@ -26,7 +26,7 @@ def _sizes(lab: Lab, query: str) -> tuple[int, int]:
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("parts", [False, True])
 def test_the_price_of_a_table_of_which_one_slice_is_read(lab: Lab, kind: str, parts: bool) -> None:
-    """The price is this slice's bytes, even if other slices have log files or partitions."""
+    """The price is this slice's bytes, even with partitions and with log files of other slices."""
     with lab.database("hudi_sizes"):
         tables.create(lab, kind, parts=parts)
         tables.fill_sorted(lab, 0, 400)

@@ -90,7 +90,7 @@ def test_cleaning(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_rollback_and_restore(lab: Lab, kind: str) -> None:
-    """After a rollback or a restore, queries return the earlier rows, with any indexed rows."""
+    """After a rollback or a restore, queries return the earlier rows, for any index state."""
     with lab.database("hudi_restore"):
         indexed(lab, kind)
         saved = tables.instants(lab)[-1]
