@@ -37,7 +37,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 class Commits:
     """A table of file slices.
 
-    Its commits name the folders that they wrote to, or name nothing.
+    Each commit lists the folders that it wrote to, or no folder.
 
     Attributes:
         slices: all slices.

@@ -136,7 +136,7 @@ def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.Monk
 
 
 def test_a_wide_range_is_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a limited number of blocks is unpacked at a time, and each block once.
+    """Only a limited number of blocks is unpacked at a time, and each block is unpacked once.
 
     Unpacked entries need many times the memory of packed entries.
     """
