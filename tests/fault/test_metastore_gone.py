@@ -58,7 +58,7 @@ def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) ->
 
 
 def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: Path) -> None:
-    """REFRESH and ALTER succeed once their version is published: they then need no metastore."""
+    """If their version is published, REFRESH and ALTER succeed without the metastore."""
     server.before = lambda _: (index / "versions" / "2.json").exists()
     assert user.sql("REFRESH SIEVE INDEX ON shop.t FULL")[0][1] == 2
     server.start()

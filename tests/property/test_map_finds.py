@@ -90,7 +90,7 @@ def test_locations_are_the_union_of_matches(made, others):
 
 @given(maps())
 def test_sets_with_one_digest_stay_apart(made):
-    """Sets of locations are shared if their members are equal, but not for equal digests."""
+    """Sets of locations are shared if their members are equal; equal digests are not enough."""
     truth, n_locations = made
     with mock.patch("sieve.segments.hash_map.posting_lists.mixed", np.zeros_like):
         segment = decode_map(build_map(*pairs_of(truth), n_locations, 4))
