@@ -1,4 +1,4 @@
-"""Environment: the outside world as an argument of an operation (dependency injection).
+"""Environment: everything outside an operation, passed as an argument (dependency injection).
 
 An operation reads and writes only through its environment, so tests pass fakes: a store that fails,
 a user who cancels, a root that is refused.

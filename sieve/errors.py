@@ -33,7 +33,7 @@ class RootRefusedError(UnsupportedError):
 
 
 class ConflictError(SieveError):
-    """Another writer won, and new plans on top of its version did not succeed in time."""
+    """Another writer published first, and repeated attempts on top of its version failed."""
 
 
 class UnknownOutcomeError(SieveError):

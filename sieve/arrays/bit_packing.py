@@ -1,8 +1,9 @@
 """Bit packing of unsigned integers with exceptions (PFOR), vectorised in numpy.
 
-All values of an array are cut to the width `bits`, chosen such that the array is shortest. The few
-values that need more bits (outliers, such as one key with a million rows) follow the packed bits as
-exceptions. Example: 1, 3, 2 and 1000 take 2 bits each and one exception. Layout, little-endian:
+Each value of an array is stored in `bits` bits. The writer chooses the width for which the array is
+shortest. The few values that need more bits (outliers, such as one key with a million rows) follow
+the packed bits as exceptions. Example: 1, 3, 2 and 1000 take 2 bits each and one exception. Layout,
+little-endian:
 
 ====================  ===============================================================
 u8 bits               0..56
@@ -38,13 +39,13 @@ EXCEPTION_BYTES: Final = 12
 ARRAY_HEAD_BYTES: Final = _HEAD.size
 _MANTISSA_BITS: Final = 52
 _EXPONENT_OF_ONE: Final = 1023
-# Packing expands to one byte per bit, so packing works on slices. A slice of a multiple of 8 values
-# ends on a byte.
+# Packing needs one byte of memory for each bit, so packing works on slices. A slice of a multiple
+# of 8 values ends on a byte.
 _SLICE: Final = 1 << 16
 
 
 def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
-    """Position of each value's highest set bit plus one; 0 for 0."""
+    """The number of significant bits of each value; 0 for the value 0."""
     # The exponent of a float gives the bit length. The bit below the highest is cleared first, so
     # that no value rounds up to the next power of two.
     image = (values & ~(values >> np.uint64(1))).astype(np.float64).view(np.int64)
@@ -110,7 +111,7 @@ def pack_bits(values: Words, bits: int) -> bytes:
 
 
 def byte_words(data: Bytes, start: int = 0) -> Words:
-    """The 8-byte words that begin at each byte from `start` on, uint64[len(data) - start - 7]."""
+    """The 8-byte word that begins at each byte from `start` on, uint64[len(data) - start - 7]."""
     words: Words = np.ndarray((len(data) - start - 7,), "<u8", data, start, (1,))
     return words
 
@@ -126,7 +127,7 @@ def bits_at(words: Words, bits: int, places: Words) -> Words:
 
 
 def _sizes(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The bytes that an array's values take at each bit width, int64[57]."""
+    """The size of the packed array at each bit width, in bytes, int64[57]."""
     longer = len(lengths) - np.cumsum(np.bincount(lengths, minlength=65))[: MAX_BITS + 1]
     widths = np.arange(MAX_BITS + 1)
     sizes: npt.NDArray[np.int64] = (len(lengths) * widths + 7) // 8 + EXCEPTION_BYTES * longer

@@ -1,4 +1,7 @@
-"""Names for the array types of the code, each with the meaning of its numbers and its dtype."""
+"""Names for the types of arrays in the code.
+
+Each name defines a dtype and the meaning of its numbers.
+"""
 
 from __future__ import annotations
 

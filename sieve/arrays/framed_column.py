@@ -1,7 +1,7 @@
 """Framed column: a compressed integer array with random access.
 
-A frame of reference has blocks of 1,024 numbers. A block stores its least number, and the
-difference of each number from the least. All differences of a block take the same number of whole
+The column is divided into blocks (frames) of 1,024 numbers. A block stores its least number, and
+the difference of each number from the least. All differences of a block have the same size in whole
 bytes. A block of equal numbers stores no differences.
 
 Source: frame of reference, Goldstein, Ramakrishnan and Shaft, "Compressing Relations and Indexes".
@@ -20,7 +20,7 @@ from sieve.arrays.dtypes import Counts, Integers, Words
 
 FRAME: Final = 1024
 _WORD: Final = 8
-# Masks of the lowest bytes of a word; the index is the number of bytes.
+# Mask number n selects the n lowest bytes of a word.
 _MASKS: Final[Words] = np.array([(1 << 8 * width) - 1 for width in range(_WORD + 1)], np.uint64)
 
 

@@ -59,7 +59,7 @@ def starts(
 
 
 def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[np.bool_]:
-    """Returns for each interval after the first whether it is above all intervals before it."""
+    """For each interval after the first: whether the interval is above all earlier intervals."""
     apart = first[1:] > reach[:-1]
     if touching:
         # `first - 1` cannot wrap where it is used, because `first` is above another integer there.
@@ -68,7 +68,7 @@ def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[n
 
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
-    """Returns for each position the greatest value of the same owner up to there."""
+    """For each position: the greatest value of the same owner up to this position."""
     # One integer can hold the owner's number and the rank of a value, but not the value itself.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)

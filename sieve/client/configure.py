@@ -27,8 +27,8 @@ _Builder = TypeVar("_Builder", bound=SessionBuilder)
 def configure(builder: _Builder) -> _Builder:
     """Sets the settings by which a builder's session loads Sieve; returns the builder.
 
-    Extensions and jars are appended to those of the builder or ``spark-defaults.conf``; other
-    settings of the user stay. Call `configure` after your own settings and before
+    Extensions and jars are appended to those of the builder or ``spark-defaults.conf``. Other
+    settings of the user are unchanged. Call `configure` after your own settings and before
     ``getOrCreate()``.
 
     Args:

@@ -43,7 +43,7 @@ def wiring(jar: Path) -> Settings:
     """Settings that make Spark load Sieve: lines for a cluster's spark-defaults.conf."""
     return {
         "spark.sql.extensions": EXTENSIONS,
-        # The jar is on the driver's own class path, so that Spark and its Hive clients share one
+        # The driver's own class path contains the jar, so that Spark and its Hive clients share one
         # set of classes. The setting spark.jars gives executors the classes.
         "spark.jars": str(jar),
         "spark.driver.extraClassPath": str(jar),
@@ -57,7 +57,10 @@ def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
 
 
 def merged(ours: Settings, theirs: Settings) -> Settings:
-    """The settings for the command line. The user's value is used, except that lists are joined."""
+    """The settings for the command line.
+
+    The result has the user's values. Settings that are lists have the user's and Sieve's entries.
+    """
     result: Settings = {}
     for key, value in ours.items():
         if key not in theirs:

@@ -1,8 +1,8 @@
 """Statements as functions of a Spark session, for programs and notebooks.
 
-Each function sends one statement through ``spark.sql`` and returns an `Answer`, so it also works in
-a session of Spark Connect. Tables, columns and databases are named as in SQL: ``shop.orders``, with
-backquotes where SQL needs them. PySpark raises the errors of the statement.
+Each function sends one statement through ``spark.sql`` and returns an `Answer`. So the functions
+also work in a session of Spark Connect. Tables, columns and databases are named as in SQL:
+``shop.orders``, with backquotes where SQL needs them. PySpark raises the errors of the statement.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def indexes(spark: Session, db: str | None = None) -> Answer[IndexState]:
 
 
 def advise(spark: Session, table: str | None = None, db: str | None = None) -> Answer[Advised]:
-    """Lists the indexes that this driver's scans suggest to create or drop: ADVISE SIEVE INDEXES.
+    """Names indexes to create, keep or drop, by this driver's scans: ADVISE SIEVE INDEXES.
 
     Args:
         spark: a session with Sieve.

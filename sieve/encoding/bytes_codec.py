@@ -1,8 +1,8 @@
 """Key codes of strings and binary: the eight bytes after the common prefix of all values.
 
-Values with a common beginning, such as URLs, rarely differ in their first eight bytes. Therefore
-the encoder first strips the longest common prefix of the column. Example with the prefix ``user-``:
-the code of ``user-00000042x`` consists of the bytes ``00000042``.
+Values that begin alike, such as URLs, often have the same first eight bytes. Therefore the encoder
+first strips the longest common prefix of the column. Example with the prefix ``user-``: the code of
+``user-00000042x`` consists of the bytes ``00000042``.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once

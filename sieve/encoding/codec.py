@@ -2,7 +2,8 @@
 
 A codec maps values to signed 64-bit key codes so that ``x < y`` implies ``code(x) <= code(y)``. An
 *exact* codec also encodes different values as different codes, so codes can be compared instead of
-values. With an inexact codec, predicates on codes are wider than on values, so no match is lost.
+values. With an inexact codec, a predicate on codes accepts more values than the predicate on
+values, so no match is lost.
 
 Examples: the int 7 has the code 7, the date 1970-01-02 the code 1, and the double -0.0 the code 0.
 """

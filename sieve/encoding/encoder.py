@@ -103,8 +103,8 @@ class Encoder:
     ) -> Encoder:
         """The encoder for a column whose values are expected between `low` and `high`.
 
-        Only for strings and binary, the bounds affect the encoder, and only its precision. The
-        encoder's prefix is the common prefix of both bounds.
+        The bounds affect only encoders of strings and binary, and only the precision of these
+        encoders. The encoder's prefix is the common prefix of both bounds.
         """
         if low is None or high is None or not isinstance(codec_of(type), BytesCodec):
             return cls(type)

@@ -2,7 +2,7 @@
 
 The points form a trie, in which each level compares one 8-byte word. All values of an Arrow array
 are searched in one level at a time. Only values that equal a point's word are searched in the next
-level, so most values need one numpy search.
+level. So most values need only one numpy search.
 """
 
 from __future__ import annotations

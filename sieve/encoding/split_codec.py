@@ -2,7 +2,7 @@
 
 Example: the points are ``customer-`` and ``supplier-``, all their bytes are shared, and the
 alphabet is ``0123456789``. The key code of ``supplier-17`` consists of the point number 1 and the
-digits of ``17``. So the bytes of the point take no bits in the code.
+digits of ``17``. So the code does not contain the bytes of the point.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once

@@ -1,7 +1,7 @@
 """Reads bytes of variable-length values as 8-byte words, for a whole Arrow array at once.
 
 numpy has no vectorised slicing of byte strings. The reader views the data buffer of an Arrow array
-as overlapping words. So one array access reads eight bytes from any position.
+as overlapping words. So one access to the array reads the eight bytes at any position.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Arrow jobs: run a step over record batches on executors, without per-task overhead of Spark.
 
-A Python worker of Spark runs many tasks. Before each task, Spark drops all import caches, so every
-importer of an archive rereads the archive's list of files. After each task, Spark collects garbage
-among all imported modules.
+A Python worker of Spark runs many tasks. Before each task, Spark empties all import caches. Each
+importer of an archive then rereads the archive's list of files. After each task, Spark runs a
+garbage collection over all imported modules.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class _Unchanging(zipimporter):
 
 @functools.cache
 def _freeze_imports() -> None:
-    # Each worker freezes its objects once. To ask for the number of frozen objects would visit each
-    # object.
+    # Each worker freezes its objects once. A request for the number of frozen objects would visit
+    # each object.
     gc.collect()
     gc.freeze()
 
@@ -61,7 +61,7 @@ def _freeze_imports() -> None:
 def spare_next_task() -> None:
     """Reduces Spark's work between two tasks from 110 ms of CPU to 0.5 ms (`bench worker`).
 
-    To freeze the modules saves 48 ms. To cache the archives' lists of files saves 62 ms.
+    Frozen modules save 48 ms. Cached lists of the archives' files save 62 ms.
     """
     _freeze_imports()
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))

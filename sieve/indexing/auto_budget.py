@@ -23,8 +23,8 @@ MOST_MAP_BYTES: Final = 1 << 30
 MOST_MAP_TIMES: Final = 3
 """The maximum time for building a map, as a multiple of the build's time without the map."""
 
-# The seconds of four steps, measured on two cores. The steps are: to read and weigh a few keys; to
-# open a file; to read a row of scattered keys; to hash, sort and place a key.
+# The seconds of four steps, measured on two cores: reading and weighing a few keys; opening a file;
+# reading a row of scattered keys; hashing, sorting and placing a key.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
@@ -155,7 +155,7 @@ def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
 
 
 def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
-    """The limit because of which a build adds no map by itself, or None.
+    """The limit that prevents a build from adding a map by itself, or None.
 
     Args:
         keys: distinct keys of each location, summed over locations.
@@ -168,7 +168,7 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
 
 
 def map_left_out(manifest: Manifest) -> Limit | None:
-    """Returns the limit because of which the build chose no map, or None.
+    """Returns the limit that prevented the build from choosing a map, or None.
 
     The result is None if the user has set the budget, or if a map would save nothing.
     """

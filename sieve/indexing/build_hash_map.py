@@ -129,7 +129,7 @@ def fit_maps(
 ) -> tuple[int, int]:
     """The number of maps and the bits per fingerprint that fit the budget.
 
-    Without a fingerprint, a look-up of an absent key finds the locations of some other key. Each
+    Without a fingerprint, a look-up of an absent key returns the locations of another key. Each
     fingerprint bit halves the probability of these wrong locations. An absent key counts as at
     least one location.
 

@@ -1,9 +1,9 @@
 """Builds a run with Spark: executors read the keys and write the run; the driver reads no key.
 
-The default build reads the column twice. The first reading takes a sample. From the sample, the
-build estimates the skip probability of gaps between keys. The second reading reads all rows, and
-cuts each location's keys at the worthwhile gaps. The intermediate data takes a few times the
-budget, whatever the table's size. The shape `sieve` instead keeps every key.
+The default build reads the column twice. The first reading takes a sample. The sample shows the
+skip probability of gaps between keys. The second reading reads all rows, and divides each
+location's keys at the worthwhile gaps. The intermediate data is a few times as large as the budget,
+whatever the size of the table. The shape `sieve` instead keeps every key.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def build_run(
             for formats with row counts in their metadata. Every query must read a file whose counts
             differ.
         encoder: the encoder of the version's reused runs, if any.
-        added: bool[n], files that the build reads only in part, even a part without rows. Other
-            runs have the other rows of these files. If the build reads a file only in part, no map
-            is chosen.
+        added: bool[n], files of which the build reads only a part, possibly without rows. Other
+            runs have the other rows of these files. If there is such a file, the build chooses no
+            map.
 
     Raises:
         Py4JJavaError: a file cannot be read; the message names the file.

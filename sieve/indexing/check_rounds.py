@@ -1,8 +1,8 @@
 """Check rounds: the parts of a check, each of which fits in the memory of executors.
 
 A round has some files of a run and looks up the keys of one stretch of the domain. Together the
-stretches cover the whole domain. So every key is looked up, even a key outside the ranges of all
-files.
+stretches cover the whole domain. So the rounds look up every key, even a key outside the ranges of
+all files.
 """
 
 from __future__ import annotations

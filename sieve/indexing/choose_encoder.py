@@ -66,7 +66,10 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """The number of further bits that neighbours in the table need, compared with the sample."""
+    """The number of further bits that distinguish neighbours in the table.
+
+    The bits are in addition to those that distinguish neighbours in the sample.
+    """
     # The share of values that occur once in the sample estimates the share of unseen values: Good,
     # "The population frequencies of species".
     counts = pc.value_counts(values).field("counts")

@@ -1,9 +1,9 @@
 """Chooses the shape, price and granularity of a run, for CREATE, REFRESH and ESTIMATE alike.
 
-A choice makes up to five runs and returns the run of least cost. The choice tries a map instead of
-intervals if the map saves more than it costs. The choice also tries more cuts, if these can pay
-back, and whole files instead of ranges. A `Maker` reads the column and makes runs. The maker of a
-build writes runs; the maker of an estimate holds them in memory.
+A choice makes up to five runs and returns the run of least cost. The choice also tries a map that
+saves more than it costs, further cuts that can pay back, and whole files instead of ranges. A
+`Maker` reads the column and makes runs. The maker of a build writes runs; the maker of an estimate
+holds them in memory.
 """
 
 from __future__ import annotations

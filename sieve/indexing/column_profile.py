@@ -107,13 +107,17 @@ class Profile:
         return max(1, int(whole * self.sample.share))
 
     def most(self, options: IndexOptions) -> float:
-        """A run of more bytes is made again. A map stays in its budget by its bits per key."""
+        """The number of bytes above which a run is made again.
+
+        The bits per key keep a map within the budget.
+        """
         return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
         """The part of the budget for intervals: all of it, or a small part if there is a map.
 
-        With the budget ``auto``, this is the size of the cuts that the reading step sends on.
+        With the budget ``auto``, this part is the size of the cuts that the reading step passes to
+        the next step.
         """
         budget = self.budget(options)
         if options.automatic:

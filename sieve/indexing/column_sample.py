@@ -45,8 +45,8 @@ class Sample:
         rows: number of rows of the table, counted or estimated.
         width: mean size of a value in bytes.
         shown: number of rows in the windows, or of all rows if there are no windows.
-        spread: mean number of locations that hold the value of a row; 0 if key codes distinguish
-            all values.
+        spread: mean number of locations that hold the same value as a row; 0 if key codes
+            distinguish all values.
         scattered: share of pairs of neighbouring sampled keys whose rows are in different
             locations. The share is about 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are

@@ -2,9 +2,9 @@
 
 The size of a structure and the files that queries read depend on which files have neighbouring
 keys. A sample of rows does not show neighbouring keys, but a sample of stretches of the domain
-does. A window contains every key of every file in its stretch. With the gaps between windows
-removed, every algorithm for a column also works on its windows, which have a known share of the
-column's size.
+does. A window contains every key of every file in its stretch. If the gaps between windows are
+removed, every algorithm for a column also works on its windows. The share of the column in the
+windows is known.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window per
 stratum.
@@ -50,7 +50,8 @@ class DomainSample:
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Heavy keys are always sampled, so without this correction they would count too much.
+        # Heavy keys are always in the sample, so without this correction their weight would be too
+        # high.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
         )

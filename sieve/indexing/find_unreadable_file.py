@@ -1,4 +1,4 @@
-"""Finds the data file that failed a build if the error of Spark 3.5 (Parquet) does not name it."""
+"""Finds the unreadable data file of a failed build, which Spark 3.5 does not name for Parquet."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def trial_of_least_cost(
     """Estimates the intervals at the lowest price, at which their last bytes just pay back.
 
     Returns None if there are no cuts. Also returns None if one task has all cuts, because a build
-    then takes little longer than a trial.
+    then needs little more time than a trial.
     """
     query_model = _query_model(seen, column_profile)
     if stretches_of(seen.cuts[0], query_model) <= 1:

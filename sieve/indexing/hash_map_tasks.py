@@ -1,8 +1,7 @@
 """The tasks that build hash maps on executors, on Arrow record batches, without PySpark.
 
 Pairs of hash and location are packed: one row holds a task's pairs in one range of hashes, as two
-byte arrays. With one row per pair, Spark would need about twenty times as long as numpy for the
-pairs.
+byte arrays. With one row per pair, Spark would need about twenty times as long as numpy needs.
 """
 
 from __future__ import annotations
@@ -174,9 +173,9 @@ def merge_sketches(batches: Batches) -> Batches:
 def distinct(pairs: int, smallest: bytes) -> int:
     """Estimated number of distinct hashes.
 
-    The number is exact if no hash of the sketch occurs twice, for example for unique keys. If
-    unique keys had an error of one percent, the build would assume keys in several locations, whose
-    maps take several times the bytes.
+    The number is exact if no hash of the sketch occurs twice, for example for unique keys. With an
+    error of one percent for unique keys, the build would assume that some keys are in several
+    locations. Maps of such keys have several times the bytes.
 
     Args:
         pairs: number of all pairs.
@@ -194,7 +193,7 @@ def distinct(pairs: int, smallest: bytes) -> int:
 
 
 def write_maps(n_locations: int, fingerprint_bits: int) -> Callable[[Batches], Batches]:
-    """A step from packed pairs, grouped by range, to rows of a run file with one map per range.
+    """A step from packed pairs, grouped by range, to rows of a run file. Each range gets one map.
 
     Args:
         n_locations: number of locations of the run.

@@ -1,8 +1,8 @@
 """Even partitions: numbers by which Spark assigns one stretch of a domain to each partition.
 
-`DataFrame.repartition(n, column)` hashes the column. Therefore the numbers 0 and 1 can be in the
-same one of two partitions, and a core is idle. To repartition by range, Spark would read the rows
-once more for a sample.
+`DataFrame.repartition(n, column)` hashes the column. Therefore, of two partitions, one can get both
+numbers 0 and 1, and a core is idle. A repartition by range would read the rows once more for a
+sample.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Probes: queries drawn from the sample. They measure an index's expected reads at build time."""
+"""Probes: queries drawn from the sample, by which a build measures the expected reads."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def files_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str, float]:
-    """The bytes of the locations that hold a match, by kind of query, in units of mean size."""
+    """For each kind of query: the bytes of locations that hold a match, in units of mean size."""
     return {kind.kind: kind.exact_bytes / location_bytes for kind in expected}
 
 

@@ -1,8 +1,8 @@
 """Reuse planning selects the runs of a version that remain valid for the current table.
 
-A refresh reads only files that no reused run covers. A refresh merges runs when there are many, and
-rebuilds the index when little of the base remains. A log-structured merge tree compacts in the same
-way.
+A refresh reads only files that no reused run covers. A refresh merges runs if there are many, and
+rebuilds the index if little of the base remains. Log-structured merge trees have the same two
+compactions.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ NOTHING: Final = ReusedRuns((), NO_LOCATIONS, None)
 def is_current(known: Locations, snapshot: Snapshot) -> bool:
     """Returns whether a version's locations are exactly the table's current files.
 
-    A file counts as unchanged if it was racy at the build and is still racy.
+    A file that was racy at the build and is still racy counts as unchanged.
     """
     found = zip(file_statuses(known, snapshot.files), snapshot.stable, strict=True)
     same = all(status in AS_IT_WAS if stable else status == "racy" for status, stable in found)
@@ -94,11 +94,11 @@ def _unchanged(known: Locations, snapshot: Snapshot) -> Flags:
 def plan_reuse(
     base: Manifest, known: Locations, snapshot: Snapshot, appended: frozenset[str] = frozenset()
 ) -> ReusedRuns:
-    """The runs that a refresh reuses, or `NOTHING` if a new base is due.
+    """The runs that a refresh reuses, or `NOTHING` if the refresh must build a new base.
 
     Args:
-        appended: paths of changed locations that only had log files appended, so that their known
-            rows remain valid.
+        appended: paths of changed locations to which only log files were appended, so that their
+            known rows remain valid.
     """
     still = _unchanged(known, snapshot) | np.array([p in appended for p in known.paths], np.bool_)
     number = runs_of(known.places, base.runs)

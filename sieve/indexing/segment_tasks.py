@@ -1,7 +1,8 @@
-"""The later build steps on executors weigh cuts, merge them into segments and emit run rows.
+"""The later build steps on executors: weigh cuts, merge cuts into segments, write run rows.
 
-Cuts are split at the borders of stretches of the domain. One task has all pieces of a stretch: the
-task tries costs per byte, and writes the segments at the chosen cost. The steps do not use PySpark.
+Cuts are split at the borders of stretches of the domain. One task has all pieces of a stretch. The
+task tries several costs per byte, and writes the segments at the chosen cost. The steps do not use
+PySpark.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _FITTED = 0.98
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
     """A step that splits packed cuts at the borders: each output row has the pieces of one stretch.
 
-    The cuts of a batch are split together. Each stretch is named by a number that Spark's hash
-    partitioning assigns to the stretch's own partition.
+    The cuts of a batch are split together. A stretch is identified by a number for which Spark's
+    hash partitioning chooses the stretch's own partition.
     """
     keys = partition_keys(len(borders) + 1)
 
@@ -157,7 +158,7 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """A step that returns its rows if it finds a file of the driver, and otherwise fails the task.
+    """A step that returns its rows if a file of the driver exists, and otherwise fails the task.
 
     Args:
         witness: URI of the driver's file.

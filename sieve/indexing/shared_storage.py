@@ -32,7 +32,7 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
         rows: the rows of the run, about to be written.
         witness: URI of a file that the driver has just created.
     """
-    # All file systems other than local files look the same from every machine.
+    # Except for local files, a file system shows the same files to every machine.
     if split(witness)[0] != "file" or on_this_machine(rows.sparkSession.sparkContext):
         return rows
     return map_batches(rows, only_if_seen(witness, _CONDITION), SCHEMA)

@@ -116,8 +116,8 @@ def tile(
         numbers: the files' numbers in the table's last listing.
         files: the files that the build reads.
         options: the options; their granularity is the finest that the build is allowed to choose.
-        range_bytes: a file below this size is one location. A text file is cut at each multiple of
-            this size.
+        range_bytes: a file below this size is one location. Text files are divided at each multiple
+            of this size.
     """
     whole, info = whole_files([file.length for file in files]), table.info
     is_text = info.format_name in TEXT_FORMATS

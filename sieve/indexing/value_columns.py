@@ -24,7 +24,7 @@ def leading_bytes(most: int) -> Column:
     """The first bytes of a string or binary, as binary.
 
     The string is cast to binary first. On a string, Spark's `substring` counts characters. If the
-    last character of the string is incomplete, `substring` reads past the end of the string.
+    last character of the string is incomplete, `substring` reads bytes after the end of the string.
     """
     return sf.substring(sf.col("v").cast("binary"), 1, most)
 

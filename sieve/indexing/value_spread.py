@@ -1,7 +1,7 @@
 """Value spread: estimates the number of locations that hold one value of a column.
 
-Several long values can have the same key code, so counts by code are too high. Therefore the
-estimate uses the hash and the location of each sampled value.
+Several long values can have the same key code, so a count of the locations of a code is too high.
+Therefore the estimate uses the hash and the location of each sampled value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
     """Mean number of locations that hold the value of a row; 0 without rows.
 
     The estimate treats locations as boxes. A value was drawn s times and found in d locations. The
-    estimate is the number G of boxes of which s random throws hit d boxes on average. If no two
+    estimate is the number of boxes G for which s random throws hit d boxes on average. If no two
     draws were in the same location, G is unknown, and d is used.
 
     Args:
@@ -47,7 +47,7 @@ def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
 
 
 def _boxes(throws: Counts, hit: Counts) -> Numbers:
-    """The number of boxes of which `throws` throws hit `hit` boxes; `hit` is below `throws`."""
+    """The number of boxes for which `throws` random throws hit `hit` boxes, below `throws`."""
     low = hit.astype(np.float64)
     high = np.maximum(low, throws.astype(np.float64) ** 2)
     for _ in range(_STEPS):

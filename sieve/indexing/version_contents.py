@@ -172,9 +172,9 @@ def _unchanged(
 ) -> Locations:
     """The locations that were read; a location that changed during the build will match no file.
 
-    Locations whose files are gone are left out. Otherwise, after a rename of the table, a missing
-    file could exist again under its new name with its old time. No refresh would then read the
-    file.
+    Locations of missing files are not in the result. Otherwise, after a rename of the table, a
+    missing file could exist again under its new name with its old time. No refresh would then read
+    the file.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
@@ -218,7 +218,7 @@ def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
 
 
 def _packed(places: Counts) -> Counts:
-    """Moves -1 in each row of positions, int64[n, k], to the end, and drops columns of only -1."""
+    """Moves -1 in each row of positions, int64[n, k], to the end; removes columns of only -1."""
     order = np.argsort(places < 0, axis=1, kind="stable")
     packed = np.take_along_axis(places, order, axis=1)
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]

@@ -1,9 +1,9 @@
 """Writes the file list of a version: one new part, merged onto the previous version's parts.
 
-Each part has at least four times the rows of the next part, so n locations have about log4(n)
-parts, and a row is rewritten a few times in all. A smaller part is merged into the new part. If
-even the first part is too small, the whole list is written. This is the logarithmic method of
-Bentley and Saxe, as used by log-structured merge trees.
+Each part has at least four times the rows of the next part. So a list of n locations has about
+log4(n) parts, and each row is rewritten only a few times. A smaller part is merged into the new
+part. If even the first part is too small, the whole list is written. This is the logarithmic method
+of Bentley and Saxe, as used by log-structured merge trees.
 """
 
 from __future__ import annotations

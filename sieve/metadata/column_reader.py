@@ -1,8 +1,8 @@
-"""The reader of one column: the parts of a table's fingerprint that affect the column's values.
+"""The parts of a table's fingerprint that affect the values of one column.
 
-A fingerprint has every part that may affect how Spark reads any column of a table. A version serves
-a scan if the parts that decide the values of *its* column are equal. A part counts as deciding
-unless Spark's reader is known not to look it up.
+A fingerprint has every part that can affect how Spark reads any column of a table. A version serves
+a scan if both have equal parts that decide the values of the *indexed* column. A part counts as
+deciding unless Spark's reader certainly ignores it.
 
 In CSV and JSON, a column that is appended to the schema decides, too. A record counts as damaged if
 a value cannot be converted to the new column's type, or if a CSV record has no value for the
@@ -133,9 +133,9 @@ class _Place:
 
     Attributes:
         schema: the part of the table's schema that decides the column's values.
-        kind: the name of the column's type, or ``instant`` if a time zone may affect the values.
+        kind: the name of the column's type, or ``instant`` if a time zone can affect the values.
         default: whether the column or a struct that holds it has a default.
-        field_id: whether Parquet's readers may find the column, or a struct that holds it, by an
+        field_id: whether Parquet's readers can find the column, or a struct that holds it, by an
             id.
     """
 
@@ -159,13 +159,16 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     path = tuple(column)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    # A changed setting may only be the reason why Spark's release now decides, too. So a part is
-    # named only if it has changed itself.
+    # A changed setting can be the only reason why Spark's release now decides. So only parts with a
+    # changed value are named.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 
 def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
-    """The parts that affect a column's values, each reduced to what affects them."""
+    """The parts that affect a column's values.
+
+    Each part is reduced to the content that affects them.
+    """
     format_name = parts.get("format", "").partition(" ")[0]
     if format_name in TEXT_FORMATS:
         return _of_records(parts, format_name)
@@ -209,7 +212,7 @@ def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[
 
 
 def _zones(parts: Parts, format_name: str, place: _Place) -> frozenset[str]:
-    """Whose time zones decide a column's values: the ``session``'s or the ``jvm``'s."""
+    """The time zones that decide a column's values: of the ``session``, of the ``jvm``, or both."""
     if place.default or (format_name == "hudi" and place.kind == "instant"):
         return frozenset({"session", "jvm"})
     if format_name == "orc":
@@ -222,12 +225,12 @@ def _zones(parts: Parts, format_name: str, place: _Place) -> frozenset[str]:
 
 
 def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> bool:
-    """Whether a setting or an option, in lower case, decides a column's values."""
+    """Returns whether a setting or an option, in lower case, decides a column's values."""
     base = _BASE[format_name]
     if key.startswith(_foreign(base)) or (format_name != "hudi" and key.startswith(_OF_TEXT)):
         return False
     if key in _OF_SCHEMAS:
-        # Hudi may infer a schema from files, too.
+        # Hudi can also infer a schema from files.
         decides = format_name == "hudi" and place.kind in _OF_KINDS.get(key, {place.kind})
     elif key in _OF_KINDS:
         by_name = format_name == "parquet" and not place.field_id
@@ -239,10 +242,10 @@ def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> b
     elif key.startswith(_OF_DEFAULTS):
         decides = place.default
     elif key.startswith("spark.executor"):
-        # Options of executors' JVMs may set their time zone and locale.
+        # Options of the executors' JVMs can set time zone and locale.
         decides = place.kind == "instant" or place.default or base == "orc"
     else:
-        # Lakehouse formats have options of their own. The reader of a plain format looks up only
+        # Lakehouse formats have further options. The reader of a plain format looks up only
         # `_OPTIONS`.
         decides = not is_option or format_name != base or key in _OPTIONS[base]
         decides = decides or key.startswith(_KEYS)
@@ -252,9 +255,9 @@ def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> b
 def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
     """The deciding parts if Hudi merges the records of a key.
 
-    If Hudi shows one record as a whole, its choice depends only on the key, on the ordering
+    If Hudi shows one of the records unchanged, the choice depends only on the key, on the ordering
     columns, and on Hudi's own columns, such as the mark of a deleted record. Otherwise, the result
-    may depend on every column.
+    can depend on every column.
     """
     kept = dict(_of_records(parts, "parquet", "avro"))
     if not _takes_whole_records(parts):
@@ -284,7 +287,7 @@ def _takes_whole_records(parts: Parts) -> bool:
 def _of_records(parts: Parts, *own: str) -> Parts:
     """The deciding parts if the rows of a file depend on every column.
 
-    In a text format, every column affects whether a record can be parsed. In Hudi, every column may
+    In a text format, every column affects whether a record can be parsed. In Hudi, every column can
     affect which record of a key is shown.
 
     Args:
@@ -311,13 +314,13 @@ def _find(column: tuple[str, ...], schema: str, *, orc: bool, positions: bool) -
     """The place of a column in a schema; None if the schema does not have the column.
 
     Readers find a column by its name. In ORC files without column names, which old releases of Hive
-    wrote, readers find a column by its position. Columns after it do not affect it, nor do the
-    other fields of a struct.
+    wrote, readers find a column by its position. Later columns, and other fields of the same
+    struct, do not affect the column.
 
     Args:
         column: path of the column.
         schema: the schema in Spark's JSON form.
-        orc: whether files may lack column names.
+        orc: whether files can lack column names.
         positions: whether readers use positions even in files with column names.
     """
     fields, kind = json.loads(schema)["fields"], ""
@@ -328,7 +331,7 @@ def _find(column: tuple[str, ...], schema: str, *, orc: bool, positions: bool) -
             return None
         metadata, kind = _remarkless(fields[at]["metadata"]), fields[at]["type"]
         step: dict[str, Any] = {"name": name, "metadata": metadata}
-        # If names differ only in case, a reader may confuse them.
+        # A reader can confuse names that differ only in case.
         step["alike"] = [f["name"] for f in fields if f["name"].lower() == name.lower()]
         if positions:
             step["until"] = _clean(fields[: at + 1])

@@ -1,10 +1,10 @@
 """Commit: publishes version n by creating ``versions/<n>.json``; the first creator wins.
 
-Versions are never deleted while the index lives, so their numbers have no gaps. Therefore a reader
-finds the newest version by probing numbers. A writer that was paused for a long time cannot publish
-a version with an old number. If the outcome of a create is unknown, the writer reads the file back
-and compares the identity in the file with its own. This is the optimistic commit of Delta Lake's
-log, with checks learned from Iceberg's Hive commits.
+While an index exists, none of its versions is deleted, so the numbers have no gaps. Therefore a
+reader finds the newest version by probing numbers. A writer that was paused for a long time cannot
+publish a version with an old number. If the outcome of a create is unknown, the writer reads the
+file again, and compares the identity in the file with its own. This is the optimistic commit of
+Delta Lake's log, with checks learned from Iceberg's Hive commits.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def publish(
     make: Callable[[Manifest | None], Manifest],
     attempts: int = ATTEMPTS,
 ) -> Manifest:
-    """Publishes the next version; on a conflict, plans again on top of other writers' versions.
+    """Publishes the next version.
+
+    After a conflict, plans again on top of the other writer's version.
 
     Args:
         index_dir: the folder of the index, which contains ``versions/``.
@@ -112,7 +114,7 @@ def publish(
         The newest version: the published version, or the base if no change was needed.
 
     Raises:
-        ConflictError: other writers won every attempt, or dropped the index.
+        ConflictError: other writers published first at every attempt, or dropped the index.
         UnknownOutcomeError: the version is possibly visible; delete no file that the version names.
         UnavailableError: the store refused before the version became visible.
         CorruptError, UnsupportedError: the version of another writer cannot be read.

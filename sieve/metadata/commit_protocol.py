@@ -1,6 +1,6 @@
 """Commit protocol: computes a writer's next step from the store's answer.
 
-The protocol is a pure state machine for one attempt to commit one version number.
+The protocol is a pure state machine for one attempt to publish one version number.
 `sieve.metadata.commit.publish` drives the protocol with a store. A test explores every interleaving
 of several writers, with lost requests, lost replies and late effects.
 """
@@ -61,7 +61,7 @@ class Create:
 
     Attributes:
         tries: the number of create requests sent, including this one.
-        doubt: whether an earlier request can still have an effect.
+        doubt: whether an earlier request can still take effect.
     """
 
     tries: int = 1
@@ -70,7 +70,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """Read the file of the version number back; attributes as in `Create`."""
+    """Read the file of the version number again; attributes as in `Create`."""
 
     tries: int
     doubt: bool

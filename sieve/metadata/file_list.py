@@ -34,7 +34,10 @@ from sieve.metadata.path_list import PathList, concat_paths
 
 
 class FileState(IntEnum):
-    """The state of a file in a version. In stored lists, a negative value replaces the length."""
+    """The state of a file in a version.
+
+    In stored lists, a negative number in place of the length represents the state.
+    """
 
     READ = 0
     """Read completely; its data is valid while the file has this length and time."""
@@ -72,7 +75,7 @@ _STORED: Final = ("stored_lengths", "mtimes", "rows", "nulls", "nans", "slots")
 class Locations:
     """The files of a version; a file's ordinal is its position in these columns.
 
-    A file is one location, or has several ranges, each of which is one location.
+    A file is one location, or has several ranges, which are one location each.
 
     Attributes:
         paths: absolute qualified paths, as Spark's listing writes them.
@@ -87,9 +90,9 @@ class Locations:
             version; -1 for a file without keys, which is in no run. The ranges of a file have
             consecutive positions, and `slots` has the first position.
         also: int64[n, k], the location's positions in further runs, padded with -1. The further
-            runs have the rows that were appended after the first reading. None if no location has
-            further positions.
-        ranges: the ranges of the files, or None if each file is one location. A list never has both
+            runs have rows that were appended after the first reading. `also` is None if no location
+            has further positions.
+        ranges: the ranges of the files, or None if each file is one location. No list has both
             ranges and further positions.
     """
 
@@ -220,7 +223,7 @@ def diff(before: Locations, now: Locations) -> Locations:
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
     # Spark lists a file twice if two partitions share its folder. A part must contain both entries
-    # of the file, or none.
+    # of such a file, or none of them.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:
@@ -259,7 +262,8 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
     elif locations.ranges is not None and len(locations.ranges.starts) > len(locations.paths):
         footers = pa.array(locations.ranges.footers, pa.int64())
         columns, schema = [*columns, footers, *range_lists(locations.ranges)], _WITH_RANGES
-        # Offsets ascend, and ranges of a file have similar row counts: a few bits each suffice.
+        # Offsets ascend, and the ranges of a file have similar row counts, so a few bits suffice
+        # for each number.
         encodings = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in STORED}
         encodings[FOOTER] = "DELTA_BINARY_PACKED"
     sink = io.BytesIO()
@@ -325,8 +329,8 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         lengths = np.maximum(stored, 0)
         ranges = None
         if schema == _WITH_RANGES:
-            # A count that is 0 in all files is 0 in all ranges. Counts of 0 in all files are
-            # skipped, because they would take the longest to decode.
+            # If a count is 0 in all files, the count is 0 in all ranges. Such counts are not
+            # decoded, because their decoding would take the longest.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}

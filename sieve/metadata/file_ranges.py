@@ -1,8 +1,9 @@
-"""File ranges: the byte ranges of files for which a version has several locations.
+"""File ranges: the byte ranges of files that have several locations in a version.
 
-A range is the part of a file that one split of Spark's reader reads. It consists of the Parquet row
-groups whose middle is in the range, or of the ORC stripes or text lines that start in the range. If
-ranges tile a file, each of its rows is in one range.
+A range is the part of a file that one split of Spark's reader reads. The range consists of the
+Parquet row groups whose middle is in the range, or of the ORC stripes or text lines that start in
+the range. If the ranges cover a file without gaps and overlaps, each row of the file is in one
+range.
 """
 
 from __future__ import annotations

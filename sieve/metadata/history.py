@@ -16,7 +16,7 @@ HOUR_MS = 3600 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Retention: the past versions that queries can use, by number and age.
+    """The rule for how long past versions are retained, by number and age.
 
     Attributes:
         versions: the number of newest versions to retain, at least 1.

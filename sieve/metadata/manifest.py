@@ -1,8 +1,8 @@
 """Manifest: a version of an index as one immutable record, and its JSON file.
 
 The file is one line of ASCII JSON. Its last member is ``"checksum"``: the SHA-256, in hex, of the
-same text without that member. Files of every format version have this checksum, so that a reader
-can distinguish a damaged file from a file of another format version.
+same text without that member. Files of every format version have this checksum. So a reader can
+distinguish a damaged file from a file of another format version.
 """
 
 from __future__ import annotations
@@ -132,12 +132,11 @@ def render_manifest(manifest: Manifest) -> bytes:
             # Only the budget ``auto`` has a payback.
             del options["payback"]
         if options is not None and options["refresh"] == MANUAL:
-            # If the option refresh is not set, it is left out, so that earlier releases can read
-            # the version.
+            # An unset option refresh is not written, so that earlier releases can read the version.
             del options["refresh"]
     if manifest.commit is not None:
-        # If there is no commit, it is left out, so that earlier releases can read versions of
-        # tables other than Delta tables.
+        # A missing commit is not written, so that earlier releases can read versions of tables
+        # other than Delta tables.
         record["commit"] = members["commit"]
     body = json.dumps(record, separators=(",", ":"), allow_nan=False).encode("ascii")
     data = body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode("ascii")
@@ -209,7 +208,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def _verified(data: bytes) -> bytes:
-    """The text that the checksum covers. It is verified before anything in it is used."""
+    """The text that the checksum covers, after a comparison with the checksum."""
     if len(data) > MANIFEST_LIMIT:
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest of {len(data)} bytes is too long")
     match = _CHECKSUM.fullmatch(data[-_CHECKSUM_BYTES:])
@@ -297,7 +296,7 @@ def _run_file(fields: Fields) -> RunFileRef:
         hashes=lambda name: fields.ranges(name, MAX_RANGES),
     )
     if not file.codes and not file.hashes:
-        # A look-up would never read a file without key ranges, so the file's keys would be lost.
+        # No look-up would read a file without key ranges, so the keys of the file would be lost.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")
     return file
 

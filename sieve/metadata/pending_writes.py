@@ -55,7 +55,7 @@ def note_file_list(store: Store, index_dir: str, name: str) -> None:
 
 
 def release(store: Store, index_dir: str, version: Manifest) -> None:
-    """Deletes the pending writes of files that a version names; a remaining one does no harm."""
+    """Deletes the pending writes of files that a version names; remaining ones do no harm."""
     named = {f"run-{run.id}" for run in version.runs}
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)

@@ -24,7 +24,9 @@ State = Literal["ready", "disabled", "dropped"]
 
 @dataclass(frozen=True, slots=True)
 class TableIdentity:
-    """The table for which an index was created. It detects copied properties, but proves nothing.
+    """The table for which an index was created.
+
+    The identity detects copied properties, but proves nothing.
 
     Attributes:
         catalog: name of the Spark catalog, such as ``spark_catalog``.
@@ -98,7 +100,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class RunFileRef(FileRef):
-    """A run file and the ranges of its keys: a look-up outside these ranges need not read the file.
+    """A run file and the ranges of its keys. A look-up outside these ranges does not read the file.
 
     Attributes:
         codes: ranges of the key codes in its segments, ascending and disjoint.
@@ -121,8 +123,8 @@ class LocationsRef:
     """The file list of a version.
 
     Attributes:
-        parts: the parts of the list in order; versions share parts. If a path occurs in several
-            parts, the entry in the last part counts.
+        parts: the parts of the list in order; versions share parts. If several parts contain a
+            path, the entry of the last such part is valid.
         count: number of files.
     """
 

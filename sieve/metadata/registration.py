@@ -1,9 +1,9 @@
 """Registration: the table property that makes Spark sessions find an index.
 
-CREATE writes the property ``sieve.index.<name>``. The property holds what Spark must know about an
-index before any request: the index's folder, and whether each write to the table is followed by a
-refresh. Everyone who is allowed to alter the table can write the property. Therefore its length is
-checked before it is parsed, and an invalid value is ignored.
+CREATE writes the property ``sieve.index.<name>``. The property contains the facts about an index
+that Spark needs before any request: the index's folder, and whether a refresh follows each write to
+the table. Everyone who is allowed to alter the table can write the property. Therefore its length
+is checked before it is parsed, and an invalid value is ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Registration:
     """The registration of one index in its table.
 
     Attributes:
-        uuid: the index's identity; the name in the property is only for users.
+        uuid: the index's identity; the index's name is only for users.
         column: path of the indexed column, exact case.
         root: URI of the folder that contains the index's own folder, whose name is the UUID.
         follows: whether a refresh follows each write to the table (option ``refresh = 'auto'``).

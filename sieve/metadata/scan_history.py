@@ -1,8 +1,8 @@
 """Scan history: the filters and orders of drivers' scans, in files below ``<root>/history/``.
 
-A driver has one file, ``<driver>-<number>.json``. Files never change, so that no reader sees half a
+A driver has one file, ``<driver>-<number>.json``. Files never change, so a reader never sees half a
 file. A driver with new scans creates a file with a higher number and deletes its previous file.
-Each writer also deletes files of all drivers that are too old or too many.
+Each writer also deletes old files, and the oldest files above a maximum number, of all drivers.
 
 A user with write permission for a root can create any file in it. A file that is not a record is
 ignored and counted. A forged record changes only advice.
@@ -114,7 +114,7 @@ def _named(entry: Entry) -> tuple[str, int]:
 
 
 def _newest_first(entries: Sequence[Entry]) -> list[Entry]:
-    """The files of drivers; for each driver, the file with the highest number comes first."""
+    """The files of drivers. Of each driver's files, the file with the highest number is first."""
     files = [one for one in entries if _named(one)[0]]
     return sorted(files, key=lambda one: (one.mtime_ms, _named(one)[1]), reverse=True)
 

@@ -43,9 +43,9 @@ def lines_vary(parts: Mapping[str, str]) -> bool:
 
     A separator that overlaps with itself, such as two blanks, can occur at several overlapping
     offsets between two lines. A reader uses the first separator after its start. From ``a   b`` the
-    reader reads ``a`` and `` b``, or ``b`` if a split starts at the second blank. The splits of a
-    build and of a query differ, because splits depend on the settings and on the number of bytes to
-    read.
+    reader reads ``a`` and `` b``. If a split starts at the second blank, the second line is ``b``.
+    The splits of a build and of a query differ, because splits depend on the settings and on the
+    number of bytes to read.
     """
     # Spark cuts a longer line where a split ends.
     if any(part.endswith("linerecordreader.line.maxlength") for part in parts):

@@ -1,6 +1,6 @@
 """Transitions: pure functions from a version and a change to the next version.
 
-The functions are pure so that tests can run concurrent changes in every order.
+The functions have no side effects, so that tests can apply concurrent changes in every order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SetOptions:
 class Refresh:
     """New contents from a build or a compaction.
 
-    Options that another writer sets during the build stay pending for the next refresh.
+    Options that another writer sets during the build are used by the next refresh.
     """
 
     contents: Contents

@@ -1,7 +1,7 @@
 """CHECK: reads data files again, and verifies that the look-up of every key finds its file.
 
-Executors read the column as a build does. They look up its keys with the code that queries use, in
-run files that the driver sends to them. The result is one line per file.
+Executors read the column in the same way as a build. They look up the keys with the code of
+queries, in run files that the driver sends. The result is one line per file.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def check_index(
     details = [""] * len(chosen)
     for k, owner, one in zip(ranges.positions(at), tiling.owners.tolist(), seen, strict=True):
         details[owner] = details[owner] or _loss(opened, int(k), one)
-    # If a file was replaced while it was read, its keys do not test the index.
+    # If a file was replaced during the reading, the keys that were read prove nothing about the
+    # index.
     now = {f.path: f for f in table.files()} if any(details) else {f.path: f for f in files}
     checked: list[CheckedFile] = []
     for number, detail in zip(chosen, details, strict=True):
@@ -135,7 +136,7 @@ def check_index(
 
 
 def refuse_losses(label: str, checked: Sequence[CheckedFile]) -> None:
-    """Raises CorruptError, with files and keys, if a check has found rows that an index would lose.
+    """Raises CorruptError, with files and keys, if checks found rows that an index would lose.
 
     Args:
         label: the table's name for messages.
@@ -208,7 +209,7 @@ def _lines(
 def _sent(
     frame: DataFrame, index: OpenVersion, asked: Sequence[Round]
 ) -> Iterator[Callable[[], Mapping[str, bytes]]]:
-    """Sends the verified run files of rounds to executors, until the block ends."""
+    """Makes the verified run files of rounds available to executors until the block ends."""
     files: dict[str, bytes] = {}
     for one in asked:
         for file in one.run.files:

@@ -1,13 +1,12 @@
 """DROP: deletes an index in an order of steps that can be interrupted at any point.
 
-1. DROP publishes the tombstone, a last version with the state "dropped". From then on no session
-uses the index, and no REFRESH finds the index's folder again for a table without the property.
-2. DROP removes the table's property. If the metastore does not answer, a registration of a dropped
-index remains (`HalfDropped`). Another DROP then continues with this step.
-3. DROP deletes the files. If some files remain, no table refers to these files, and VACUUM SIEVE
-INDEXES deletes them.
+1. DROP publishes the tombstone, a last version with the state "dropped". After this step no session
+uses the index, and no REFRESH registers the index's folder again. 2. DROP removes the table's
+property. If the metastore does not answer, a registration of a dropped index remains
+(`HalfDropped`). Another DROP then continues with this step. 3. DROP deletes the files. If some
+files remain, no table refers to these files, and VACUUM SIEVE INDEXES deletes them.
 
-When a table is dropped, its properties are already gone, so `end_index` does only steps 1 and 3.
+A dropped table no longer has properties, so `end_index` does only steps 1 and 3.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ files, because possibly few files hold the query's rows.
 
 ESTIMATE reads the column once, with cuts for the largest budget, and makes a version in memory for
 each budget. If one task can weigh all cuts, ESTIMATE builds the whole column. For a larger column,
-ESTIMATE builds only some windows of the domain, with the windows' share of each budget. If there is
-a query, the ends of its intervals get windows, too.
+ESTIMATE builds only some windows of the domain, with the windows' share of each budget. For a
+query, the ends of its intervals are in windows, too.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class _Held(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimating:
-    """One reading of a column, from which `of` makes several versions.
+    """One reading of a column. The method `of` makes several versions from this reading.
 
     Attributes:
         files: the files that were read.

@@ -76,7 +76,7 @@ class _Gathered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """Replaces an index, and answers from the index's sampled windows."""
+    """Replaces an index, and answers look-ups from the sampled windows of the index."""
 
     sample: Sample
     null_proof: bool

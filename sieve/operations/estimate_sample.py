@@ -73,8 +73,8 @@ class FileSample:
         """The expected reads of the whole table.
 
         The probe key of a present value was drawn from a chosen file. A query for the key always
-        reads this file. Every other file of the table is as likely to be read as another chosen
-        file.
+        reads this file. The query reads any other file of the table with the same probability as
+        another chosen file.
 
         Args:
             expected: the expected reads of the chosen files.

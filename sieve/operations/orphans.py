@@ -41,10 +41,10 @@ def orphans(
 ) -> Iterator[Orphan]:
     """The orphans of one database.
 
-    An index is no orphan if its table exists with the same identity but has lost the registration,
-    because the table's statements register the index again. If another usable index has its name,
-    or its newest version is damaged, the index is an orphan. An index that a newer release has
-    written is no orphan.
+    If only the registration of an existing table is lost, the index is no orphan, because the
+    table's statements register the index again. If another usable index has its name, or its newest
+    version is damaged, the index is an orphan. An index that a newer release has written is no
+    orphan.
 
     Args:
         root: the folder that holds indexes, possibly of other databases too.

@@ -1,4 +1,4 @@
-"""Reports whether queries of a session can use an index, and the remedy if not."""
+"""Reports why queries of a session cannot use an index, and the remedy."""
 
 from __future__ import annotations
 

@@ -63,7 +63,10 @@ class RefreshMode(Enum):
 
 
 class _OvertakenError(Exception):
-    """Another refresh has dropped a file that this refresh reuses; has the other's version."""
+    """Another refresh removed a file that this refresh reuses.
+
+    The exception has the other's version.
+    """
 
     def __init__(self, newest: Manifest) -> None:
         super().__init__(newest)
@@ -176,7 +179,8 @@ def _seen(
 ) -> tuple[Snapshot, ReusedRuns]:
     """Returns the current snapshot, and the part of the version that a refresh reuses.
 
-    With ``appended_only``, a location to which log files were appended keeps its indexed rows.
+    With ``appended_only``, the refresh reuses the indexed rows of locations to which log files were
+    appended.
     """
 
     def reused_at(snapshot: Snapshot, known: Locations) -> ReusedRuns:

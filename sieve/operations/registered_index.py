@@ -1,8 +1,9 @@
 """Registered indexes of a table, each as a record of the state in which it was found.
 
-A registration is a property of the table. It says where an index is, not whether it exists: the
-folder may be unreachable, damaged, missing, or left by an interrupted drop. Opening a registration
-returns a record of one of these states, and an operation takes the states that it supports::
+A registration is a property of the table. The registration contains the index's folder, but does
+not prove that the index exists: the folder can be unreachable, damaged, missing, or half deleted by
+a drop. `open_index` returns a record of one of these states, and each operation accepts some of the
+states::
 
     match open_index(name, registration, identity, environment):
         case Ready() | Disabled() as index: ...  # has a store and a version in force
@@ -93,7 +94,7 @@ class _Unusable(_Registered):
 
 @dataclass(frozen=True, slots=True)
 class RootRefused(_Unusable):
-    """The registration points outside the roots that are allowed for indexes of this table."""
+    """The registration names a folder outside the roots allowed for indexes of this table."""
 
     state: ClassVar[str] = "root-refused"
 
@@ -194,7 +195,7 @@ def only_usable(indexes: Iterable[RegisteredIndex]) -> list[Usable]:
 
 
 def is_gone(index: RegisteredIndex) -> bool:
-    """Whether another index may take the name of this index."""
+    """Returns whether another index can get the name of this index."""
     return isinstance(index, Gone | HalfDropped | Malformed)
 
 
@@ -211,7 +212,7 @@ def _not_usable(index: RegisteredIndex) -> UnsupportedError:
 def open_index(
     name: str, registration: Registration, identity: TableIdentity, environment: Environment
 ) -> RegisteredIndex:
-    """Opens a registered index; an error becomes part of the returned state.
+    """Opens a registered index. If the index cannot be read, the returned state has the error.
 
     Args:
         name: the registered name.

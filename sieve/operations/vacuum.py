@@ -85,7 +85,7 @@ def _vacuum(index: Usable, retention: Retention) -> Vacuumed:
 
 
 def _named(store: Store, directory: str, after: int, last: int) -> set[str]:
-    """URIs of the runs and list parts that the versions after `after` up to `last` name."""
+    """URIs of the runs and list parts of the versions after `after`, up to version `last`."""
     named: set[str] = set()
     for number in range(after + 1, last + 1):
         manifest = read_version(store, directory, number)

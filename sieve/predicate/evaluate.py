@@ -12,10 +12,10 @@ keep a           unknown                AND: a, OR: unknown
 unknown          unknown                unknown
 ===============  =====================  ==========================
 
-Key ranges of one column are intersected below AND and united below OR before the index is
-consulted. Example: for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the
-branch ``x < 5`` does not keep a location whose only keys are 0 and 7. NOT does not occur in a tree:
-see `sieve.predicate.tree`.
+Before a look-up, key ranges of one column are intersected below AND and united below OR. Example:
+for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the branch ``x < 5`` does
+not keep a location whose only keys are 0 and 7. NOT does not occur in a tree: see
+`sieve.predicate.tree`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bound:
-    """A row's value in one column must be in some key ranges."""
+    """The condition that a row's value in one column is in some key ranges."""
 
     column: Column
     key_ranges: KeyRanges
@@ -143,7 +143,7 @@ class _Evaluation:
     def _prove(
         self, plan: _Bound | _All | _Any, given: Mapping[Column, KeyRanges]
     ) -> Verdict | None:
-        """Locations that can hold a row that satisfies `plan` and also `given`.
+        """Locations that can hold a row that satisfies both `plan` and `given`.
 
         If an AND has key ranges of a column, these also narrow the ORs below the AND. In ``x > 1
         AND (x < 5 OR y = 2)``, a location whose only x are 0 and 7 has no row of the branch ``x <
@@ -190,7 +190,7 @@ def _narrow(column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]
 
 
 def _conjunction(plans: Iterable[_Plan]) -> _Plan:
-    """AND: parts without a proof are dropped; bounds of one column are intersected."""
+    """AND: ignores parts without a proof; intersects the bounds of one column."""
     bounds: dict[Column, KeyRanges] = {}
     others: list[_Any] = []
     for plan in plans:
@@ -215,7 +215,7 @@ def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
 
 
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
-    """OR: without a proof for each part, there is no proof; bounds of one column are united."""
+    """OR: needs a proof for each part; unites the bounds of one column."""
     bounds: dict[Column, list[KeyRanges]] = {}
     others: list[_Bound | _All] = []
     for plan in plans:

@@ -2,7 +2,7 @@
 
 Key ranges are a superset of the values for which the predicate can be TRUE. Therefore the union of
 two key ranges is the key ranges of their OR, and the intersection is the key ranges of their AND.
-Wider key ranges are also correct.
+Key ranges with more values are also correct.
 
 Examples for an exact encoder of integers: ``x < 5`` has the interval ``[LEAST, 4]``. ``x IN (1, 2,
 7)`` has the intervals ``[1, 2]`` and ``[7, 7]``, and three hashes. ``x IS NULL`` has no interval,

@@ -128,8 +128,8 @@ def columns(predicate: Predicate) -> frozenset[Column]:
 def parse(tree: object) -> Predicate:
     """Parses a predicate tree from the result of `json.loads`.
 
-    A part that exceeds a limit (depth, nodes, values) becomes `Unknown`, which costs reads but
-    never rows.
+    A part that exceeds a limit (depth, nodes, values) becomes `Unknown`. Queries then read more
+    files but lose no row.
 
     Raises:
         InvalidInputError: the tree is not in the form of the protocol.

@@ -1,8 +1,8 @@
 """The front end's cache: bounded, evicts the least recently used value, loads each value once.
 
 A cache is bounded by bytes, by entries, or by both. Threads that request the same key at the same
-time wait for one load (single flight). An entry can have a time to live: a stale entry is still
-returned, and one background thread reloads it (stale-while-revalidate, RFC 5861).
+time wait for one load (single flight). An entry can have a time to live. A stale entry is still
+returned, while one background thread reloads the value (stale-while-revalidate, RFC 5861).
 """
 
 from __future__ import annotations
@@ -91,13 +91,16 @@ class Cache(Generic[Key, Value]):
         return value
 
     def peek(self, key: Key) -> Value | None:
-        """The cached value of a key, or None; does not count as a use."""
+        """The cached value of a key, or None. This call does not count as a use of the value."""
         with self._lock:
             entry = self._entries.get(key)
             return None if entry is None else entry.value
 
     def invalidate(self, key: Key) -> None:
-        """Removes a key; a load in progress still returns its value, but does not cache it."""
+        """Removes a key.
+
+        A load in progress still returns its value, but the value is not cached.
+        """
         with self._lock:
             self._loading.pop(key, None)
             self._drop(key)

@@ -3,10 +3,11 @@
 ``ORDER BY x LIMIT k`` needs a bound: a key code such that at least k rows have this code or a
 smaller one. Two facts define the least number of rows that a location has up to a code:
 
-- If all entries of the location end at or before the code, then all its rows with a key count. The
+- If all entries of the location end at or before the code, the number is that of all rows with a
+key. The
   file list has the number of these rows.
 - Otherwise, each entry that ends at or before the code counts as two rows: one in its first cell
-  and one in its last cell. A cell at which the entry was cut does not count
+  and one in its last cell. A cell where the entry was split does not count
   (`sieve.segments.entries.Ends`).
 
 A list of *steps* combines both facts. Each entry has a step of one row at the end of its first
@@ -111,7 +112,7 @@ _CODES: Final = ("low", "first_by", "last_from", "high")
 
 
 def extents(ends: LocationEnds, keyed: Counts) -> Extents:
-    """The extents of locations, by ascending codes.
+    """The extents of locations, in ascending order of codes.
 
     Args:
         ends: the ends of all entries; two entries of a location share no key.
@@ -141,7 +142,7 @@ def extents(ends: LocationEnds, keyed: Counts) -> Extents:
 
 
 def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:
-    """Returns the least code of each group up to which the group certainly has enough rows.
+    """Returns for each group the least code up to which the group certainly has enough rows.
 
     Args:
         steps: the steps of m locations.

@@ -6,8 +6,8 @@ An answer to a scan has one bit per number. Example: version A lists the files x
 lists y, z; the numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
 
 Two versions can cut a large file at different offsets. The file is then cut at the offsets of all
-versions, and each range between two neighbouring offsets has a number. If a version rules out a
-range, it also rules out each part of the range.
+versions, and each range between two neighbouring offsets has a number. A version that rules out a
+range also rules out each part of the range.
 """
 
 from __future__ import annotations
@@ -89,13 +89,12 @@ class FileNumbering:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedVersions:
-    """Versions of an index that have the same encoder, with the common numbering of their files.
+    """Versions of an index with the same encoder, and the common numbering of their files.
 
     Attributes:
         versions: one or more versions; a file is skipped if one of them rules the file out.
         files: the numbering of the versions' files.
-        partial: whether the scan can see rows that are hidden from queries of the table's present
-            state.
+        partial: whether the scan can see rows that queries of the table's present state do not see.
     """
 
     versions: tuple[OpenVersion, ...]
@@ -129,7 +128,7 @@ class NumberedVersions:
         return self._renumbered(version, found, unknown=True)
 
     def knows_all_rows(self) -> Flags:
-        """Returns bool[n]: the ranges whose file a version indexed with all rows, hidden or not.
+        """Returns bool[n]: the ranges of files of which a version indexed all rows, hidden or not.
 
         Raises:
             UnreadableIndexError: a version's file list cannot be read.
@@ -374,7 +373,8 @@ def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
         return np.full(ranges.shape[1], -1, np.int64)
     starts = of.range_starts
     owner, n = files[of.range_owners], len(starts)
-    # The sort is by file and offset, and puts a location before the ranges that begin in it.
+    # The rows are sorted by file and offset. A location precedes the ranges that begin in the
+    # location.
     file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))

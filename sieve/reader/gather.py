@@ -1,8 +1,8 @@
-"""Gather: copies flags from one numbering to another, as slices if these are long enough.
+"""Gather: copies flags from one numbering to another, by slices if these are long enough.
 
-Lists of files keep their order from version to version. So the positions of one list's files in
-another list form stretches of consecutive numbers. Each stretch is copied as a slice. Example: the
-positions 0 1 2 7 8 -1 form the stretches (0, 3), (7, 2), and one stretch of an absent flag.
+Lists of files keep their order from version to version. So the positions that one list's files have
+in another list form stretches of consecutive numbers. Each stretch is copied as a slice. Example:
+the positions 0 1 2 7 8 -1 form the stretches (0, 3), (7, 2), and one stretch of an absent flag.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Packed cuts: the compressed offsets at which files are cut, readable file by file.
 
-An answer contains the cuts only for files that the scan reads in part. As in a succinct rank
-structure, two levels map a range to its file. The first level is the first range of each page of
-files. The second level is the number of ranges of each file in the page. Example: with pages of two
-files, files of 1, 3, 2 and 2 ranges have ``first`` 0, 4, 8. Range 6 lies in the second page, whose
-files end before the ranges 6 and 8, so range 6 is the first range of file 3.
+An answer contains the cuts only for files that the scan reads in part. Two levels map a range to
+its file, as in a succinct rank structure. The first level is the first range of each page of files.
+The second level is the number of ranges of each file in the page. Example: with pages of two files,
+files of 1, 3, 2 and 2 ranges have ``first`` 0, 4, 8. Range 6 lies in the second page, whose files
+end before the ranges 6 and 8, so range 6 is the first range of file 3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Packed files: the compressed list of the files of a version or a numbering.
 
-Look-ups do not need paths. Paths are sent to the driver compressed, and are unpacked only to number
-the files of several versions together. ``sql_ext/frontend/pruning.py`` has the layout.
+Look-ups need no paths. Paths are sent to the driver compressed, and are unpacked only to number the
+files of several versions together. ``sql_ext/frontend/pruning.py`` has the layout.
 """
 
 from __future__ import annotations

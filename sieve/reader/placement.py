@@ -19,7 +19,7 @@ from sieve.reader.packed_files import Files, PackedFiles
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bits:
-    """n flags, eight in a byte."""
+    """A number of flags, eight of them in each byte."""
 
     n: int
     packed: npt.NDArray[np.uint8]
@@ -46,7 +46,7 @@ class Placement:
         keys: the ranges with a key.
         nulls: the ranges with a NULL.
         nans: the ranges with a NaN.
-        all_rows: the files whose rows were all indexed, including hidden ones; see
+        all_rows: the files of which all rows were indexed, including hidden rows; see
             `Locations.all_rows`.
     """
 

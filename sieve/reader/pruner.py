@@ -267,8 +267,8 @@ def select(
 ) -> list[Registration | None]:
     """The registrations on columns that a predicate or order names, and the unreadable ones.
 
-    The step opens no indexes on other columns. Otherwise each scan would wait, after a rebuild, for
-    an index that it does not need.
+    The step opens no indexes on other columns. Otherwise each scan after a rebuild would wait for
+    an index that the scan does not need.
     """
     names = {column[0] for column in columns(predicate) | ordered}
     names.update(name for part in not_understood(predicate) for name in part.names)

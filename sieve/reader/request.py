@@ -29,13 +29,13 @@ class PruneRequest:
             as the build of the index.
         instant: the earlier instant at which the scan reads, ISO 8601, or None for the present.
         partially_visible: whether the reader ignores records that were appended to a slice's log
-            files later.
+            files after the instant.
         timeout_s: seconds that the scan waits for an answer.
         ttl_s: seconds after which the newest version of an index is checked for a successor.
         cache_bytes: maximum bytes of the cache of index files.
         check_root: raises RootRefusedError if indexes of this table are not allowed in a root.
-        orders: the scan needs only the first rows of each of these orders; if empty, it needs all
-            rows.
+        orders: sort orders of which the scan needs only the first rows; if empty, the scan needs
+            all rows.
         present: the files that the scan lists, or None if the scan does not know their numbers yet.
     """
 

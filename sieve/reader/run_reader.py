@@ -231,7 +231,7 @@ class Run:
         return 0 < (self._cache.max_bytes or 0) < self._decoded_bytes
 
     def _chunk(self, number: int, file: RunFile, k: int) -> Chunk | PackedChunk:
-        """One chunk of a file."""
+        """One decoded chunk of a file."""
         key = (self._uris[number], self._files[number].sha256, k)
         decode = file.packed if self._is_large() else file.decoded
         with self._remembered(number):

@@ -1,14 +1,14 @@
 """Top rows: the locations that can hold one of the first k rows in the order of a column.
 
 ORDER BY ... LIMIT k, MIN and MAX need the locations that can have one of the first k rows. Only
-*certain* rows, which the scan returns in any case, count towards k. Each row has one of three
-classes: NULL, NaN or key. The order defines which class is first. `needed` counts certain rows
-class by class until there are k. The class of the k-th row is the last class that is needed. If the
-k-th row has a key, only keys up to a bound are needed.
+*certain* rows count towards k, which are rows that the scan returns in any case. Each row has one
+of three classes: NULL, NaN or key. The order defines which class is first. The function `needed`
+adds up the certain rows, class by class, until there are k rows. The class of the k-th row is the
+last class that is needed. If the k-th row has a key, only keys up to a bound are needed.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` has the classes NaN, key, NULL. With 3 certain NaNs
-and 100 keys, the bound is the 7th key from the end, or a smaller code if `Extents` is imprecise. A
-location is not needed if it has no NaN and all its keys are below the bound. NULLs are not needed.
+and 100 keys, the bound is the 7th key from the end, or a smaller code if `Extents` is imprecise.
+Locations without NaN whose keys are all below the bound are not needed. NULLs are not needed.
 
 A bound is a key code. Rows of the same code are ties; if codes are inexact, ties can have different
 values. The scan reads all ties, so that another column of ORDER BY can order them. MIN and MAX need
@@ -44,8 +44,8 @@ class Order:
             them).
         rows: the number of rows needed, 1 or more.
         ties: whether the query needs all rows that are equal in this column; if not, one is enough.
-        against: a predicate that is true for every row that the filters exclude, except for dropped
-            rows.
+        against: a predicate that is true for every row that the filters exclude, except for rows
+            that the query drops.
     """
 
     column: Column
@@ -91,7 +91,7 @@ def needed(
     Args:
         order: the order; the extents have its direction.
         extents: the extents of the m locations.
-        counts: the counts of rows of the locations.
+        counts: the row counts of the locations.
         groups: int64[m], the group of each location, from 0; -1 for a location that the scan does
             not list.
         sure: bool[m], whether the scan returns all rows of the location, except for dropped rows.

@@ -37,7 +37,7 @@ _NO_FLAGS: Final = np.zeros(0, np.bool_)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stored:
-    """A stored and verified part of a file list; it takes a few bytes a file."""
+    """A stored and verified part of a file list, with a few bytes for each file."""
 
     data: bytes
 
@@ -157,7 +157,7 @@ class OpenVersion:
         listed = self.locations()
         slots, counts = listed.range_slots, listed.every_range
         in_runs = np.flatnonzero(slots >= 0)
-        # A run can have ordinals that no longer belong to a location of the version.
+        # Some ordinals of a run can belong to locations that the version no longer has.
         location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
         location[slots[in_runs]] = in_runs
         first, segments, places = 0, [], []

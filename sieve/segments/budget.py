@@ -23,8 +23,8 @@ Made = TypeVar("Made")
 
 _PRICES = 24
 # If a whole budget saves fewer files per query than this number, the budget is too large for the
-# column. Therefore this number defines the least price. For a table of few files, this share of the
-# table's files is the limit instead.
+# column. So this number defines the least price. For a table of few files, the limit is this share
+# of the table's files.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
 # Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
@@ -44,8 +44,8 @@ def prices_for(locations: int, budget_bytes: float) -> Numbers:
     """Returns falling prices for a curve of bytes; the right price is between the first and last.
 
     Each further byte saves less, and all bytes together save at most all locations. Hence the price
-    at the budget is at most about ``locations / budget``. A structure that needs less than the
-    budget gets the least price.
+    at the budget is at most about ``locations / budget``. For a structure that needs less than the
+    budget, the least price is right.
 
     Args:
         budget_bytes: bytes of the version at most.
@@ -93,7 +93,7 @@ def within_budget(
     discard: Callable[[Made], None] = lambda _: None,
     lowest: float = 1.0,
 ) -> Made:
-    """Builds at the expected price, and again until the result fits and uses the budget.
+    """Builds at the expected price, and builds again until the result fits the budget and uses it.
 
     Args:
         make: builds at a multiple of the price; returns the result and its size in bytes.

@@ -29,8 +29,8 @@ class Entries:
 class Ends:
     """The entries of a segment, each with its first and last cell as ranges of codes.
 
-    In each of its entries, a location has a key in the first cell and in the last cell, unless the
-    end of the segment cut the entry. Two entries of a location have no key in common.
+    Each entry has a key of its location in the first cell and in the last cell. An exception is an
+    entry that was split at the end of its segment. Two entries of a location have no key in common.
 
     Attributes:
         low, first_by: int64[n], codes of the first cell.

@@ -1,15 +1,16 @@
 """Intervals of keys: build tasks cut them, and later steps merge and clip them.
 
 A gap lies between two neighbouring keys of a location. A query that falls into the gap does not
-need the location. To keep a gap, the index stores one more interval, of about the same bytes for
-every gap. A kept gap saves its skip probability. Therefore the best choice under a budget keeps
-every gap above one threshold, and each location gets as many intervals as its gaps justify.
+need the location. To keep a gap, the index stores one more interval. The interval takes about the
+same bytes for every gap. A kept gap saves reads in proportion to its skip probability. Therefore
+the best choice under a budget keeps every gap above one threshold. Each location then gets as many
+intervals as its gaps justify.
 
 Example: the keys 1, 2, 3, 900, 901 with a threshold below the skip probability of the gap ``(3,
 900)`` become the two intervals ``[1, 3]`` and ``[900, 901]``.
 
 Source: this generalises the interval lists of He, Chen and Du, "HIndex". In HIndex, every split has
-the same number of intervals, and a gap counts only by its length.
+the same number of intervals, and the only criterion for a gap is its length.
 """
 
 from __future__ import annotations

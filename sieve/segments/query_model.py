@@ -1,6 +1,6 @@
 """Query model: the queries to expect on a column, estimated from a sample of its keys.
 
-An index structure can name locations that hold no match. The cost depends on how often queries fall
+An index can select locations that hold no match. The cost of this depends on how often queries fall
 between two keys of a location. Therefore the model estimates the *skip probability* of a gap
 between keys: the expected share of queries that fall wholly into the gap. Six kinds of query have
 equal weight:
@@ -147,7 +147,7 @@ class QueryModel:
         return np.clip(shares, 0, 1, out=shares)
 
     def up_to(self, codes: Codes) -> Numbers:
-        """The mean of the shares of keys, of rows and of the domain up to and including some codes.
+        """For each code: the mean of the shares of keys, of rows and of the domain up to the code.
 
         The result estimates the share of all queries that look up keys up to a code, and ascends
         with the codes.
@@ -158,8 +158,8 @@ class QueryModel:
     def density(self, codes: Codes) -> Numbers:
         """The expected share of queries that one more code adds to an entry.
 
-        The three kinds of point query count by key, by row and by code. Each kind of range query
-        counts like the most similar kind of point query.
+        The three kinds of point query count by key, by row and by code. Each kind of range query is
+        treated like the most similar kind of point query.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
         by_key, by_row, by_code, short, long, rank = self.kinds
@@ -173,7 +173,7 @@ class QueryModel:
         return density
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Shares of keys, rows and domain up to some codes, including or excluding these codes."""
+        """For each code: shares of keys, rows and domain up to it, with or without the code."""
         codes, n = self.codes, len(self.codes)
         below = np.searchsorted(codes, at, side="right" if inclusive else "left")
         offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])
@@ -193,7 +193,7 @@ class QueryModel:
 
 
 def _spread(steps: Numbers, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
-    """The cumulated weight at a point between two keys, interpolated linearly."""
+    """The cumulative weight at a point between two keys, by linear interpolation."""
     # Half of the weight of each of two neighbours is between them. A key at an end of the domain
     # has no outer half, so its whole weight is inside.
     before, at, after = steps[low], steps[low + 1], steps[low + 2]

@@ -117,8 +117,8 @@ class Stop:
             and queries for absent keys count in full.
         probes: for each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
         least: mean number of files that hold a match, by kind, for the kinds that have probes.
-        free: number of bytes that do not count. Only the price limits a smaller version, because
-            few probes hit the keys at the border of two files.
+        free: number of bytes that do not count. For a smaller version, only the price is a limit,
+            because few probes hit the keys at the border of two files.
     """
 
     price: float

@@ -132,7 +132,7 @@ class HadoopStore(HadoopFiles):
         self._inherit(fs, path, _own_permissions(fs.getFileStatus(above)), is_dir=True)
 
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
-        """Sets owner and group of ``like`` if permitted, and the mode that follows from them.
+        """Sets owner and group of ``like`` if permitted, and the mode for this owner and group.
 
         Returns the mode.
         """

@@ -97,7 +97,7 @@ class Store(Reader, Protocol):
         ...
 
     def now_ms(self, dir_uri: str) -> int:
-        """The file system's time, in ms since the epoch, which is the time of a new probe file."""
+        """The current time of the file system, in ms since the epoch, from a new probe file."""
         ...
 
     def permissions(self, uri: str) -> Permissions:

@@ -232,7 +232,7 @@ def _inherit(path: str, folder: str, is_dir: bool) -> None:
 
 
 def _give(path: str, like: Permissions) -> None:
-    """Sets owner and group of ``like`` if this user can and the host knows their names."""
+    """Sets owner and group of ``like`` if this user is allowed to and the host knows the names."""
     for uid, gid in ((-1, gid_of(like.group)), (uid_of(like.owner), -1)):
         if (uid, gid) != (-1, -1):
             with contextlib.suppress(PermissionError):

@@ -1,10 +1,10 @@
 """POSIX permissions: gives an index no more readers than its table has.
 
-An index holds keys of its table, so the index must not leak them. The rules of POSIX and HDFS have
-three classes: owner, group and other. The first class to which a user belongs decides. To reach a
-file, a user needs the execute bit of every folder above the file. Example: a table folder with
-``rwxr-x---`` and the group ``sales`` gives an index the mode 0o750 if the index's group is also
-``sales``, else 0o700.
+An index contains keys of its table, and must not show them to other users. The rules of POSIX and
+HDFS have three classes: owner, group and other. The first class to which a user belongs decides. To
+reach a file, a user needs the execute bit of every folder above the file. Example: a table folder
+with ``rwxr-x---`` and the group ``sales`` gives an index the mode 0o750 if the index's group is
+also ``sales``, else 0o700.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def without_acl(permissions: Permissions) -> Permissions:
     """The permissions that a file with an access control list (ACL) certainly grants.
 
     Only the owner bits are certain. With an ACL, the group bits are the mask of the ACL instead of
-    the group's permissions, and the ACL can deny access to a named user. If the bits were copied,
-    the wrong users could get access.
+    the group's permissions, and the ACL can deny access to a named user. A copy of the bits could
+    give access to the wrong users.
     """
     return replace(permissions, mode=permissions.mode & 0o700)
 

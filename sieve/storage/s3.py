@@ -1,8 +1,8 @@
 """The store for S3-compatible object stores: creates a file if absent by a conditional put.
 
 Hadoop supports ``If-None-Match: *`` since 3.4.2. Some servers ignore the condition and accept every
-put, so Sieve probes a bucket before the first write. Objects are never renamed, because a rename on
-S3 is a copy, which both of two writers can complete.
+put, so Sieve probes a bucket before the first write. This store never renames objects. A rename on
+S3 is a copy, and two writers can both complete a copy.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class S3Store(HadoopFiles):
         return now
 
     def _lack(self, fs: Any, uri: str) -> str:
-        """The reason why puts into a URI's bucket are not conditional, or "" if they are."""
+        """The reason why puts into a URI's bucket are not conditional; "" for conditional puts."""
         bucket = _bucket(uri)
         if bucket not in _lacks:
             lack = self._try_out(fs, parent(uri))

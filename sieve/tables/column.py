@@ -28,7 +28,7 @@ class Column:
     def key(self) -> tuple[str, ...]:
         """The path by which an index identifies the column.
 
-        ALTER TABLE RENAME COLUMN keeps this path.
+        ALTER TABLE RENAME COLUMN does not change this path.
         """
         return self.stored or self.path
 
@@ -42,5 +42,5 @@ class Column:
 
     @property
     def any_width(self) -> bool:
-        """Whether the length of values is unbounded."""
+        """Returns whether the length of values is unbounded."""
         return self.type.startswith(("string", "varchar", "binary"))

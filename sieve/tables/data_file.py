@@ -1,4 +1,4 @@
-"""Data files of a listing, the offsets at which they can be cut, and which may have changed."""
+"""Data files of a listing, the offsets where they can be cut, and possible changes of files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class FileCuts:
-    """Where a file can be cut into ranges.
+    """The offsets at which a file can be cut into ranges.
 
     Attributes:
         offsets: offsets of the cuts, ascending; empty if the file is one range, or is text.
@@ -40,7 +40,7 @@ class FileCuts:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The part of a table that may have changed; all other files are unchanged.
+    """The part of a table that has possibly changed; all other files are unchanged.
 
     Attributes:
         folders: URIs of folders, dropped partitions included.
@@ -53,5 +53,5 @@ class Changes:
     paths: frozenset[str] = frozenset()
 
     def cover(self, path: str) -> bool:
-        """Whether a file is, or was, in the part that may have changed."""
+        """Returns whether a file is, or was, in the part that has possibly changed."""
         return path in self.paths or parent(path) in self.folders

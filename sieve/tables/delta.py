@@ -14,21 +14,21 @@ from sieve.tables.hudi import FAILURES
 
 log = logging.getLogger(__name__)
 
-# Above this number of commits, a full listing is as fast: Delta reads a listing from a checkpoint,
-# but commits one by one.
+# Above this number of commits, a full listing is as fast, because Delta reads a listing from a
+# checkpoint, and each commit separately.
 _MOST_COMMITS: Final = 200
 
 
 def listed_commit(access: Any) -> tuple[Commit, int]:
-    """The commit of the last listing, else the newest, with its time in ms since the epoch."""
+    """The last listing's commit, or the newest commit, with its time in ms since the epoch."""
     told = json.loads(access.history().commit())
     return Commit(told["table"], told["version"]), told["time_ms"]
 
 
 def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | None:
-    """The files that commits after a given one have added or removed, and which of them exist now.
+    """The files that later commits added or removed, and the current files among them.
 
-    Every commit counts, even one that says that it changes no data, such as OPTIMIZE.
+    Every later commit counts, even a commit without changes of data, such as OPTIMIZE.
 
     Args:
         since: a commit.
@@ -39,7 +39,7 @@ def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | Non
     newest, _ = listed_commit(access)
     if newest.table != since.table or not 0 <= newest.version - since.version <= _MOST_COMMITS:
         return None
-    # A failure here is harmless: a full listing follows, which succeeds or reports the error.
+    # A failure here is harmless, because the following full listing succeeds or reports the error.
     try:
         versions, touched, listed = json.loads(access.history().listSince(since.version))
         now, _ = listed_commit(access)

@@ -43,7 +43,7 @@ _HUDI = {
 
 
 def reads_whole_files(format_name: str, parts: Mapping[str, str]) -> bool:
-    """Whether scans never read ranges of a table's files, however large the files are."""
+    """Returns whether scans read only whole files of a table, even if the files are large."""
     if format_name in UNCHANGING:
         return True
     return format_name in TEXT_FORMATS and (
@@ -81,7 +81,7 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
 
 
 def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
-    """The error for options and types by which a value depends on a query's other columns."""
+    """The error for options and types with which a value depends on other columns of the query."""
     if has_void(parts):
         return UnsupportedError(
             "SIEVE_UNSUPPORTED_TABLE",

@@ -1,8 +1,8 @@
 """Hudi tables: support checks, changes since a commit, and appended log files.
 
-The shim passes on Hudi's timeline and file slices; this module makes all decisions about them.
-Sources: Hudi's ``HoodieTimeline`` (actions of instants) and ``HoodieLogBlock`` (types and headers
-of log blocks).
+The shim sends Hudi's timeline and file slices. This module makes all decisions about them. Sources:
+Hudi's ``HoodieTimeline`` (actions of instants) and ``HoodieLogBlock`` (types and headers of log
+blocks).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 FAILURES: Final = (Py4JError, PySparkException)
 """Exceptions of JVM calls: PySpark converts some and passes others through."""
 
-# From version 8 on, one commit writes a log file, and listings show the file once the commit is
-# complete.
+# From version 8 on, a log file belongs to one commit, and listings show the file after the commit
+# is complete.
 _VERSIONS: Final = frozenset({"8", "9"})
 
 # For these actions only, the metadata names the partitions that were written or replaced.
@@ -38,13 +38,14 @@ _MOST_PARTITIONS: Final = 100
 # Maximum clock skew between the file store and writers.
 _SKEW_MS: Final = 60_000
 
-# Above this ratio of log bytes to base file bytes, many rows of the base file may be hidden.
+# Above this ratio of log bytes to base file bytes, newer records can hide many rows of the base
+# file.
 _MOST_LOGGED: Final = 0.25
 
-# Reading the headers of a log file mostly waits for the store.
+# Threads that read headers of log files mostly wait for the store.
 _LOG_READERS: Final = 16
 
-# Delete blocks are not listed: deletes hide rows, and only a full read would show how many.
+# Delete blocks are not in this list, because only a full read would show how many rows they hide.
 _ROW_BLOCKS: Final = frozenset({"AVRO_DATA_BLOCK", "PARQUET_DATA_BLOCK", "HFILE_DATA_BLOCK"})
 # These headers mark partial records of a MERGE, without unassigned columns, and blocks that replace
 # earlier blocks.
@@ -53,7 +54,7 @@ _WHOLE_RECORD_MODES: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDE
 
 
 def refusal(parts: Mapping[str, str]) -> str | None:
-    """Why a table cannot be indexed, in the form of `formats.refuse_kind`.
+    """The reason why a table cannot be indexed, in the form of `formats.refuse_kind`.
 
     None if it can be indexed.
 
@@ -76,9 +77,9 @@ def refusal(parts: Mapping[str, str]) -> str | None:
 
 
 def takes_whole_records(parts: Mapping[str, str]) -> bool:
-    """Whether every record that queries see is exactly as one write wrote it.
+    """Returns whether queries see every record exactly as it was written.
 
-    Other records of the same key may hide a record but do not change it.
+    Other records of the same key can hide a record but do not change it.
 
     Args:
         parts: the parts of the reader's fingerprint, which are the table's properties and the
@@ -103,14 +104,14 @@ def takes_whole_records(parts: Mapping[str, str]) -> bool:
 
 
 def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
-    """The partitions that commits have written to since the commit that completed at a given time.
+    """The partitions that were written by commits after the commit that completed at a given time.
 
     Args:
         instant_ms: ms since the epoch.
 
     Returns:
-        None if the timeline no longer has that commit, has other actions since, or the table has no
-        partitions.
+        None if the timeline no longer has that commit, or has other actions after it, or if the
+        table has no partitions.
     """
     timeline = list(enumerate(json.loads(access.history().timeline())))
     own = [action for _, (action, done, at) in timeline if done and at == instant_ms]
@@ -133,11 +134,10 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
 
 
 def _archived_since(access: Any, time_ms: int) -> bool:
-    """Whether commits have been archived since a given time.
+    """Returns whether commits have been archived since a given time.
 
-    Hudi archives commits by their requested time. So a commit that was requested early and
-    completed late may be archived while a commit that completed earlier is still in the active
-    timeline.
+    Hudi archives commits in the order of their requested times. So an archived commit can have
+    completed later than a commit that is still in the active timeline.
     """
     folder = access.path(str(access.history().client().getArchivePath().toString()))
     files = folder.getFileSystem(access.hadoopConf())
@@ -147,12 +147,12 @@ def _archived_since(access: Any, time_ms: int) -> bool:
 
 
 def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | None:
-    """The folders that may have been written to since an instant, and the locations in the folders.
+    """The folders with possible writes since an instant, and the locations in these folders.
 
     Returns:
         URIs, and JSON in the form of ``access.list()``; None if a full listing is necessary.
     """
-    # A failure here is harmless: a full listing follows, which succeeds or reports the error.
+    # A failure here is harmless, because the following full listing succeeds or reports the error.
     try:
         partitions = changed_partitions(access, instant_ms)
         if partitions is None:
@@ -173,11 +173,11 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
 def find_appended(
     access: Any, files: Mapping[int, tuple[int, int, bool]], parts: Mapping[str, str]
 ) -> frozenset[int]:
-    """Slices whose log files since an earlier state have only whole records.
+    """The slices whose log files after an earlier state contain only whole records.
 
     Args:
-        files: for each number in the last listing, an earlier length and time of the slice, and
-            whether all rows that the slice ever had are known, hidden rows included.
+        files: for each number in the last listing: an earlier length and time of the slice, and
+            whether the index knows all rows that the slice ever had, even hidden rows.
 
     Returns:
         The numbers of the slices for which `frame` reads only the appended log files from now on.
@@ -190,7 +190,8 @@ def find_appended(
         try:
             return _append(access, number, [length, mtime], all_rows=all_rows)
         except FAILURES as error:
-            # A failure is harmless: the whole slice is read, which succeeds or reports the error.
+            # A failure is harmless, because reading the whole slice then succeeds or reports the
+            # error.
             log.warning("what was appended to a slice is not known, so all is read: %s", error)
             return False
 

@@ -14,5 +14,5 @@ def quoted(parts: Sequence[str]) -> str:
 
 
 def spelled(parts: Sequence[str]) -> str:
-    """A qualified name as one would type it: parts are quoted only where they must be."""
+    """A qualified name as a user would type it, with quotes only around parts that need them."""
     return ".".join(part if _PLAIN.fullmatch(part) else quoted([part]) for part in parts)

@@ -15,10 +15,10 @@ _FIELDS_OF_STRUCTS: Final = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 def reading_conf(session: Any, parts: Mapping[str, str], *, whole_texts: bool) -> Conf:
     """The settings for a copy of the session that reads one column of a table.
 
-    A struct with a default is read with all of its fields, because Spark loses the default when it
-    prunes some of them. If values have a maximum width, batches have no limit of bytes, since the
-    limit of rows is enough. From 4.1 on, Spark measures a batch after each row. For numbers this
-    costs more than the whole remaining work of reading, for texts a third of it.
+    Structs with a default are read with all fields, because Spark loses the default if it omits
+    some of the fields. If values have a maximum width, the limit of rows per batch is enough, so
+    the limit of bytes is removed. From 4.1 on, Spark measures a batch after each row. For numbers,
+    the measuring takes more time than all other work of reading; for texts, a third of that time.
 
     Args:
         session: the user's session, a py4j object.

@@ -36,7 +36,7 @@ class RegisteredInfo:
         return f"{self.identity.namespace}.{self.identity.table}"
 
     def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
-        """The path of the column with this key, which is the key, since the columns are unknown."""
+        """The key itself, because the columns are unknown."""
         return key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:

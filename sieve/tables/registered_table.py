@@ -1,7 +1,7 @@
-"""Registered tables: a table and its indexes, known by its properties in the catalog alone.
+"""Registered tables: a table and its indexes, according to its properties in the catalog.
 
 Statements that show, disable or drop an index need neither the table's files nor its columns. So
-they work on a table whose files are lost, or that Spark can no longer read.
+these statements work even if the table's files are lost or Spark can no longer read the table.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from sieve.storage.java_errors import answered, denied, first_line
 from sieve.tables import hudi
 from sieve.tables.registered_info import RegisteredInfo
 
-# Serialises registrations, so that two statements of one driver cannot both find the same name
-# free.
+# Serialises registrations. Otherwise two statements of one driver could find the same name unused
+# and register it twice.
 _registering = threading.Lock()
 
 
@@ -58,14 +58,15 @@ class RegisteredTable:
                 None means the value in `info`.
 
         Raises:
-            InvalidInputError: another statement has taken the name meanwhile.
+            InvalidInputError: another statement has registered an index of this name meanwhile.
             UnavailableError: the metastore does not answer; nothing was written.
             UnknownOutcomeError: the metastore stopped answering during the write.
             Py4JError, PySparkException: the metastore refused; nothing was written.
         """
         key, value = property_key(name), render_registration(registration)
         with _registering:
-            # Read first, so that an unavailable metastore fails before anything is half done.
+            # The properties are read first, so that the call fails before any change if the
+            # metastore is unavailable.
             now = registrations(self.refresh_registry())
             if now.get(name) != (in_place_of or self.info.registrations.get(name)):
                 raise InvalidInputError(
@@ -93,10 +94,11 @@ class RegisteredTable:
     def unregister(self, name: str, registration: Registration) -> None:
         """Removes an index's property and refreshes the registry in all sessions of this driver.
 
-        If another index has got the name meanwhile, its property stays.
+        If the name now belongs to another index, the property of that index is unchanged.
 
         Raises:
-            UnavailableError: the metastore refuses or does not answer; the property may remain.
+            UnavailableError: the metastore refuses or does not answer; the property possibly still
+                exists.
         """
         now = registrations(self.refresh_registry()).get(name)
         if now is not None and now.uuid != registration.uuid:

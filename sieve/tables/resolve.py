@@ -36,7 +36,7 @@ def open_table(
     Raises:
         InvalidInputError: Spark knows no table of that name; the error suggests similar names.
         UnsupportedError: the table is of an unsupported kind; the message has a remedy.
-        Py4JError, PySparkException: the user may not see the table.
+        Py4JError, PySparkException: the user is not allowed to see the table.
     """
     _forget_listing(session, parts)
     try:
@@ -95,7 +95,7 @@ def _forget_listing(session: Any, parts: Sequence[str]) -> None:
 
 
 def plan_column(spark: SparkSession, parts: Sequence[str], column: Sequence[str]) -> None:
-    """Plans a query of a column, which raises if the user lacks a permission."""
+    """Plans a query of a column. Raises an error if the user lacks a permission."""
     frame = spark.table(quoted(parts)).select(quoted(column))
     frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no other door
 

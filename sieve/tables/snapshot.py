@@ -1,10 +1,9 @@
 """Snapshots: a table's files, each stable or racy.
 
-A file is stable if it is so old that a later change must change its modification time. A file that
-was written within the resolution of file times is racy: the file can change again with the same
-time. The definition of racy files is git's rule for "racily clean" entries. The coarsest file
-systems have a resolution of two seconds. A file system that shows fractions of a second has a
-resolution below a second.
+A file is stable if it is so old that any later change gives it another modification time. A younger
+file is racy: its content can change again without another modification time. The definition is
+git's rule for "racily clean" entries. The coarsest file systems have a resolution of two seconds. A
+file system that shows fractions of a second has a resolution below a second.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ class Snapshot:
         stable: for each file, whether its length and time identify its content.
         instant_ms: time of the listing, ms since the epoch; for a table with its own commits, time
             of the last completed commit.
-        taken_over: number of files at the end of `files` that come from a version's file list
-            without a listing; such files cannot be read.
+        taken_over: number of files at the end of `files` that are from a version's file list, not
+            from a listing; such files cannot be read.
         commit: the listed commit of a Delta table; None for other tables.
     """
 
@@ -50,7 +49,7 @@ class Snapshot:
 
 
 def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
-    """Lists a table; waits for a short time if waiting makes all files stable.
+    """Lists a table. Waits for a short time first if all files are stable afterwards.
 
     Args:
         index_dir: a folder in which a probe file can be made.
@@ -63,7 +62,7 @@ def snapshot_of(table: CatalogTable, store: Store, index_dir: str) -> Snapshot:
 def snapshot_since(
     table: CatalogTable, instant: str, known: Locations, commit: Commit | None = None
 ) -> Snapshot | None:
-    """Incremental listing: lists only files that may have changed in a table since a version.
+    """Incremental listing: lists only files that possibly changed in a table since a version.
 
     Args:
         instant: instant of the version, ISO 8601.
@@ -71,13 +70,14 @@ def snapshot_since(
         commit: the commit of the version; None if the table is not of Delta.
 
     Returns:
-        None if the table's commits do not show which files have changed.
+        None if the table's commits do not show which files changed.
     """
     changes = table.changes(instant, commit)
     if changes is None:
         return None
     if not all(changes.cover(file.path) for file in changes.files):
-        # The commits and the listing spell the table's folder differently, so paths do not compare.
+        # The commits and the listing write the table's folder differently, so their paths cannot be
+        # compared.
         return None
     facts = zip(known.paths, known.lengths.tolist(), known.mtimes.tolist(), strict=True)
     others = tuple(DataFile(*fact) for fact in facts if not changes.cover(fact[0]))
@@ -103,7 +103,7 @@ def stable_snapshot(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.time,
 ) -> Snapshot:
-    """Lists a table, and again after a short wait if its newest files are racy.
+    """Lists a table. If its newest files are racy, waits shortly and lists the table again.
 
     Args:
         list_files: lists the table afresh on each call.
@@ -113,7 +113,7 @@ def stable_snapshot(
         clock: the driver's, seconds since the epoch.
     """
     snapshot = _snapshot(list_files, store, index_dir, clock)
-    # A file with a time in the future is not awaited, and does not delay the other files.
+    # A file with a time in the future does not make the build wait.
     waits = (stable_from(file.mtime) - snapshot.instant_ms for file in snapshot.files)
     wait_ms = max((wait for wait in waits if 0 < wait <= RACY_MS), default=0)
     if wait_ms and not all(snapshot.stable):
@@ -143,7 +143,7 @@ def _snapshot(
 
 
 def stable_from(mtime: int) -> int:
-    """The time from which a file of this modification time is stable; both ms since the epoch."""
+    """The time from which a file of this modification time is stable; in ms since the epoch."""
     return mtime + (FINE_RACY_MS if mtime % 1000 else RACY_MS)
 
 

@@ -39,7 +39,7 @@ class CatalogTable(RegisteredTable):
     def fingerprint(self) -> str:
         """The current fingerprint.
 
-        Another thread may have changed a reader setting since `info`.
+        Since `info`, another thread can have changed a setting of the reader.
         """
         return str(self._access.fingerprint())
 
@@ -48,7 +48,7 @@ class CatalogTable(RegisteredTable):
         return tuple(DataFile(*row) for row in json.loads(self._access.list()))
 
     def changes(self, instant: str, commit: Commit | None = None) -> Changes | None:
-        """The part of the table that may have changed since an instant, according to the commits.
+        """The part of the table that possibly changed since an instant, according to the commits.
 
         Args:
             instant: instant of an index version, ISO 8601.
@@ -76,15 +76,15 @@ class CatalogTable(RegisteredTable):
         return None if told < 0 else told
 
     def commit(self) -> Commit | None:
-        """The listed commit of a Delta table, or else the newest; None for other tables."""
+        """The listed or else the newest commit of a Delta table; None for other tables."""
         return delta.listed_commit(self._access)[0] if self.info.format_name == "delta" else None
 
     def appended(self, files: Mapping[int, tuple[int, int, bool]]) -> frozenset[int]:
-        """Files that were only appended to, and whose appended rows can be read alone.
+        """Files that changed only by appended rows, if these rows can be read alone.
 
         Args:
-            files: for each number in the last listing, an earlier length and time, and whether all
-                rows that the file ever had are known, hidden rows included.
+            files: for each number in the last listing: an earlier length and time, and whether the
+                index knows all rows that the file ever had, even hidden rows.
         """
         if self.info.format_name != "hudi" or not files:
             return frozenset()
@@ -100,8 +100,8 @@ class CatalogTable(RegisteredTable):
             least: minimum number of bytes of a range.
 
         Returns:
-            None for a file that is always read whole. A text file has no footer with offsets, and
-            can be cut at any offset.
+            The cuts of each file; None for a file that is always read whole. Text files can be cut
+            at any offset, and have no footer.
         """
         found = json.loads(self._access.cuts([*numbers], least))
         return [cuts and FileCuts(tuple(cuts["offsets"]), cuts["footer"]) for cuts in found]
@@ -117,12 +117,12 @@ class CatalogTable(RegisteredTable):
     ) -> DataFrame:
         """The rows of files, by number in the last listing, for reading one column.
 
-        The frame reads like a query, except that an unreadable or missing file fails the job. The
+        The frame reads like a query, but the job fails if a file is unreadable or missing. The
         column `LOCATION` has the position of a row's file in ``numbers``; if files are cut, it has
-        the position of the row's range among all ranges. For files in ``appended_only``, which
-        `appended` has returned, only appended log files are read. In CSV and JSON, a plan with
-        `LOCATION` reads all columns of a record. A corrupt record becomes one row with -1 minus the
-        position, and rows after it are not read.
+        the position of the row's range among all ranges. For files in ``appended_only``, which are
+        files that `appended` returned, only appended log files are read. In CSV and JSON, a plan
+        with `LOCATION` reads all columns of a record. A corrupt record becomes one row with -1
+        minus the position, and rows after it are not read.
 
         Args:
             numbers: numbers of the files.

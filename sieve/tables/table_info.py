@@ -22,7 +22,7 @@ class TableInfo(RegisteredInfo):
         format_name: short name of its file format.
         columns: the data columns, struct leaves included, in order.
         partition_columns: names of the partition columns.
-        fingerprint: hash of everything that affects how a reader interprets the files.
+        fingerprint: hash of all settings and facts that affect how a reader interprets the files.
         fingerprint_parts: the input of the hash.
         case_sensitive: whether the session compares names case-sensitively.
         corrupt_column: name of the column for corrupt records.
@@ -56,8 +56,8 @@ class TableInfo(RegisteredInfo):
 
         ``name`` if no column has it.
 
-        An index may outlive its column. Statements then name the column by the key that SHOW
-        displays.
+        The column of an index can have been dropped. Statements then name the column by the key
+        that SHOW displays.
         """
         wanted = [part.lower() for part in name]
         of = (c.key for c in self.columns if [part.lower() for part in c.path] == wanted)
@@ -123,7 +123,7 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
 
 
 def refuse_build(info: TableInfo) -> None:
-    """Raises UnsupportedError for a table that a build cannot read like every query."""
+    """Raises UnsupportedError for a table that a build and a query can read differently."""
     names = [*(column.path[0] for column in info.columns), *info.partition_columns]
     refused = refuse_names(info.label, names) or refuse_option(info.label, info.fingerprint_parts)
     if refused is not None:

@@ -1,4 +1,4 @@
-"""Benefit: judges whether an index on a column reduces reads enough to help.
+"""Benefit: decides whether an index on a column reduces reads enough.
 
 CREATE, REFRESH, DESCRIBE and ESTIMATE judge by the measurements of a build or a sample; ADVISE and
 the page in Spark's web UI judge by a test of a sample. ``sieve advise`` reads no data and does not

@@ -7,10 +7,10 @@ OR:
     id = 5 OR id IN (7, 8)       id: in, 3 values
     id = 5 OR day = '...'        id: or, day: or     one index alone can rule out no file
 
-From a use follows the least share of the scan's bytes that an index on the column could leave. The
-values are unknown, so ranges count by the shares that Selinger et al. assume ("Access Path
-Selection in a Relational Database Management System", 1979): a third with one bound, a quarter with
-two. A value counts as one file. The first rows of an order count as ten files.
+A use determines the least share of the scan's bytes that a query must still read with an index on
+the column. The values are unknown, so ranges have the shares that Selinger et al. assume ("Access
+Path Selection in a Relational Database Management System", 1979): a third with one bound, a quarter
+with two. Each value is assumed to be in one file, and the first rows of an order in ten files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Column: TypeAlias = tuple[str, ...]
 
 
 class Kind(StrEnum):
-    """The kinds of use. With the first kind, an index leaves the fewest bytes to read."""
+    """The kinds of use. For the first kind, a query with an index reads the fewest bytes."""
 
     EQUALS = "="
     IN = "in"
@@ -64,7 +64,7 @@ class ColumnUse:
     values: int = 1
 
     def share_left(self, files: float) -> float:
-        """The least share of a scan's bytes that an index could leave, 0 to 1.
+        """The least share of a scan's bytes that a query reads with an index, 0 to 1.
 
         Args:
             files: number of files of the scan, which count as equally large.
@@ -105,7 +105,7 @@ def any_of(parts: Iterable[Uses]) -> Uses:
 
 
 def negated(uses: Uses) -> Uses:
-    """The uses of a negated filter, for which an index rules out little."""
+    """The uses of a negated filter, for which an index skips few files."""
     return {column: ColumnUse(Kind.UNEQUAL) for column in uses}
 
 

@@ -1,9 +1,9 @@
-"""The driver's record of its scans: parses and writes the JSON form.
+"""Parses and writes the JSON form of a driver's record of its scans.
 
     {"driver": "0f3c...", "since": 1760000000000, "scans": [
       {"asked": "...", "scans": 2, "bytes": 800, "files": 4, "bytes_skipped": 39200}]}
 
-``asked`` is JSON in a string; the driver sums the scans with the same string:
+``asked`` is a string of JSON. The driver adds up the scans with equal strings:
 
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 

@@ -1,4 +1,4 @@
-"""Ranks the indexes that a workload justifies, by the bytes that they could save a day.
+"""Ranks the indexes that a workload justifies, by the bytes that each could save per day.
 
 Two indexes on columns of the same scans do not save the same bytes twice. So the columns of a table
 are chosen one by one (greedy index selection). Each chosen column saves the most of the bytes that

@@ -24,7 +24,8 @@ class ScanGroup:
         scans: how many.
         bytes: sum of the bytes that the scans read.
         files: files that they read, in sum.
-        left: for each column, the least bytes that the scans would still read with an index on it.
+        left: for each column, the least number of bytes that the scans would read with an index on
+            the column.
     """
 
     table: Table
@@ -36,7 +37,7 @@ class ScanGroup:
 
 
 class Workload:
-    """Sums over scans, one for each group."""
+    """Sums over scans, one sum for each group."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[Table, frozenset[tuple[Column, Kind]]], ScanGroup] = {}

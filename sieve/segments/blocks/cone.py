@@ -2,12 +2,12 @@
 
 Let R(k) be the number of times that the set of locations changes from key to key, up to key k.
 Lines of bounded error approximate R. Each line starts at the first key of its segment. A *shrinking
-cone* contains the slopes whose line is within the error of every key so far. The segment closes at
-the first key whose slope is outside the cone. The blocks of a segment have equal width. A segment
-has about one block for each change of the location set.
+cone* contains the slopes of lines within the error at every key so far. The segment ends before the
+first key whose slope is outside the cone. The blocks of a segment have equal width. A segment has
+about one block for each change of the location set.
 
-R only determines the number of blocks. A block holds exactly the locations of its keys, so the
-error bound costs precision but never loses a row.
+R determines only the number of blocks. A block contains exactly the locations of its keys. So a
+larger error bound reduces the precision, but no row is lost.
 
 Source: the bachelor thesis on a sieve index inside Apache Hudi (Novosibirsk 2024). The cone is from
 Galakatos et al., "FITing-Tree: A Data-aware Index Structure".
@@ -30,7 +30,7 @@ __all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segme
 DEFAULT_ERROR: Final = 100
 DEFAULT_MAX_KEYS: Final = 1 << 18
 # This value is at least as large as any gap between two 64-bit keys. With this value, only the cone
-# and `max_keys` close segments.
+# and `max_keys` end segments.
 NO_HOLE: Final = (1 << 64) - 1
 
 # The maximum number of pairs to buffer for one segment, as a multiple of its keys. A limit is
@@ -165,12 +165,12 @@ class _Cutter:
 
 
 def _segment(pieces: list[Keys], changes: int) -> Segment:
-    """The segment of some keys. It has about one block per change of the location set."""
+    """The segment of some keys. The segment has about one block per change of the location set."""
     codes = np.concatenate([piece.codes for piece in pieces])
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))
     if width > NO_HOLE:
-        # One block covers the whole domain, because its width would not fit in 64 bits.
+        # The segment covers the whole domain. The width of a single block would not fit in 64 bits.
         width = 1 << 63
     n_blocks = (last - first) // width + 1
     numbers = ((_unsigned(codes) - _unsigned(first)) // np.uint64(width)).astype(np.int64)

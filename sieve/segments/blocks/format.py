@@ -32,8 +32,8 @@ from sieve.segments.entries import Ends, Entries
 
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
-# Limits on the memory that a payload can make a reader allocate. A long array of bit width 0 takes
-# no bytes in the payload.
+# Limits on the memory that a reader allocates for a payload. A long array of bit width 0 takes no
+# bytes in the payload.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27
 
@@ -160,7 +160,7 @@ def entries(payload: bytes) -> Entries:
 
 
 def ends(payload: bytes) -> Ends:
-    """Decodes a segment to entries with ends; a location in a block has a key in the block."""
+    """Decodes a segment to entries with ends. Each location of a block has a key in the block."""
     block = entries(payload)
     there = np.ones(len(block.low), np.bool_)
     codes = block.low, block.high, block.low, block.high

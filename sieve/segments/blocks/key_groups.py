@@ -42,7 +42,7 @@ class Keys:
     rows: npt.NDArray[np.int64]
 
     def part(self, start: int, stop: int) -> Keys:
-        """Keys `start` to `stop`, without copying."""
+        """The keys from `start` until `stop`, without copying."""
         low, high = self.offsets[[start, stop]] - self.offsets[0]
         return Keys(
             self.codes[start:stop],

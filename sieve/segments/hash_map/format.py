@@ -54,8 +54,8 @@ SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1
 MAX_FINGERPRINT_BITS: Final = 24
 """A wider fingerprint and a 31-bit location would not fit in one word of bit packing."""
-# Limit on the memory that a payload can make a reader allocate. A long array of bit width 0 takes
-# no bytes in the payload.
+# Limit on the memory that a reader allocates for a payload. A long array of bit width 0 takes no
+# bytes in the payload.
 MAX_POSTINGS: Final = 1 << 25
 
 HEAD: Final = struct.Struct("<BBQQIIIQBQBI")
@@ -134,7 +134,9 @@ def _encode(
 
 
 def decode_map(payload: Bytes) -> MapSegment:
-    """Decodes a payload and validates every field of the layout. The result refers to its bytes.
+    """Decodes a payload and validates every field of the layout.
+
+    The result refers to the bytes of the payload.
 
     Raises:
         UnsupportedError: a later version of Sieve wrote it.

@@ -1,11 +1,11 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
 A hash has three cells, and its value is the XOR of these cells. The construction peels a
-hypergraph. It repeatedly removes each hash that is alone in some cell, until no hash is left. Then
-it fills the cells in the opposite order. The cells form a row of overlapping windows. A hash has
-one cell in each of three neighbouring windows, so large sets need only 1.13 cells per hash. numpy
-peels all possible hashes of a round at once, so a round takes a few calls. A set needs about a
-thousand rounds.
+hypergraph: it repeatedly removes each hash that is alone in some cell, until all hashes are
+removed. Then it fills the cells in the opposite order. The cells form a row of overlapping windows.
+A hash has one cell in each of three neighbouring windows, so large sets need only 1.13 cells per
+hash. A set needs about a thousand rounds of peeling. In a round, a few calls of numpy peel all
+possible hashes at once.
 
 A function stores no keys. A hash outside the set gets an arbitrary value. The bits above the value
 are a fingerprint. With a probability of ``1 - 2^-bits``, the fingerprint shows that the hash is
@@ -119,7 +119,7 @@ def solve(
         # sequential.
         order = np.argsort(spread)
         spread = spread[order]
-        # 32 bits hold every position and halve the memory traffic of the rounds below.
+        # Every position fits in 32 bits, which halve the memory traffic of the rounds below.
         places = layout.places(spread).astype(np.int32)
         rounds = _peel(places, layout.n_cells)
         if rounds is not None:

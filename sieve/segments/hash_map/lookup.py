@@ -58,9 +58,9 @@ class MapSegment:
             hashes: uint64[q], in any order; hashes of other segments are ignored.
 
         Returns:
-            bool[n_locations]. The result always includes the locations of an indexed hash. With a
-            probability of at most 2^-fingerprint_bits, a hash that was not indexed adds the
-            locations of one value.
+            bool[n_locations]. The result always includes the locations of an indexed hash. A hash
+            that was not indexed adds the locations of one value with a probability of at most
+            2^-fingerprint_bits.
         """
         found = np.zeros(self.n_locations, np.bool_)
         _, values = self._values(hashes)

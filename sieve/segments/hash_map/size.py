@@ -61,7 +61,7 @@ def fingerprint_for(
 
 
 def _bits_each(mean: float) -> float:
-    """Mean bits per packed number, for many numbers with a given mean and no upper limit."""
+    """Mean bits per packed number, for many numbers of a given mean without an upper limit."""
     # The numbers are distributed geometrically, like gaps between random places. Numbers of 2^bits
     # or more are stored in full.
     again = mean / (1 + mean)

@@ -52,8 +52,8 @@ CODINGS: Final = (IN_CELLS, IN_BLOCKS)
 """The codings of a segment: each entry has its own borders, or entries share borders. Shared
 borders take fewer bytes where the keys of many locations begin and end at the same places."""
 LAYOUT_VERSION: Final = 1
-# Limit on the memory that a payload can make a reader allocate: Deflate expands a few bytes to long
-# arrays.
+# Limit on the memory that a reader allocates for a payload, because Deflate expands a few bytes to
+# long arrays.
 MAX_ENTRIES: Final = 1 << 24
 
 _HEAD: Final = struct.Struct("<BBqqIIIBB")
@@ -144,7 +144,7 @@ def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
 
 
 def entries(payload: bytes) -> Entries:
-    """Decodes a segment of this shape, whose head `sieve.segments.payload.decode` has checked."""
+    """Decodes a segment of this shape. `sieve.segments.payload.decode` has checked its head."""
     cells = _of_cells(payload)
     low, high = cells.grid.first_codes(cells.begin), cells.grid.last_codes(cells.end)
     return Entries(low, high, cells.location)

@@ -1,10 +1,10 @@
 """Integer coding: encodes unsigned integers in about as many bits as their entropy.
 
-A number is split into its *class*, the count of its significant bits, and the bits below the first
-significant bit, as in Elias gamma coding. Classes repeat, so each class is written as a byte, and
-Deflate compresses these bytes. The lower bits look random and are stored unchanged. Bit packing is
-used instead if its result is shorter. Example: 13 = 0b1101 has the class 4 and the low bits 0b101.
-Layout, little-endian:
+As in Elias gamma coding, a number consists of its *class*, which is the number of its significant
+bits, and of the bits below the first significant bit. Classes repeat, so each class is written as a
+byte, and Deflate compresses these bytes. The lower bits look random and are stored unchanged. Bit
+packing is used instead if its result is shorter. Example: 13 = 0b1101 has the class 4 and the low
+bits 0b101. Layout, little-endian:
 
 ==========  ============================================================
 u8 mode     0: bit packing; 1: classes; 2: the numbers, all below 256, as bytes

@@ -1,8 +1,8 @@
 """Plans segments from intervals at one cost per byte: chooses gaps, precision and coding.
 
 The price of a byte is the number of files that the byte must save in an expected query. Files count
-by weight. With one price for all bytes, the choices of gaps, bits and codings are independent of
-each other, and optimal together. `curve` and `trial` estimate bytes at many prices from samples;
+by weight. One price applies to all bytes. So gaps, bits and codings can be chosen independently,
+and the result is still optimal. `curve` and `trial` estimate bytes at many prices from samples;
 `emit` writes segments at one price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
@@ -35,10 +35,11 @@ _LEAST_ENTRIES: Final = 16384
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
 _LEFT: Final = 0.8
-# One more entry takes fewer bytes than the mean entry, because it makes the steps between all
-# entries smaller.
+# One more entry takes fewer bytes than the mean entry, because a further entry reduces the
+# distances between entries.
 _MARGINAL: Final = 0.8
-# How many segments are encoded as a sample, and at how many prices around the right price.
+# The number of segments that are encoded as a sample, and the number of prices tried around the
+# right price.
 _SAMPLED: Final = 3
 _TRIED: Final = np.array([2.0, 1.0, 0.5])
 
@@ -225,7 +226,7 @@ class Plan:
         return _MARGINAL * len(coded.payload) / len(coded.cells.begin)
 
     def _kept(self, price: float, entry_bytes: float) -> _Kept:
-        """The entries that save more than their bytes cost."""
+        """The entries whose saved reads are worth more than their bytes."""
         lists = self.intervals
         start = np.flatnonzero(self.skip_probability > price * entry_bytes)
         stop = np.append(start[1:], len(lists))

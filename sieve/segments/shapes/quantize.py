@@ -27,7 +27,7 @@ _BORDERS_A_PIECE: Final = 128
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """The content of one segment before it is encoded.
+    """The content of one segment before its encoding.
 
     Attributes:
         first: least key code.
@@ -97,8 +97,8 @@ def cheapest(
         moved = np.clip(shift + offset, 0, 63).astype(np.uint8)
         grid = Grid.of(part.first, part.last, start, moved)
         if grid is None:
-            # If each cell had one code, there would be 2^64 cells, too many to number. So a cell
-            # has two codes.
+            # Cells of one code would be 2^64 cells, too many for 64-bit numbers. So each cell has
+            # two codes.
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)

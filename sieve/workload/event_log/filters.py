@@ -4,9 +4,9 @@
     DataFilters    [isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]
 
 Spark does not quote constants in these lists, so a text with unbalanced brackets makes its list
-unreadable. ``PushedFilters`` has all filters that an index can answer, except functions of a
-column, which the parser looks up in ``DataFilters``. A name counts as a column only if the scan's
-schema has the name. So a part of a constant never counts as a column.
+unreadable. ``PushedFilters`` has all filters that an index can evaluate, except functions of a
+column. The parser finds these functions in ``DataFilters``. A name counts as a column only if the
+scan's schema has the name. So a part of a constant never counts as a column.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _gzip(path: Path) -> Iterator[bytes]:
 
 def _zstd(path: Path) -> Iterator[bytes]:
     stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    # A log that is still being written ends inside a frame. At this end, the read returns nothing.
+    # An unfinished log ends inside a frame. There, a read returns no bytes.
     return _lines(iter(lambda: stream.read(_ZSTD_READ), b""))
 
 

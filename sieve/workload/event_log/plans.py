@@ -32,7 +32,7 @@ _JOIN = re.compile(
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
-# The kinds of nodes below TakeOrderedAndProject that do not change which rows are first.
+# Nodes below TakeOrderedAndProject that do not affect which rows come first.
 _ROW_BY_ROW = (
     "WholeStageCodegen",
     "InputAdapter",
@@ -158,7 +158,7 @@ def _table(node_name: str) -> Table | Unread:
 def _keys_from_parents(
     node: Node, scans: Mapping[int, Scan]
 ) -> Iterator[tuple[Sequence[str], Sequence[Node], Kind]]:
-    """The keys of a join or an order, the nodes of the side that the keys filter, and the kind."""
+    """The keys of a join or an order, the nodes whose rows the keys filter, and the kind of use."""
     text = str(node.get("simpleString", ""))[:_LONGEST_NODE]
     children = node.get("children", ())
     if (top := _TOP.match(text)) is not None:
