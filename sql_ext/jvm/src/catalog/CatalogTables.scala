@@ -9,7 +9,7 @@ import org.apache.spark.sql.sieve.formats.{SourceTable, TableFormat}
 
 /** Tables as their catalogs describe them: the session catalog, or a catalog of a table format. */
 object CatalogTables {
-  /** Fails if there is no such table. */
+  /** Returns the table of a name. Fails if there is no such table. */
   def read(session: Compat.Session, name: TableIdentifier): CatalogTable =
     SourceTable.find(session, name).fold(session.sessionState.catalog.getTableMetadata(name))(_.description)
 

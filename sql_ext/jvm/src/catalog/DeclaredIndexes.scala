@@ -14,8 +14,8 @@ object DeclaredIndexes {
   val keys: Set[String] = Set("sieve.columns", "sieve.options")
 
   /**
-   * The result includes unknown properties of this prefix: the front end reports that they have no
-   * effect.
+   * The result includes unknown properties with this prefix, because the front end reports that unknown properties have
+   * no effect.
    */
   def by(table: CatalogTable): Map[String, String] = table.properties.filter { case (key, _) =>
     val name = key.toLowerCase(Locale.ROOT)
@@ -24,7 +24,7 @@ object DeclaredIndexes {
 }
 
 /**
- * Spark copies no property to a table made by LIKE. This rule adds the declaration of the source to the
+ * Spark copies no properties to a table that is created with LIKE. This rule adds the declaration of the source to the
  * properties of the statement, unless the statement declares indexes itself.
  */
 class DeclareLikeSource(session: SparkSession) extends Rule[LogicalPlan] {

@@ -13,7 +13,7 @@ import org.apache.spark.sql.sieve.formats.SourceTable
 import org.apache.spark.util.ThreadUtils
 
 /**
- * A table's name in the form by which the session catalog distinguishes tables: lower case, catalog first.
+ * A table's full name in lower case, with the catalog first. The session catalog distinguishes tables by this form.
  */
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
@@ -28,10 +28,9 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
 }
 
 /**
- * The tables with indexes, for the whole driver. An open session caches the table properties that it first
- * saw, so its properties would hide an index created later. The registry also has entries for tables without
- * an index, so that a scan of such a table costs only one look-up. An expired entry is read again in the
- * background.
+ * The tables with indexes, for the whole driver. An open session caches a table's properties at first use, so these
+ * properties would not show an index that is created later. The registry also has entries for tables without an index,
+ * so that a scan of such a table costs only one look-up. An expired entry is read again in the background.
  */
 object Registry extends Logging {
   private val epochs = new AtomicLong
@@ -45,7 +44,7 @@ object Registry extends Logging {
   def key(session: Compat.Session, table: CatalogTable): TableKey = {
     val name = table.identifier
     val (holder, database) = (name.catalog.getOrElse(TableIdentity.sessionCatalog), name.database.getOrElse("default"))
-    // Other catalogs may distinguish names by case.
+    // Other catalogs can distinguish names by case.
     val form = if (lower(holder) == TableIdentity.sessionCatalog) lower _ else identity[String] _
     TableKey(session.sparkContext.applicationId, form(holder), form(database), form(name.table))
   }
@@ -54,12 +53,12 @@ object Registry extends Logging {
     table.properties.filter(_._1.startsWith(TableProperties.registrations)).toMap
 
   /**
-   * Whether a refresh follows each write to the registration's table, whatever the session's setting.
+   * True if a refresh follows each write to the registration's table, even without the session's setting.
    */
   def follows(registration: String): Boolean =
     Try(Json.read(registration).path("refresh").asText == "auto").getOrElse(false)
 
-  /** The table's entry if it has an index; never waits for the metastore. */
+  /** The table's entry. None if the table has no index. Never waits for the metastore. */
   def find(session: Compat.Session, table: CatalogTable): Option[Entry] = {
     val k = key(session, table)
     val entry = synchronized(Option(entries.get(k)).getOrElse(put(k, registrations(table))))
@@ -75,9 +74,9 @@ object Registry extends Logging {
     }
   }
 
-  /** Reads a table from the metastore, and makes its indexes known to every session of this driver. */
+  /** Reads a table from the metastore, and publishes its indexes to every session of this driver. */
   def reload(session: Compat.Session, name: TableIdentifier): CatalogTable = reloads.synchronized {
-    // One thread at a time reads and stores, so that the latest read wins.
+    // Only one thread at a time reads and stores an entry, so the latest read determines the entry.
     val now = CatalogTables.read(session, name)
     put(key(session, now), registrations(now))
     now
@@ -94,8 +93,7 @@ object Registry extends Logging {
   }
 
   /**
-   * Drops the entries of a table or of a database: a new table of the same name starts with its own
-   * properties.
+   * Removes the entries of a table or of a database, because a new table of the same name has its own properties.
    */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>

@@ -17,7 +17,7 @@ object TableIdentity {
     "create_time_ms" -> table.createTime,
     "location" -> table.storage.locationUri.fold("")(new Path(_).toString))
 
-  /** A table's database; for another catalog than the session catalog, after the catalog's name and a dot. */
+  /** A table's database. In a catalog other than the session catalog, the catalog's name and a dot precede it. */
   def namespace(name: TableIdentifier): String = {
     val database = name.database.getOrElse("default")
     name.catalog.filterNot(_ == sessionCatalog).fold(database)(holder => s"$holder.$database")

@@ -13,8 +13,8 @@ import org.apache.spark.sql.sources.DataSourceRegister
 import org.apache.spark.sql.types._
 
 /**
- * Everything that decides how a reader interprets a file's bytes: readers with equal fingerprints return equal
- * values. The front end knows which parts matter for a column.
+ * All settings and facts that decide how a reader interprets a file's bytes. Readers with equal fingerprints return
+ * equal values. The front end decides which parts matter for a column.
  */
 final case class Fingerprint(parts: TreeMap[String, String]) {
   lazy val hash: String = Fingerprint.digest(
@@ -25,17 +25,20 @@ object Fingerprint {
   private def digest(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
 
-  // Users who may read the table may read a manifest, so the parts contain only a digest of a secret.
+  // Every user with read access to the table can read a manifest, so the parts contain only a digest of a secret.
   private val secret = """(?i)secret|password|token|credential|encryption\.key|security\.key""".r
   private val byName = Set("parquet", "hudi", "orc")
-  /** The settings that decide the meaning of a literal's text. */
+  /** The settings that decide how a literal's text is interpreted. */
   private val literalSettings = Seq("ansi.enabled", "ansi.doubleQuotedIdentifiers", "timestampType",
     "parser.escapedStringLiterals").map("spark.sql." + _)
-  /** Options with the place of the files and the instant of a query. The names in slices already show both. */
+  /**
+   * Options that contain the folder of the files or the instant of a query. The names of a slice's files already show
+   * both.
+   */
   private val ignoredOptions = Set("path", "as.of.instant")
   /** A setting that Hudi sets for each of its scans. */
   private val ignoredOfHudi = Seq("conf.spark.sql.parquet.enableVectorizedReader")
-  /** A setting that Delta sets for each session; Delta uses the mapping of its table instead. */
+  /** A setting that Delta sets for each session, but does not use, because each table has its own mapping. */
   private val ignoredOfDelta = Seq("conf.spark.sql.parquet.fieldId.read.enabled")
   private val reserved = "__sieve_"
   private val defaults = Seq(
@@ -73,7 +76,7 @@ object Fingerprint {
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => lower(k) -> v }
       .filterNot { case (k, _) => ignoredOptions(k) || k.startsWith(TableProperties.registrations) }
-      // Hudi adds all settings of the session that resolves a table to the options.
+      // Hudi copies all settings of the session that resolves a table into the options.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
       // ORC's reader converts a file's instants to any type that the table has.
@@ -82,7 +85,7 @@ object Fingerprint {
     val parsing =
       if (!text) Nil
       else Seq(
-        // The builds of earlier releases read one column of a record, which proves too little for queries of
+        // Builds of earlier releases read only one column of a record. Such a build proves too little for queries of
         // other columns.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
@@ -92,9 +95,9 @@ object Fingerprint {
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    // The builds of earlier releases read some fields of a struct, and so lost the default of the whole struct.
+    // Builds of earlier releases read only some fields of a struct. Such a build lost the default of the whole struct.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
-    // A build adds columns with this prefix, so an index of a table that has such a column is not used.
+    // A build adds columns with this prefix. So no query uses an index of a table that already has such a column.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
     val own = kind match {
@@ -110,15 +113,15 @@ object Fingerprint {
   }
 
   /**
-   * The columns of the table's files. A relation may have only some fields of a struct, if a query needs no
-   * others. If readers find columns by name, as in Parquet and by default in ORC, this does not change how a
-   * field is read, unless the struct's default is lost.
+   * The columns of the table's files. A relation can have only those fields of a struct that a query needs. If readers
+   * find columns by name, as in Parquet and by default in ORC, missing fields do not change how a field is read, unless
+   * the struct's default is lost.
    */
   private def schema(
       relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
     val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
     lazy val named = byName(format(relation)) && !settings.exists(_.contains("positional"))
-    // The catalog may have no columns of a Delta table, or those of an earlier version.
+    // The catalog can have no columns of a Delta table, or the columns of an earlier version.
     if (Delta.isFormat(relation.fileFormat)) DeltaColumns.schema(relation.fileFormat)
     else if (named && within(relation.dataSchema, whole)) whole else relation.dataSchema
   }
@@ -136,12 +139,15 @@ object Fingerprint {
       })
     case (ArrayType(p, _), ArrayType(w, _)) => within(p, w)
     case (MapType(pk, pv, _), MapType(wk, wv, _)) => within(pk, wk) && within(pv, wv)
-    // A query of parts of a VARIANT reads it as a struct of these parts.
+    // A query of parts of a VARIANT reads the VARIANT as a struct of these parts.
     case (_, w) if w.typeName == "variant" => true
     case (p, w) => p == w
   }
 
-  /** Whether the values of some column depend on a time zone; a date depends on it only if it is stored as text. */
+  /**
+   * True if the values of some column depend on a time zone. Dates depend on a time zone only if they are stored as
+   * text.
+   */
   private def zoned(columns: StructType, text: Boolean): Boolean = columns.existsRecursively {
     case DateType => text
     case BooleanType | BinaryType | NullType | _: NumericType | _: StringType => false
@@ -151,8 +157,8 @@ object Fingerprint {
   }
 
   /**
-   * Whether a struct column has a default. Spark loses the default if a query needs only some fields. In files
-   * without the column, these fields are then NULL, and a query of all fields returns the default.
+   * True if a struct column has a default. Spark loses the default if a query needs only some fields. In files without
+   * the column, these fields are then NULL, and a query of all fields returns the default.
    */
   private def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
     defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))

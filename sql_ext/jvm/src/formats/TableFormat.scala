@@ -16,51 +16,50 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * A table format: how Spark's readers find the files of a table, and what an index may conclude from
- * them. Each method has the answer for plain files; a format overrides what differs. Nothing outside
- * this package names a format.
+ * A table format: how Spark's readers find the files of a table, and what an index can conclude from the files. Each
+ * method is implemented for plain files. A format overrides the methods that differ. No code outside this package names
+ * a format.
  */
 trait TableFormat {
-  /** Whether a listing of files belongs to this format, and an index may prune it. */
+  /** True if a listing of files belongs to this format and an index is allowed to prune the listing. */
   def owns(location: FileIndex): Boolean
 
-  /** Whether the installed release of the format provides all information about a relation that an index needs. */
+  /** True if the installed release of the format provides all information about a relation that an index needs. */
   def isKnown(relation: HadoopFsRelation): Boolean = true
 
   // -- files ------------------------------------------------------------------------------------
 
   def locations(relation: HadoopFsRelation): Locations = new Locations
 
-  /** The table for statements: its list of files and its log of changes. */
+  /** The table in the form that statements use, with its list of files and its log of changes. */
   def table(files: ListedFiles): FormatTable = new FormatTable(files)
 
-  /** Whether a query reads an earlier state of the table. */
+  /** True if a query reads an earlier state of the table. */
   def isAsOf(relation: HadoopFsRelation): Boolean = false
 
   /**
-   * The completion time of the newest commit that such a query shows, ms since the epoch; None for other
+   * The completion time of the newest commit that a query of an earlier state shows, ms since the epoch. None for other
    * queries.
    */
   def asOf(relation: HadoopFsRelation): Option[Long] = None
 
-  /** Whether a listing always shows the same state of the table. */
+  /** True if a listing always shows the same state of the table. */
   def isPinned(location: FileIndex): Boolean = true
 
   /**
-   * The files that a scan with these filters will list, if a rule has listed them while the query was
-   * optimized.
+   * The files that a scan with these filters will list, if an optimizer rule has already listed these files.
    */
   def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = None
 
-  /** Whether queries show every row in a file, so that an index may count rows. */
+  /** True if queries show every row in a file, so that an index is allowed to count rows. */
   def showsAllRows: Boolean = true
 
-  /** Whether the values of partition columns come from the names of folders. */
+  /** True if the names of folders contain the values of partition columns. */
   def hasPartitionsByPath: Boolean = true
 
   // -- columns ----------------------------------------------------------------------------------
 
-  /** A function from a column's path in the table to its path in the files. */
+  /** A function that translates a column's path in the table to the column's path in the files. */
   def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = identity
 
   /** The columns of the files. */
@@ -69,88 +68,94 @@ trait TableFormat {
   /** The relation of the plain files, including rows that the table hides. */
   def physical(relation: HadoopFsRelation): HadoopFsRelation = relation
 
-  /** Everything that decides how the format's own readers read a column; None if Spark's readers do. */
+  /**
+   * All settings and facts that decide how the format's own readers read a column. None if Spark's readers read the
+   * column.
+   */
   def reader(relation: HadoopFsRelation): Option[Map[String, String]] = None
 
   // -- scans of the second data source interface ------------------------------------------------
 
-  /** The files of such a scan, with the scan's columns and its table; None if the format cannot narrow it. */
+  /**
+   * The files of a scan, with the scan's columns and its table. None if the format cannot restrict the scan to some
+   * files.
+   */
   def scanned(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] = None
 
-  /** All files of such a table in its current state. */
+  /** All files in the current state of a table that Spark reads through the second interface. */
   def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] = None
 
-  /** A scan like the relation's own scan, of only some of its files. */
+  /** A scan that reads some of the relation's files, and is otherwise like the relation's own scan. */
   def narrowed(relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Scan =
     throw new UnsupportedOperationException("no scan of the second data source interface")
 
-  /** The planned scan of only some files with a scan's columns; None if a relation of files can read them. */
+  /** The planned scan of some files with a scan's columns. None if a relation of files can read these files. */
   def reading(scan: LogicalRelation, relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Option[LogicalPlan] =
     None
 
-  /** All rows of some files for a build; None if the relation `physical` reads them. */
+  /** All rows of some files for a build. None if the relation `physical` reads these rows. */
   def frame(
       reading: Compat.Session, relation: HadoopFsRelation, some: Seq[FileStatusWithMetadata],
       place: String): Option[DataFrame] = None
 
-  /** Whether a catalog stores the properties of the format's tables. */
+  /** True if a catalog stores the properties of the format's tables. */
   def ownsCatalog(plugin: CatalogPlugin): Boolean = false
 
-  /** A table of such a catalog in the form of the session catalog; None for a table of another format. */
+  /** A table of a catalog of the format, described as in the session catalog. None for a table of another format. */
   def describe(catalog: TableCatalog, name: Identifier): Option[CatalogTable] = None
 
-  /** Whether the session catalog has only a mirror of a table that such a catalog describes. */
+  /** True if the session catalog has only a copy of the table's entry in a catalog of the format. */
   def isSource(table: CatalogTable): Boolean = false
 
   // -- plans ------------------------------------------------------------------------------------
 
-  /** The plan of a scan after the changes of the format's own strategy; None if these cannot be made. */
+  /** The plan of a scan after the changes that the format's own strategy makes. None if these changes fail. */
   def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] = Some(plan)
 
-  /** Whether a filter in a scan comes from the format and not from the query. */
+  /** True if the format, and not the query, has added a filter to a scan. */
   def addsFilter(filter: Expression): Boolean = false
 
-  /** An expression without the format's wrappers that count rows. */
+  /** An expression without the functions that the format puts around it to count rows. */
   def withoutCounters(e: Expression): Expression = e
 
-  /** Whether a projection of a command numbers rows only to distinguish them. */
+  /** True if a projection of a command adds numbers to rows only to distinguish the rows. */
   def numbersRows(projection: Project): Boolean = false
 
   /**
-   * The kind of join by which MERGE finds rows of a table, if its clauses need a kind; None if it needs no
-   * join.
+   * The type of the join by which MERGE finds rows of a table, if the clauses of MERGE need a certain type. None if
+   * MERGE needs no join.
    */
   def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] = Some(joinType)
 
   // -- commands and the catalog -----------------------------------------------------------------
 
-  /** Whether a plan is a command of the format that replaces a command of Spark. */
+  /** True if a plan is a command of the format that replaces a command of Spark. */
   def runs(command: LogicalPlan): Boolean = false
 
   /** The classes of the format's own commands that write to a table. */
   def writingCommands: Set[String] = Set.empty
 
-  /** The classes among these commands that may replace a table by another table. */
+  /** The classes of commands of the format that can replace a table by another table. */
   def replacingCommands: Set[String] = Set.empty
 
-  /** Whether a data source writes to tables of this format by their path. */
+  /** True if a data source writes to tables of this format by their path. */
   def writesByPath(source: AnyRef): Boolean = false
 
-  /** The catalog's table in a folder that a command wrote to by path. */
+  /** The table of the catalog that is in a folder to which a command has written by path. */
   def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = None
 
-  /** The catalog's table in an argument of a command, if the argument's class belongs to the format. */
+  /** The table of the catalog that an argument of a command names, if the argument's class belongs to the format. */
   def tableIn(argument: AnyRef): Option[AnyRef] = None
 
-  /** Whether CREATE OR REPLACE preserves the table's identity and drops its properties. */
+  /** True if CREATE OR REPLACE preserves the table's identity but removes its properties. */
   def isReplacedInPlace(table: CatalogTable): Boolean = false
 
-  /** Whether this driver can have tables for which `isReplacedInPlace` is true. */
+  /** True if this driver can have tables for which `isReplacedInPlace` is true. */
   def replacesInPlace: Boolean = false
 }
 
-/** Files of Parquet, ORC, CSV or JSON that Spark itself lists. */
+/** The format of plain files in Parquet, ORC, CSV or JSON, which Spark itself lists. */
 object PlainFiles extends TableFormat {
   private val listings = Set("datasources.InMemoryFileIndex", "datasources.PrunedInMemoryFileIndex",
     "datasources.CatalogFileIndex", "streaming.MetadataLogFileIndex", "streaming.runtime.MetadataLogFileIndex")
@@ -174,7 +179,7 @@ object TableFormat {
     case own => all.find(_.owns(own)).getOrElse(PlainFiles)
   }
 
-  /** Whether this driver knows how the relation's files are read; indexes ignore other relations. */
+  /** True if this driver knows how the relation's files are read. Other relations use no index. */
   def isKnown(relation: HadoopFsRelation): Boolean =
     all.exists(format => format.owns(relation.location) && format.isKnown(relation))
 

@@ -12,16 +12,17 @@ import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex
 import org.apache.spark.sql.types.BooleanType
 
 /**
- * Reads the files and ranges that a scan skipped, and fails the query if a row in them satisfies the scan's filters:
- * the index would have lost this row.
+ * Reads the files and ranges that a scan skipped. If a row in them satisfies the scan's filters, the index would have
+ * lost this row, and the query fails.
  *
- * The audit evaluates all filters that the index evaluated. A row of the query's result satisfies them, so the audit
- * finds each row that a skip lost. A match always proves that the index is wrong, even if another filter of the query
- * excludes the row: the index claimed that no row satisfies these filters. The audit uses whole filters, not only the
- * parts that the index understood, because one part may guard another (`x <> 0 AND 1 / x > 2`).
+ * The audit evaluates all filters that the index evaluated. Each row of the query's result satisfies these filters, so
+ * the audit finds every row that was lost. According to the index, no row of a skipped file satisfies the filters. So a
+ * match always proves that the index is wrong, even if another filter of the query excludes the row. The audit uses
+ * whole filters, not only the parts that the index understood, because one part can prevent an error in another part
+ * (`x <> 0 AND 1 / x > 2`).
  */
 object Audit extends ListingObserver {
-  /** Audits the session's share of scans. */
+  /** Audits the share of scans that the session's setting requests. */
   override def listed(index: SieveFileIndex, listing: Listing): Unit = if (listing.bound.isEmpty) {
     import listing.{filters, pruned}
     if (pruned.skipped.nonEmpty &&
@@ -30,7 +31,7 @@ object Audit extends ListingObserver {
       val found =
         try matching(index, pruned, filters)
         catch {
-          // An audit that cannot read the files must not pass for one without a match.
+          // An audit that cannot read the files must not look like an audit without a match.
           case NonFatal(e) => throw new SieveException("SIEVE_AUDIT_UNREADABLE",
             s"the files of $table that $used skips could not be read again, as " +
               s"spark.sieve.audit.sample asks: ${e.getMessage}. Where the cause is not to be " +
@@ -47,10 +48,10 @@ object Audit extends ListingObserver {
   }
 
   /**
-   * A skipped file with a row that satisfies the filters, or with a damaged record of a text format, whose
-   * rows differ from query to query. Each task stops at its first match. The plan is neither analysed nor
-   * optimised, because the filters are already: attributes keep their ids, and listeners see no extra query.
-   * Sieve does not prune a listing of this class.
+   * Returns a skipped file with a row that satisfies the filters. A damaged record of a text format also counts as a
+   * match, because its values differ from query to query. Each task stops at its first match. The filters are already
+   * analysed and optimised, so the plan is not: attributes keep their ids, and listeners see no extra query. Sieve does
+   * not prune a listing of this class.
    */
   private def matching(
       index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Option[String] = {

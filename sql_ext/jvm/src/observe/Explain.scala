@@ -16,7 +16,7 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveExc
 import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
 import org.apache.spark.sql.sieve.plan.{AmongKeys, JoinRefusals, Loops, PlannedScan, RunTimeFilters, SieveFileIndex}
 
-/** Plans queries without running them, and describes as JSON what their scans read and why. */
+/** Plans queries without running them. Describes as JSON the files that their scans read, and the reasons. */
 object Explain {
   /** The file scans of a statement: files and bytes before and after pruning, and the reasons. */
   def query(session: Compat.Session, text: String): String = {
@@ -36,7 +36,7 @@ object Explain {
     })
   }
 
-  /** A predicate as an index evaluates it, and the files that partition pruning leaves. */
+  /** A predicate in the form that an index evaluates, and the files that remain after partition pruning. */
   def predicate(session: Compat.Session, name: java.util.List[String], text: String): String =
     scans(session, planned(session, name, text)) match {
       case Seq(scan) =>
@@ -55,12 +55,12 @@ object Explain {
           "and constants, without subqueries", state = "0A000")
     }
 
-  /** Each file of a table, and whether `SELECT * FROM table WHERE predicate` reads it. */
+  /** All files of a table. Each file shows whether `SELECT * FROM table WHERE predicate` reads the file. */
   def files(session: Compat.Session, name: java.util.List[String], text: String): String = {
     val execution = planned(session, name, text)
     val table = execution.analyzed.collectFirst(PlannedScan.table(session)).get
     val relation = table.relation.asInstanceOf[HadoopFsRelation]
-    // A predicate with a subquery may have more scans, also of this table.
+    // The plan of a predicate with a subquery can have further scans, even of this table.
     val own = scans(execution.executedPlan).find(_.output.exists(table.outputSet.contains))
     val cached = execution.withCachedData.exists(_.isInstanceOf[InMemoryRelation])
     val found = if (cached) Map("unread" -> "cached") else own.fold[Map[String, Any]](
@@ -81,7 +81,7 @@ object Explain {
       "files" -> paths(relation.location.listFiles(Nil, Nil))))
   }
 
-  /** The plan of `SELECT * FROM table WHERE predicate`; an error if the table cannot have the predicate. */
+  /** The plan of `SELECT * FROM table WHERE predicate`. Fails if the predicate is invalid for the table. */
   private def planned(session: Compat.Session, name: java.util.List[String], predicate: String): QueryExecution =
     try {
       val made = plan(session, filtered(session, name, predicate))
@@ -104,9 +104,9 @@ object Explain {
     scans(planned.executedPlan).distinct
 
   /**
-   * The files of a scan after Spark's partition pruning, and the files that indexes leave.
+   * The files of a scan after Spark's partition pruning, and the files that indexes do not skip.
    *
-   * @param awaited filters with run-time values, which name the indexes that the query will use
+   * @param awaited filters with run-time values, by which the indexes that the query will use are found
    */
   private def listing(
       session: Compat.Session, scan: PlannedScan,
@@ -123,7 +123,10 @@ object Explain {
     }
   }
 
-  /** A filter that every row satisfies, in the form of one with run-time values, for the same indexes. */
+  /**
+   * A filter that every row satisfies. The filter has the form of a filter with run-time values, and selects the same
+   * indexes.
+   */
   private def probe(filter: Expression, scan: PlannedScan, index: SieveFileIndex): Option[Expression] = {
     val stored = TableFormat.of(index.relation).stored(index.relation)
     filter.collect {
@@ -141,11 +144,11 @@ object Explain {
 
   private def some(like: Expression): Any = Try(Literal.default(like.dataType).value).getOrElse(null)
 
-  /** A filter without table names, since the row of EXPLAIN names the table. */
+  /** A filter without table names, because the row of EXPLAIN already has the table's name. */
   private def unqualified(filter: Expression): Expression =
     filter.transform { case a: AttributeReference => a.withQualifier(Nil) }
 
-  /** The text of a filter with run-time values, which are not known here. */
+  /** The text of a filter with run-time values. EXPLAIN does not know these values. */
   private def atRunTime(filter: Expression): String = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) => among(in.child, scans(in.plan).flatMap(_.table))
     case AmongKeys(key, keys) => among(key, keys.collect {
@@ -170,11 +173,11 @@ object Explain {
   private def paths(directories: Seq[PartitionDirectory]): Seq[String] =
     directories.flatMap(_.files.map(_.getPath.toString))
 
-  /** All file scans of a plan, with those of subqueries, cached plans and rounds of a loop. */
+  /** All file scans of a plan, including scans of subqueries, cached plans and rounds of a loop. */
   private def scans(plan: SparkPlan): Seq[PlannedScan] = {
     val own = plan match {
       case PlannedScan(scan) => Seq(scan)
-      // Spark does the same later: keys come from a broadcast of this plan, or there are none.
+      // Spark does the same later. The keys are from a broadcast of this plan, or there are no keys.
       case adaptive: AdaptiveSparkPlanExec => scans(PlanAdaptiveDynamicPruningFilters(adaptive)(adaptive.inputPlan))
       case stage: QueryStageExec => scans(stage.plan)
       case cached: InMemoryTableScanExec => scans(cached.relation.cachedPlan)

@@ -18,20 +18,22 @@ import org.apache.spark.sql.sieve.formats.{TableFormat, WholeRecords}
 import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType, StringType}
 
 /**
- * Decides when a separate job may read the keys of one side of a join. This second evaluation of the side must
- * return the same rows, and must cost less than it saves.
+ * Decides when a separate job is allowed to read the keys of one side of a join. The job evaluates the side a second
+ * time, so the side must return the same rows again. The job must cost less than it saves.
  */
 object FetchedKeys extends OnceLogging {
-  /** A job that reads keys may read at most this share of the bytes that the keys could save: decision 16. */
+  /**
+   * A job that reads keys is allowed to read at most this share of the bytes that the keys could save (decision 16).
+   */
   private val share = 8
-  /** The bytes that two cores read while an empty job runs: decision 16. */
+  /** The number of bytes that two cores read in the duration of an empty job (decision 16). */
   private val job = 32L << 20
 
   /**
-   * Whether a plan returns the same rows when it runs again. If only one of the runs has a key, the query would
-   * lose rows. So the result is true only for known nodes. No such node may list other files, choose among
-   * equal rows (a window, a limit) or round differently. A plan with a subquery is excluded, because Spark runs
-   * subqueries in one pool, where waiting subqueries could occupy all threads.
+   * True if a plan returns the same rows when it runs again. If only one of the runs returned a key, the query would
+   * lose rows. So the result is true only for known nodes. A known node never lists other files, chooses among equal
+   * rows (a window, a limit) or rounds differently in the second run. A plan with a subquery is excluded, because Spark
+   * runs all subqueries in one pool, and waiting subqueries could occupy all threads.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -49,9 +51,9 @@ object FetchedKeys extends OnceLogging {
     case scan: RunTimeFilteredScan => isKnown(scan.child)
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
     case scan: LogicalRelation => scan.relation match {
-      // A scan of a whole catalog table lists the partitions that exist when it runs. A Delta table that
-      // Delta's rule has not prepared shows its newest version. A damaged record of a text file depends on the
-      // columns that are read.
+      // A scan of a whole catalog table lists the partitions that exist when it runs. A Delta table that Delta's rule
+      // has not prepared shows its newest version. The values of a damaged record in a text file depend on the columns
+      // that are read.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
           !WholeRecords.isText(files) && !TopK.mayBeMissing(files)
@@ -60,7 +62,7 @@ object FetchedKeys extends OnceLogging {
     case _ => false
   }
 
-  /** The plan by which Spark computes a cached table again if its blocks are lost. */
+  /** The plan by which Spark computes a cached table again after the loss of cached blocks. */
   private def isRepeatable(plan: SparkPlan): Boolean = plan match {
     case adaptive: AdaptiveSparkPlanExec => isRepeatable(adaptive.inputPlan)
     case cached: columnar.InMemoryTableScanExec => isRepeatable(cached.relation.cachedPlan)
@@ -78,13 +80,16 @@ object FetchedKeys extends OnceLogging {
     case _ => false
   }
 
-  /** A group keeps the first of its equal keys, and equal keys may differ. Spark has normalized floats before. */
+  /**
+   * A group returns the first of its equal keys, and equal keys can have different bytes. Floats are already normalized
+   * by Spark.
+   */
   private def choosesAmongEquals(node: LogicalPlan): Boolean = node match {
     case grouped: Aggregate => !grouped.groupingExpressions.forall(g => isSameIfEqual(g.dataType))
     case _ => false
   }
 
-  /** Whether equal strings are identical, which holds only in the binary collation. */
+  /** True if equal strings are identical, which is the case only in the binary collation. */
   private def isSameIfEqual(of: DataType): Boolean = !of.existsRecursively {
     case text: StringType => text != StringType
     case _ => false
@@ -94,8 +99,8 @@ object FetchedKeys extends OnceLogging {
     e.deterministic && !mayDiffer(e) && !e.exists(_.isInstanceOf[PlanExpression[_]])
 
   /**
-   * Whether an aggregate depends on the order of rows: a sum of floats, a sum that is NULL after an
-   * intermediate overflow, or a choice among equal values such as 0.0 and -0.0.
+   * True if an aggregate depends on the order of rows. Examples are a sum of floats, a sum that is NULL after an
+   * intermediate overflow, and a choice among equal values such as 0.0 and -0.0.
    */
   private def mayDiffer(e: Expression): Boolean = e.exists {
     case a: AggregateExpression => a.aggregateFunction match {
@@ -108,13 +113,13 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Whether the aggregate is `try_sum` or `try_avg`. Each Spark release has the mode in another field, so the
-   * value is compared by name.
+   * True if the aggregate is `try_sum` or `try_avg`. Each Spark release stores the mode in another field, so the name
+   * of the value is compared.
    */
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
 
-  /** Whether the sum's decimal type has the maximum precision, so that a sum may overflow. */
+  /** True if the sum's decimal type has the maximum precision, so that the sum can overflow. */
   private def mayOverflow(sum: AggregateFunction): Boolean = sum.aggBufferAttributes.head.dataType match {
     case decimal: DecimalType => decimal.precision == DecimalType.MAX_PRECISION
     case _ => false
@@ -123,12 +128,11 @@ object FetchedKeys extends OnceLogging {
   private def isOfFloats(of: DataType): Boolean = of.existsRecursively(t => t == DoubleType || t == FloatType)
 
   /**
-   * Whether reading the keys costs little compared with the scans that the keys prune, measured in bytes read.
-   * The cost of the build side is the bytes of its leaves, and the same bytes again for each exchange. A scan
-   * of unknown size may be small.
+   * True if reading the keys costs little compared with the scans that the keys prune. The measure is the number of
+   * bytes read. The cost of the build side is the bytes of its leaves, plus the same bytes for each exchange. A scan of
+   * unknown size is possibly small.
    *
-   * @param left the bytes of a leaf that remain after indexes skip files; used only if Spark's own estimates do
-   *             not decide
+   * @param left returns the bytes of a leaf that indexes do not skip; used only if Spark's own estimates do not decide
    */
   def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation], left: BytesLeft): Boolean = {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size
@@ -141,8 +145,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys; false if a task failed. The scan then reads all files. The query fails only if the join reads the
-   * failing side, which it does not if its other side is empty.
+   * Waits for keys. Returns false if a task failed, and the scan then reads all files. The query fails only if the join
+   * also reads the failing side. The join does not read that side if the other side is empty.
    */
   def come(keys: ExecSubqueryExpression): Boolean =
     try { keys.updateResult(); true }
@@ -155,16 +159,16 @@ object FetchedKeys extends OnceLogging {
       } else throw causes.find(!isWrapper(_)).getOrElse(e)
     }
 
-  /** Whether a job failed in a task. A cancelled job ends with an error of Spark's scheduler only. */
+  /** True if a job failed in a task. A cancelled job has only an error of Spark's scheduler. */
   private def isOfTask(root: Throwable): Boolean = root match {
     case _: SparkException | _: InterruptedException | _: CancellationException | _: TimeoutException => false
     case _ => true
   }
 
-  /** Whether an exception only wraps the error of a job that another thread waits for. */
+  /** True if an exception only contains the error of a job for which another thread waits. */
   private def isWrapper(e: Throwable): Boolean = e.isInstanceOf[ExecutionException] || e.getCause.isInstanceOf[ExecutionException]
 
-  /** Spark assumes the greatest size for a partitioned catalog table whose partitions it has not listed. */
+  /** For a partitioned catalog table, Spark assumes the greatest possible size until it has listed the partitions. */
   private def isOfKnownSize(scan: LogicalRelation): Boolean = scan.relation match {
     case files: HadoopFsRelation =>
       !files.location.isInstanceOf[CatalogFileIndex] || scan.catalogTable.exists(_.stats.nonEmpty)

@@ -20,21 +20,21 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *
  * @param side     the build side, which supplies the keys
  * @param pairs    each key of the probe side with its key of the build side
- * @param isShared whether Spark broadcasts the build side. Then its keys cost nothing extra, and there is no
+ * @param isShared true if Spark broadcasts the build side. Then its keys need no extra work, and there is no
  *                 exchange between the join and the probe side
  */
 final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
     isShared: Boolean) {
   /**
-   * A subquery that collects the keys, one for all scans that they prune. Dynamic partition pruning in it uses
-   * broadcasts only, because a query within this one would need a second thread of Spark's pool.
+   * A subquery that collects the keys. All scans that the keys prune share this subquery. Dynamic partition pruning
+   * inside the subquery uses only broadcasts, because a nested query would need a second thread of Spark's pool.
    */
   lazy val collected: ScalarSubquery = DistinctKeys.of(build.transformAllExpressions {
     case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral
   }, pairs.map(_._2))
 
-  /** A filter of a scan by one of the keys. */
+  /** A filter that restricts a scan to values of one of the keys. */
   def filter(key: Expression, at: Int): Expression =
     if (isShared) Compat.pruning(key, build, pairs.map(_._2), at)
     else AmongKeys(key, GetStructField(collected, at))
@@ -51,32 +51,32 @@ final case class KeySource(
  *                                            Relation d
  * }}}
  *
- * A scan may skip a row of `f` without a partner only if the join does not return the row, and each node
- * between the join and the scan passes on rows one by one. Therefore
+ * A scan is allowed to skip a row of `f` without a partner only if the join does not return the row, and if each node
+ * between the join and the scan processes rows one by one. Therefore
  *
- *  - `f` is a side of an inner or left semi join, or the side of an outer join that is padded with NULLs.
- *    If Spark broadcasts the other side, the keys come from the broadcast. Otherwise a subquery collects
- *    them (`FetchedKeys` decides when);
- *  - the nodes between them are deterministic projections, filters, joins that pass on the rows of this
- *    side, grouping by the key, and unions; never a limit, a window or a sample. The one exception is the
+ *  - `f` is a side of an inner or left semi join, or the side of an outer join that is filled with NULLs. If Spark
+ *    broadcasts the other side, the broadcast supplies the keys. Otherwise a subquery collects them (`FetchedKeys`
+ *    decides when);
+ *  - the nodes between the join and the scan are deterministic projections, filters, joins that forward the rows of
+ *    this side, grouping by the key, and unions; never a limit, a window or a sample. The one exception is the
  *    projection in which Delta's MERGE numbers rows (`TableFormat.numbersRows`).
  *
- * Spark reuses a broadcast only for an equal plan. So a broadcast side does not change after it has supplied
- * keys, or if its keys prune partitions, and it supplies no keys if a join above prunes its partitions.
+ * Spark reuses a broadcast only for an equal plan. So a broadcast side that supplies keys, or whose keys prune
+ * partitions, must not change. A side whose partitions are pruned by a join above supplies no keys.
  *
- * @param fetches whether a subquery may collect keys
+ * @param fetches whether a subquery is allowed to collect keys
  */
 class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) extends PredicateHelper {
-  /** The plans from which Spark's dynamic partition pruning takes keys. */
+  /** The plans that supply keys to Spark's dynamic partition pruning. */
   private lazy val frozen: Set[LogicalPlan] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Set.empty
     else plan.collect { case node => node.expressions }.flatten
       .flatMap(_.collect { case d: DynamicPruningSubquery => d.buildQuery.canonicalized }).toSet
   private lazy val bytes = new BytesLeft(session, plan)
-  /** Filters of scans below an exchange that Spark may share between equal scans. */
+  /** Filters of scans below an exchange that equal scans can share. */
   private val beyondExchange = mutable.ArrayBuffer.empty[Expression]
 
-  /** The plan with its run-time filters; the same plan if it has none. */
+  /** Returns the plan with run-time filters. The plan is unchanged if there are no such filters. */
   def filtered: LogicalPlan = withSharing(below(plan))
 
   private def below(plan: LogicalPlan): LogicalPlan = plan match {
@@ -92,14 +92,17 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * A side that has supplied its keys. If a subquery collected them, the side's own scans may get keys of its
-   * joins.
+   * Returns a side that has supplied its keys. If a subquery collected the keys, the joins inside the side can add keys
+   * to the side's own scans.
    */
   private def buildSide(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
 
-  /** The probe side with the keys at its scans; the same plan if no scan gets keys, or keys do not pay. */
+  /**
+   * Returns the probe side with the keys at its scans. The side is unchanged if no scan gets keys or if keys do not
+   * pay.
+   */
   private def keyed(all: KeySource): LogicalPlan = {
     val source = if (all.isShared) all else all.copy(pairs = all.pairs.filter { case (key, _) => reaches(all.probe, key) })
     val reached = mutable.ArrayBuffer.empty[(LogicalRelation, Expression)]
@@ -115,7 +118,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
     val scans = reached.map(_._1).distinct.toSeq
     if (scans.isEmpty) source.probe
-    // If no index looks the keys up, the job that reads them saves nothing.
+    // If no index looks up the keys, the job that reads the keys saves nothing.
     else refusal(source, scans).orElse(if (source.isShared) None else bytes.unserved(reached.toSeq)).fold(probe) { reason =>
       beyondExchange.remove(before, beyondExchange.size - before)
       scans.foreach(JoinRefusals.note(_, reason))
@@ -123,13 +126,13 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** Whether a scan below supplies the values of a key; other keys are not collected. */
+  /** True if a scan below supplies the values of a key. Other keys are not collected. */
   private def reaches(probe: LogicalPlan, key: Expression): Boolean =
     pushed(probe, key, new KeyFilters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
 
   // -- which joins ----------------------------------------------------------------------------
 
-  /** The sides that can supply keys, the cheaper first. */
+  /** The sides that can supply keys. The cheaper side is first. */
   private def sources(join: Join): Seq[KeySource] = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) =>
       val built = broadcast(join)
@@ -140,7 +143,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
         } else KeySource(side, join.right, join.left, right.zip(left), isShared)
       }
       Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
-        // Keys of the other side could only prune a table that is small enough to broadcast.
+        // Keys of the other side could prune only this side, whose table is small enough for a broadcast.
         case both if both.exists(_.isShared) => both.filter(_.isShared)
         case fetched => fetched.sortBy(_.build.stats.sizeInBytes)
       }
@@ -148,15 +151,15 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * Whether Spark reuses the broadcast. Adaptive execution plans each scan of a cached table again, so it
-   * does not reuse such a broadcast.
+   * True if Spark reuses the broadcast. Adaptive execution plans each scan of a cached table again, so the broadcast of
+   * a cached table is not reused.
    */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
 
   /**
-   * Whether a join above this side prunes its partitions. Planned without that join, the side reads all partitions,
-   * which is another broadcast.
+   * True if a join above this side prunes its partitions. Without that join, the side would read all partitions, and
+   * its broadcast would be a different one.
    */
   private def asksAbove(build: LogicalPlan): Boolean = build.containsPattern(DYNAMIC_PRUNING_SUBQUERY) && {
     val within = build.collect { case join: Join => join.children.map(_.canonicalized) }.flatten.toSet
@@ -166,7 +169,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }))
   }
 
-  /** The reason why it does not pay to read the keys of a side, or why they may differ when they are read again. */
+  /** The reason why reading the keys of a side does not pay, or why a second reading could return other keys. */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
     else if (!source.isShared && !(fetches && FetchedKeys.isRepeatable(source.build))) Some(Reason.JoinNotRepeatable)
@@ -177,8 +180,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     else None
 
   /**
-   * Whether the keys of this side can skip files. If the side has all keys of a dimension, they cost time and
-   * skip nothing.
+   * True if the keys of this side can skip files. The keys of a whole dimension cost time and skip nothing.
    */
   private def isSelective(build: LogicalPlan): Boolean =
     build.stats.sizeInBytes <= JoinKeys.smallBuild || build.exists {
@@ -186,7 +188,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       case _ => false
     }
 
-  /** Whether Spark can hash the keys of a join; otherwise it sorts both sides and ignores hints. */
+  /** True if Spark can hash the keys of a join. Otherwise Spark sorts both sides and ignores hints. */
   private def isHashed(join: Join): Boolean = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => (left ++ right).forall(k => Compat.isHashed(k.dataType))
     case _ => true
@@ -221,14 +223,15 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   // -- how far down ---------------------------------------------------------------------------
 
   /**
-   * Makes the filter of a scan by a key; the flag says whether there is an exchange above the scan.
+   * Creates the filter that restricts a scan to keys. The flag is true if there is an exchange above the scan.
    *
-   * @param isShared whether the keys come from a broadcast
+   * @param isShared true if a broadcast supplies the keys
    */
   private class KeyFilters(val isShared: Boolean, val make: (LogicalRelation, Expression, Boolean) => Expression)
 
   /**
-   * The plan with a filter of `key` at the scans that supply its values; the same plan if there is none.
+   * Returns the plan with a filter of `key` at the scans that supply the key's values. The plan is unchanged if no scan
+   * gets a filter.
    *
    * @param shuffled whether there is an exchange between the join and this plan
    */
@@ -265,12 +268,12 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** A scan of files with one more filter; None if no index evaluates the filter. */
+  /** A scan of files with one more filter. None if no index evaluates the filter. */
   private def filtered(
       scan: LogicalPlan, others: Seq[Expression], key: Expression, of: KeyFilters, shuffled: Boolean): Option[LogicalPlan] =
     (scan match {
       case files: LogicalRelation => Some(files)
-      // Spark hands such a scan only the keys of broadcasts.
+      // A scan of this kind gets only keys of broadcasts from Spark.
       case source: DataSourceV2ScanRelation if of.isShared => TableFormat.scanned(
         source.relation.table, source.relation.options, source.scan, source.output, session)
       case _ => None
@@ -288,7 +291,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     if (children.zip(plan.children).forall { case (a, b) => a eq b }) plan
     else plan.withNewChildren(children)
 
-  // Whether filters of a side commute with the join.
+  // True if a filter of a side can be applied before or after the join.
   private def handsOnLeft(kind: JoinType): Boolean = kind match {
     case _: InnerLike | LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => true
     case _ => false
@@ -339,10 +342,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 }
 
 object JoinKeys {
-  /** A side without a selective predicate may be a short list of keys or a whole dimension. */
+  /** A side without a selective predicate can be a short list of keys or a whole dimension. */
   private val smallBuild = 1L << 16
 
-  /** Whether a join needs no row of the other side whose key this side does not have. */
+  /** True if a join needs only rows of the other side with a key of this side. */
   private def mayPruneByKeysOf(kind: JoinType, side: BuildSide): Boolean = (kind, side) match {
     case (_: InnerLike | LeftSemi, _) => true
     case (LeftOuter, BuildLeft) | (RightOuter, BuildRight) => true

@@ -16,20 +16,26 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Filters with values that only a running query has: keys of a join, and results of scalar subqueries.
- * Spark waits for these values before it executes the scan.
+ * Filters with values that are known only while a query runs: keys of a join, and results of scalar subqueries. Spark
+ * waits for these values before it executes the scan.
  */
 object RunTimeFilters {
-  /** The driver and the front end take too long for a longer list of keys, so ranges replace it. */
+  /**
+   * The maximum number of keys. A longer list would take the driver and the front end too much time, so ranges replace
+   * it.
+   */
   val mostKeys = 10000
   val mostBytes = 500000L
-  /** Each range takes three nodes of a predicate, and the front end reads at most 10,000 nodes. */
+  /**
+   * The maximum number of ranges. Each range needs three nodes of a predicate, and the front end reads at most 10,000
+   * nodes.
+   */
   private val mostRanges = 1000
   private val mostSolved = MonotoneSolver.mostValues
 
   /**
-   * The run-time filters of a scan that an index evaluates: those of indexed columns. With other filters, an audit would
-   * look for fewer rows.
+   * The run-time filters of a scan that an index evaluates, which are those of indexed columns. With further filters,
+   * an audit would search for fewer rows.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
     case index: SieveFileIndex => awaited(index, scan.dataFilters)
@@ -62,7 +68,7 @@ object RunTimeFilters {
   /** Readers need the results of all subqueries in their filters, and fail if a subquery has no result. */
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
-  /** A filter with its run-time values; None while they have not arrived. */
+  /** A filter with its run-time values. None until the values have arrived. */
   private def valued(filter: Expression): Option[Valued] = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) =>
       Try(in.values().map(oneOf(in.child, _))).toOption.flatten
@@ -75,40 +81,45 @@ object RunTimeFilters {
     }).toOption.filterNot(awaits).map(Valued(_, 1, isOfMany = false))
   }
 
-  /** Whether a filter has run-time values. */
+  /** True if a filter has run-time values. */
   def awaits(filter: Expression): Boolean = filter.exists {
     case _: ExecSubqueryExpression | _: SubqueryExpression => true
     case _ => false
   }
 
-  /** Whether a filter compares columns of files with a subquery's result. Spark 3.5 keeps it from scans. */
+  /**
+   * True if a filter compares columns of files with a subquery's result. Spark 3.5 does not add such a filter to scans.
+   */
   def ofResults(filter: Expression, scan: LogicalRelation): Boolean = scan.relation match {
     case fs: HadoopFsRelation =>
-      // A Bloom filter has no values to look up.
+      // A Bloom filter contains no values that an index could look up.
       filter.deterministic && !filter.exists(_.isInstanceOf[BloomFilterMightContain]) &&
         filter.exists(_.isInstanceOf[ScalarSubquery]) &&
         filter.references.forall(a => !fs.partitionSchema.fieldNames.contains(a.name))
     case _ => false
   }
 
-  /** Whether only an index's own listing may see a filter: it has run-time values, or does not filter rows. */
+  /**
+   * True if only an index's own listing is allowed to get a filter, because the filter has run-time values or does not
+   * filter rows.
+   */
   def isOwn(filter: Expression): Boolean =
     filter.isInstanceOf[DynamicPruningExpression] || filter.isInstanceOf[TopK] || awaits(filter)
 
-  /** A key without normalization: joins and indexes compare floats alike. */
+  /** A key without normalization, because joins and indexes compare floats in the same way. */
   def withoutNormalization(key: Expression): Expression = key match {
     case KnownFloatingPointNormalized(NormalizeNaNAndZero(plain)) => plain
     case _ => key
   }
 
-  /** The path of the column that an expression is, or is a monotone function of. */
+  /** The column's path, if an expression is a column or a monotone function of a column. */
   def column(e: Expression, output: Seq[Attribute]): Option[Seq[String]] = e match {
     case a: Attribute => output.find(_.exprId == a.exprId).map(found => Seq(found.name))
     case g: GetStructField => column(g.child, output).map(_ :+ g.childSchema(g.ordinal).name)
     case _ => MonotoneFunction.of(e).flatMap(f => column(f.argument, output))
   }
 
-  /** Whether a plan returns the same rows if Spark runs it twice. */
+  /** True if a plan returns the same rows when Spark runs it twice. */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists {
     case _: GlobalLimit | _: LocalLimit | _: Tail | _: Offset | _: Sample | _: CTERelationRef => true
     case node => node.expressions.exists(e => !TableFormat.withoutCounters(e).deterministic || e.exists {
@@ -118,21 +129,22 @@ object RunTimeFilters {
   }
 
   /**
-   * `key IN values`; for many values, ranges that contain all of them. NULL is equal to nothing.
+   * The filter `key IN values`. If there are many values, ranges that contain all values replace them. NULL equals no
+   * value.
    *
    * @param values internal values of the key's type, in any order
    */
   def oneOf(key: Expression, values: Array[Any]): Valued =
     among(key, ValueRanges.distinct(values.filter(_ != null), key.dataType))
 
-  /** `key IN values` with an arbitrary value of the key's type. */
+  /** The filter `key IN values` with an arbitrary value of the key's type. */
   def example(key: Expression): Expression =
     oneOf(key, Array(Try(Literal.default(key.dataType).value).getOrElse(null))).filter
 
   /**
-   * `key IN values`, where the values lie in ranges.
+   * The filter `key IN values` for values given as ranges.
    *
-   * @param ranges each from a value to a value, sorted, without overlaps
+   * @param ranges sorted ranges without overlaps; each has a first and a last value
    */
   def among(key: Expression, ranges: IndexedSeq[(Any, Any)]): Valued = {
     val (column, own) = narrowed(key, ranges)
@@ -153,14 +165,14 @@ object RunTimeFilters {
       })), ranges.size, filter.isEmpty)
   }
 
-  /** Bytes of a value of variable length; 0 for any other value. */
+  /** The number of bytes of a value of variable length. 0 for any other value. */
   def bytes(value: Any): Long = value match {
     case text: UTF8String => text.numBytes.toLong
     case binary: Array[Byte] => binary.length.toLong
     case _ => 0L
   }
 
-  /** The column below a widening cast of a join key, and the ranges cut to the values of its type. */
+  /** The column below a widening cast of a join key, and the ranges restricted to values of the column's type. */
   private def narrowed(
       key: Expression, ranges: IndexedSeq[(Any, Any)]): (Expression, IndexedSeq[(Any, Any)]) = key match {
     case Cast(child, to: IntegralType, _, _) if isNarrower(child.dataType, to) =>
@@ -177,7 +189,7 @@ object RunTimeFilters {
     case _ => false
   }
 
-  /** A balanced tree, because Spark walks expressions recursively. */
+  /** The tree of ORs is balanced, because Spark visits expressions recursively. */
   private def either(parts: Seq[Expression]): Expression =
     if (parts.size == 1) parts.head
     else { val (a, b) = parts.splitAt(parts.size / 2); Or(either(a), either(b)) }
@@ -187,7 +199,7 @@ object RunTimeFilters {
  * A scan's filters with their run-time values.
  *
  * @param keys   the number of values, or of ranges of values
- * @param reason the reason why the scan may read more files than those that hold the keys
+ * @param reason the reason why the scan possibly reads more files than those that hold the keys
  */
 final case class Resolved(filters: Seq[Expression], keys: Long, reason: Option[Reason])
 

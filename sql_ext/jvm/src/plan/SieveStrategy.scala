@@ -12,14 +12,14 @@ import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
 
 /**
- * Wraps the listing of a file scan over an indexed table. A strategy runs after all rules that match on the
- * listing's class. It wraps the listing in a copy of the relation, because sessions share the relation itself.
+ * Wraps the listing of a file scan over an indexed table. A strategy runs after all rules that check the class of the
+ * listing. The strategy wraps the listing in a copy of the relation, because sessions share the relation itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    // Spark's own strategies plan it.
+    // Spark's own strategies plan this scan.
     case _ if TopKQuery.isBegun(plan) => Nil
-    // The whole query comes first, and its scans follow in the same thread.
+    // Spark first plans the whole query with this strategy, and then its scans in the same thread.
     case ReturnAnswer(query) =>
       SieveStrategy.showsSplits.set(CountedScan.showsSplits(query))
       TopKQuery.forget()
@@ -32,14 +32,14 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def scanned(plan: LogicalPlan): Seq[SparkPlan] =
     RunTimeFilteredScan.takenOff(plan) match {
-      // Other strategies plan a scan without an index, and no scan then waits for these filters.
+      // Other strategies plan a scan without an index. No scan then waits for these filters.
       case Some((bare, filters)) =>
         ofSource(bare, filters).orElse(
           indexed(bare).map(s => prefetched(s.map(CountedScan.withFilters(_, filters))))).getOrElse(Seq(planLater(bare)))
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
     }
 
-  /** The plan of a scan of the second data source interface; None if its table has no index. */
+  /** The plan of a scan of the second data source interface. None if its table has no index. */
   private def ofSource(plan: LogicalPlan, keys: Seq[Expression]): Option[Seq[SparkPlan]] = plan match {
     case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
       PrunedScan.of(scan, filters, keys.nonEmpty, executing).map { pruned =>
@@ -58,7 +58,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => false
   }
 
-  /** The plan of a query that needs only the first rows of a scan; Nil for any other query. */
+  /** The plan of a query that needs only the first rows of a scan. Nil for any other query. */
   private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
     if (!Settings.enabled(session) || !Settings.topPruning(session) ||
         !FileRanges.areRead(session)) Nil
@@ -66,7 +66,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       TopKQuery.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
-  /** The indexed columns of a relation whose rows an index has counted. */
+  /** The indexed columns of a relation. Empty unless an index has counted all rows of the relation. */
   private def columns(scan: LogicalRelation): Seq[String] => Boolean =
     entry(scan).filter(_ => showsAllRows(scan)).fold((_: Seq[String]) => false)(_.columns.contains)
 
@@ -80,12 +80,12 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => false
   }
 
-  /** The plan of a scan of an indexed table, or of ranges of files; None for any other scan. */
+  /** The plan of a scan of an indexed table, or of ranges of files. None for any other scan. */
   private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
     case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
       Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))
     case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
-      // A format may replace its relation.
+      // A format is allowed to replace its relation.
       entry(scan).flatMap(found => prepared(scan, plan).collect {
         case whole @ ScanOperation(_, _, filters, own: LogicalRelation) =>
           val indexed = wrap(own, found, filters)
@@ -119,7 +119,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def wrap(scan: LogicalRelation, entry: Entry, filters: Seq[Expression]): LogicalRelation = {
     val fs = scan.relation.asInstanceOf[HadoopFsRelation]
-    // Spark gives a scan the filters of partition columns, and those of other columns, but none of both.
+    // Spark adds filters of partition columns and filters of other columns to a scan, but no filter that uses both
+    // kinds.
     def isPartition(a: Attribute) = fs.partitionSchema.fieldNames.contains(a.name)
     val stored = TableFormat.of(fs).stored(fs)
     val mixes = filters.exists(f => f.references.exists(isPartition) && f.exists(part =>
@@ -131,10 +132,13 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 }
 
 object SieveStrategy {
-  /** A property of the query that this thread plans. Spark makes a new strategy for each part of the query. */
+  /**
+   * A property of the query that this thread plans. The property is stored here, because Spark creates a new strategy
+   * for each part of the query.
+   */
   private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
 
-  /** Whether the listing restricts files to ranges, which Spark's own scan would ignore. */
+  /** True if the listing restricts files to ranges, which Spark's own scan would ignore. */
   private def isOfRanges(scan: LogicalRelation): Boolean = scan.relation match {
     case fs: HadoopFsRelation => fs.location match {
       case pinned: PinnedFileIndex => pinned.hasRanges

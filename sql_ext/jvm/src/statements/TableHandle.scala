@@ -16,7 +16,10 @@ import org.apache.spark.sql.sieve.formats.{FileCuts, FilePart, FileRanges, Finge
 import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRecords}
 import org.apache.spark.sql.types._
 
-/** A table of a statement: its properties, its files, and a frame that reads some of them as a query would. */
+/**
+ * A table of a statement: its properties, its files, and a frame that reads some of the files in the same way as a
+ * query.
+ */
 class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPlan)
     extends RegisteredTable(session, name, plan.asInstanceOf[LogicalRelation].catalogTable.get) {
   private type Listed = (InternalRow, FileStatusWithMetadata)
@@ -25,9 +28,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
   private lazy val format = TableFormat.of(relation)
 
-  /** "files" for a table whose files Spark lists; for others, the kind that the error names. */
+  /** The kind of the table: "files" if Spark lists its files, otherwise the kind that the error message names. */
   def kind: String = plan match {
-    // A stream below a view has no table that can be indexed, either.
+    // A stream below a view cannot be indexed, either.
     case _ if plan.isStreaming => "stream"
     case l: LogicalRelation => l.relation match {
       case fs: HadoopFsRelation if !TableFormat.isKnown(fs) =>
@@ -41,7 +44,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
     case other => s"source ${other.getClass.getName}"
   }
 
-  /** The table's properties under the settings of the session; JSON. */
+  /** The table's properties under the settings of the session, as JSON. */
   def info: String = {
     val fingerprint = Fingerprint.of(relation, table, session)
     Json.write(registered ++ Map(
@@ -54,7 +57,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       "fingerprint" -> fingerprint.hash, "fingerprint_parts" -> fingerprint.parts))
   }
 
-  /** The fingerprint as `info` would give it now. */
+  /** The fingerprint that `info` would return now. */
   def fingerprint: String = Fingerprint.of(relation, table, session).hash
 
   private lazy val stored = format.stored(relation)
@@ -69,21 +72,21 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       }
     }
 
-  /** The table's log of changes and its list of files; see `FormatTable`. */
+  /** The object for the table's log of changes and its list of files. See `FormatTable`. */
   lazy val history: FormatTable = format.table(new ListedFiles(relation))
 
-  /** All current locations of the table; see `ListedFiles.replace`. */
+  /** All current locations of the table, in the form of `ListedFiles.replace`. */
   def list: String = history.list()
 
-  /** The time of the listed state, ms since the epoch; negative if unknown. */
+  /** The time of the listed state, ms since the epoch. Negative if the time is unknown. */
   def instant: Long = history.instant
 
   def path(text: String): Path = new Path(text)
   def hadoopConf: Configuration = session.sessionState.newHadoopConf()
 
   /**
-   * The cuts of the files with these numbers in the last listing, into ranges of at least `bytes` bytes, as
-   * JSON: the `FileCuts.Cuts` of each file; null for a file that is always read whole.
+   * Returns the offsets at which files can be cut into ranges of at least `bytes` bytes, by their numbers in the last
+   * listing. The JSON has the `FileCuts.Cuts` of each file, or null for a file that is always read whole.
    */
   def cuts(numbers: JList[Int], bytes: Long): String = {
     val files = numbers.asScala.toSeq.map(number => history.files(number)._2)
@@ -91,10 +94,10 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
 
   /**
-   * Reads the files with these numbers in the last listing as a query would, but ignores no error. An
-   * additional column has the ordinal of a row's range among the ranges of all files. It is a partition
-   * column, since its value costs nothing to read. The frame reads only the appended log files of slices in
-   * `alone` (`ListedFiles.append`). Text formats also have the column `WholeRecords.damaged`.
+   * Reads the files with these numbers in the last listing in the same way as a query, but ignores no error. An
+   * additional column has the ordinal of a row's range among the ranges of all files. This column is a partition
+   * column, whose value needs no reading. The frame reads only the appended log files of slices in `alone`
+   * (`ListedFiles.append`). Text formats also have the column `WholeRecords.damaged`.
    *
    * @param cuts the offsets at which each file is cut, as JSON; empty for a file that is read whole, and
    *             empty if all files are
@@ -114,7 +117,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
     val own = physical.partitionSchema
     val schema = own.add(location, IntegerType, nullable = false)
     val slices = alone.asScala.toSet
-    // The cuts come as text, because py4j sends lists of lists one number at a time.
+    // The cuts are passed as text, because py4j sends each number of nested lists separately.
     val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toIndexedSeq)
       .toIndexedSeq.padTo(numbers.size, Nil)
     val places = cut.scanLeft(0)(_ + _.size + 1)

@@ -13,22 +13,22 @@ import org.apache.spark.sql.sieve.base.{Compat, Json}
 import org.apache.spark.sql.sieve.catalog.{CatalogTables, Registry, TableIdentity}
 import org.apache.spark.sql.sieve.formats.{SourceTable, TableFormat}
 
-/** Tables for statements. Spark resolves them in the user's session, with its checks. */
+/** Finds the tables of statements. Spark resolves the tables in the user's session, with all checks of Spark. */
 object Tables {
   def resolve(session: Compat.Session, name: JList[String]): TableHandle =
     new TableHandle(session, name, files(session, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed)))
 
-  /** A table of the second data source interface as a relation of its files. */
+  /** Returns a table of the second data source interface as a relation of the table's files. */
   private def files(session: Compat.Session, plan: LogicalPlan): LogicalPlan = plan match {
     case source: DataSourceV2Relation => TableFormat.named(source, session).getOrElse(source)
     case other => other
   }
 
-  /** A table as the catalog describes it; null for a view, and for a name of another catalog. */
+  /** A table as the catalog describes it. Null for a view and for a name of another catalog. */
   def registered(session: Compat.Session, name: JList[String]): RegisteredTable =
     find(session, name.asScala.toSeq).map(new RegisteredTable(session, name, _)).orNull
 
-  /** The catalog's entry of such a table; fails if the catalog has no table of that name. */
+  /** The entry of a table in its catalog. Fails if the catalog has no table of that name. */
   def find(session: Compat.Session, parts: Seq[String]): Option[CatalogTable] = {
     val (catalog, names) = (session.sessionState.catalog, new Names(session.sessionState.catalogManager))
     parts match {
@@ -50,7 +50,7 @@ object Tables {
     case other => other
   }
 
-  /** Whether a catalog stores the properties of tables that can have indexes. */
+  /** True if a catalog stores the properties of tables that can have indexes. */
   def ownsCatalog(session: Compat.Session, name: String): Boolean = SourceTable.catalog(session, name).nonEmpty
 
   def databaseLocation(session: Compat.Session, database: String): String =
