@@ -4,10 +4,10 @@ import java.util.concurrent.TimeoutException
 import scala.util.control.NonFatal
 
 /**
- * Keeps scans from waiting for a front end that was too slow several times in a row. Scans then read without an
- * index. From time to time one scan tests whether the front end answers again (Nygard, "Release It!": circuit
- * breaker). A front end that hangs delays three scans by the time-out (500 ms), and later one scan per minute.
- * Without the breaker, it would delay every scan.
+ * Prevents scans from waiting for a front end that was too slow several times in a row. Scans then read without an
+ * index. From time to time one scan tests whether the front end answers again (Nygard, "Release It!": circuit breaker).
+ * A front end that hangs delays three scans by the time-out (500 ms), and later one scan per minute. Without the
+ * breaker, a hanging front end would delay every scan.
  */
 object CircuitBreaker {
   private val threshold = 3
@@ -41,7 +41,7 @@ object CircuitBreaker {
     }
   }
 
-  /** True if scans do not wait for the front end. */
+  /** True while scans do not wait for the front end. */
   def isOpen: Boolean = synchronized { failures >= threshold }
 
   /** Closes the circuit. Earlier failures do not count for a new front end. */
@@ -63,7 +63,7 @@ object CircuitBreaker {
   }
 }
 
-/** Pauses that double with each successive failure. */
+/** Pauses between attempts. Each successive failure doubles the pause. */
 object Backoff {
   def millis(first: Long, doublings: Long, longest: Long): Long =
     math.min(longest, first << math.min(math.max(0L, doublings), 16L))

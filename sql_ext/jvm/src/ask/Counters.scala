@@ -53,10 +53,10 @@ object Counters {
   /** Counts the time that a scan waited for run-time values. */
   def waited(forKeys: Long): Unit = nanosForKeys.add(forKeys)
 
-  /** Counts a scan that could use the keys of a join but does not get them. */
+  /** Counts a scan that could use the keys of a join but does not get the keys. */
   def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
 
-  /** Counts a scan whose skipped files and ranges were read by an audit. */
+  /** Counts a scan of which an audit read the skipped files and ranges. */
   def audited(result: Pruned): Unit = {
     audits.increment()
     reread.add(Pruned.files(result.skipped))

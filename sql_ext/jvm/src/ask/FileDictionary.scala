@@ -58,8 +58,8 @@ final class FileDictionary private (
  */
 object FileDictionary {
   /**
-   * Negative lengths that mark a file for which the index proves nothing. `FileState` in
-   * `sieve/metadata/file_list.py` has the same lengths.
+   * Negative numbers in place of the length of a file. Each represents a state in which the index proves nothing about
+   * the file. `FileState` in `sieve/metadata/file_list.py` has the same lengths.
    */
   private val unread = Map(-1L -> Reason.UnprovenFile, -2L -> Reason.UnsettledFile)
   private val (pathKey, stateKey) = {

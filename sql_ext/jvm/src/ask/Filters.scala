@@ -70,8 +70,8 @@ class Filters(
   }
 
   /**
-   * True if each row without NULL in the filter's columns satisfies either the filter or its negation. False for
-   * functions that can return NULL, or fail, for other reasons.
+   * True if each row without NULL in the filter's columns satisfies either the filter or its negation. False if a
+   * function in the filter can return NULL for other values, or can fail.
    */
   def isNegatable(e: Expression): Boolean = e match {
     case Not(child) => isNegatable(child)
@@ -195,8 +195,8 @@ class Filters(
 
   private def constant(e: Expression): Option[Literal] = e match {
     case l: Literal => Some(l)
-    // An error of the expression is ignored here: the query may never evaluate the expression, or it fails with
-    // Spark's own error.
+    // An error of the expression is ignored here. If the query evaluates the expression, the query fails with Spark's
+    // own error.
     case _ if e.foldable && e.deterministic => Try(Literal(e.eval(), e.dataType)).toOption
     case _ => None
   }
@@ -245,8 +245,9 @@ object Filters {
 
   /**
    * The filters whose result depends only on the row. Filters that use a subquery's result or a join's keys are
-   * excluded, because only a running query has these values. Nondeterministic filters are excluded, too. Spark
-   * passes only such filters to a listing of files, and listings of other libraries may not support other filters.
+   * excluded, because only a running query has these values. Nondeterministic filters are excluded, too. Spark passes
+   * only filters of this kind to a listing of files. Listings of other libraries do not necessarily support other
+   * filters.
    */
   def evaluable(filters: Seq[Expression]): Seq[Expression] =
     TopK.without(filters).filterNot(isUnused).map {

@@ -156,7 +156,7 @@ object FrontendProcess extends Logging {
     s"the front end cannot be started with $python ($why); set spark.sieve.python to an " +
       "interpreter that has the package sieve-index"
 
-  /** Records a failure. Each successive failure makes the pause longer before scans start a front end again. */
+  /** Records a failure. After each successive failure, scans wait longer before they start a front end again. */
   private def failed(ageMillis: Long, why: String): String = synchronized {
     // If a front end ran for a minute, earlier failures do not count.
     if (ageMillis > 60000) failures = 0

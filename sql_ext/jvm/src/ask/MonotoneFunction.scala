@@ -10,7 +10,7 @@ import org.apache.spark.sql.types._
  * A function of one argument, with constants as its other operands. The function never decreases for arguments with
  * ordinals from `low` to `high`, both included. For other arguments, the function may overflow or fail.
  *
- * @param slack the maximum distance of two arguments of which the smaller one can have the greater result
+ * @param slack the maximum distance between two arguments for which the smaller argument can have the greater result
  */
 final case class MonotoneFunction(
     argument: Expression, low: BigInt, high: BigInt, slack: BigInt => BigInt = _ => 0)
@@ -64,8 +64,8 @@ object MonotoneFunction {
       .map(o => MonotoneFunction(argument, o.low + margin, o.high - margin, slack))
 
   /**
-   * The function that adds `days` to a date. The function is limited to dates whose result fits into an INT,
-   * because Spark's dates overflow beyond that.
+   * The function that adds `days` to a date. The function is monotone only for dates whose result fits into an INT,
+   * because greater results overflow.
    */
   private def moved(date: Expression, days: BigInt): Option[MonotoneFunction] = NumberedValues.of(date.dataType)
     .map(o => MonotoneFunction(date, o.low.max(o.low - days), o.high.min(o.high - days)))

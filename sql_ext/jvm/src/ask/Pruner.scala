@@ -68,9 +68,9 @@ final case class Prefetch(request: Sent, nanos: Long) {
 }
 
 /**
- * Requests from the front end which files a scan can skip, and removes these files from the listing. If the request
- * fails, the scan reads all files; only this object decides that. Each failure is counted, and each cause is logged
- * once. With `spark.sieve.strict`, a failure is an error.
+ * Requests from the front end the files that a scan can skip, and removes these files from the listing. If the request
+ * fails, the scan reads all files. No other object makes this decision. Each failure is counted, and each cause is
+ * logged once. With `spark.sieve.strict`, a failure is an error.
  */
 object Pruner extends OnceLogging {
   /**
@@ -181,8 +181,8 @@ object Pruner extends OnceLogging {
       pruned.remaining.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
 
   /**
-   * Returns the dictionary of the files in one state of a table's indexes. If the dictionary arrives late, the next
-   * scan uses it.
+   * Returns the dictionary of the files in one state of a table's indexes. If the dictionary arrives after the
+   * time-out, the next scan uses the dictionary.
    */
   private def dictionary(index: IndexedScan, id: String): FileDictionary =
     FileDictionary.get(id).getOrElse(FrontendClient.prune(
@@ -190,8 +190,8 @@ object Pruner extends OnceLogging {
       None, FileDictionary.add(id, _)))
 
   /**
-   * An answer of the front end, by file number. One part is about the rows that readers show, the other part about
-   * all rows that were written.
+   * An answer of the front end, by file number. The answer has flags for the rows that readers show, and separate flags
+   * for all rows that were written.
    */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
@@ -199,7 +199,7 @@ object Pruner extends OnceLogging {
     private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
 
     /**
-     * Returns the ranges to read and to skip in a file, or the reason why the indexes prove nothing about the file.
+     * Returns the ranges of a file to read and to skip, or the reason why the indexes prove nothing about the file.
      */
     def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
       location.map(now => (now, FileDictionary.hash(now.path))) match {

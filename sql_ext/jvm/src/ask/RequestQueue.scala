@@ -38,10 +38,10 @@ object RequestQueue {
   private val queueOfThread = new ThreadLocal[String]
 
   /**
-   * The queue for a request that runs a statement or function. A thread of the front end sends a request itself if
-   * it plans a query that calls a function. If all threads of a queue waited for requests in the same queue, no
-   * thread would ever be free. So a request from a thread of the front end is put into the queue "nested". The
-   * threads of this queue send no requests.
+   * The queue for a request that runs a statement or function. A thread of the front end that plans a query with a
+   * function call also sends a request. If all threads of a queue waited for requests in the same queue, no thread
+   * would ever be free. So a request from a thread of the front end is put into the queue "nested". The threads of this
+   * queue send no requests.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
@@ -74,7 +74,7 @@ final class RequestQueue {
   /** The number of scans whose request no thread of the front end has received yet. */
   def scansWaiting: Int = waiting("scan").size
 
-  /** Removes a request from its queue. False if the front end has already received the request. */
+  /** Removes a request from its queue. Returns false if the front end has already received the request. */
   def withdraw(request: Request): Boolean = waiting(request.queue).remove(request)
 
   /**
@@ -108,7 +108,7 @@ final class RequestQueue {
     if (request == null) ""
     else {
       taken.put(request.id, request)
-      // The front end may have ended between the two lines above. The request must then fail here.
+      // If the front end ended between the two lines above, the request must fail here.
       ended.foreach(end => if (taken.remove(request.id) != null) request.answer.completeExceptionally(end))
       // This thread works for the front end, so it gets the properties of the thread that sent the request.
       val context = request.session.sparkContext

@@ -25,7 +25,7 @@ final class Setting(val key: String, spec: JsonNode, form: JsonNode) {
   def refusal(value: String): String = s"$key = '$value' is not valid; allowed: ${form.get("allowed").asText}"
 }
 
-/** Logs each text once, up to a maximum number of texts. */
+/** Logs each text only once. The number of different texts is limited. */
 trait OnceLogging extends Logging {
   private val logged = ConcurrentHashMap.newKeySet[String]()
   protected def warnOnce(text: String): Unit =
@@ -54,7 +54,7 @@ object Settings extends OnceLogging {
   /** True if values that are known only at run time, such as join keys, are used to skip files. */
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
-  /** True if Sieve fetches the keys of joins even if this is expensive. */
+  /** True if Sieve reads the keys of joins even at a high cost. */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
   /** True if ORDER BY ... LIMIT, MIN and MAX are used to skip files. */

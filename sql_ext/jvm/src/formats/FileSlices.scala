@@ -138,6 +138,6 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
 }
 
 object FileSlices {
-  /** Options with which a reader returns every record in log files, instead of one record for each key. */
+  /** Options for a reader that returns every record in log files, instead of one record for each key. */
   val unmerged: Map[String, String] = Map("hoodie.datasource.merge.type" -> "skip_merge")
 }

@@ -13,7 +13,7 @@ final class ListedFiles(val relation: HadoopFsRelation) {
 
   def apply(number: Int): Listed = files(number)
 
-  /** The file that replaces a file for which `append` was called. */
+  /** Returns the file to read in place of a file for which `append` was called. */
   def appended(number: Int): Listed = appendices(number)
 
   /**
@@ -55,7 +55,7 @@ class FormatTable(val files: ListedFiles) {
   /** Lists all current files of the table. The result has the form of `ListedFiles.replace`. */
   def list(): String = files.replace(newest().listFiles(Nil, Nil))
 
-  /** The time when the table got the listed state, in ms since the epoch. Negative if the time is unknown. */
+  /** The time at which the table reached the listed state, in ms since the epoch. Negative if the time is unknown. */
   def instant: Long = -1
 
   /** The options that a reader needs to read only the rows that were appended to files. */

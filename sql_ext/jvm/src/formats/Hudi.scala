@@ -28,7 +28,9 @@ object Hudi extends TableFormat {
     "metadata.", "enable.data.skipping", "fileindex.", "spark.sql.", "sql.", "write.concurrency.",
     "write.lock.", "write.markers.", "write.commit.callback.", "embed.", "filesystem.view.", "memory.")
     .map("hoodie." + _)
-  /** Words in the names of writers' settings that a reader may also use when it merges log files. */
+  /**
+   * Words in the names of writers' settings. A reader can also use a setting with such a name when it merges log files.
+   */
   private val merging = Seq("payload", "precombine", "ordering", "merge")
   private val commits = Set("commit", "deltacommit", "replacecommit")
   private val rollbacks = Set("rollback", "restore")
@@ -224,7 +226,7 @@ object Hudi extends TableFormat {
     } yield identifier
   }
 
-  /** The value in an optional value of Hudi's own class `Option`. */
+  /** The value inside an instance of Hudi's own class `Option`. */
   def option(of: AnyRef): Option[AnyRef] = if (call(of, "isPresent") == true) Some(call(of, "get")) else None
 
   /** Calls a public method without arguments, and returns its result. */

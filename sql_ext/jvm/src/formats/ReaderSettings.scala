@@ -8,10 +8,10 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sieve.base.Compat
 
 /**
- * The settings that decide how a session's reader interprets a file's bytes. These settings are all keys with a
- * reader's prefix, except keys that are known to be harmless. A query with an unknown key therefore reads all
- * files. A key with its default value counts as not set. The rebase modes are an exception, because their
- * alternative names may have another value.
+ * The settings that decide how a session's reader interprets a file's bytes. The result has all keys with a reader's
+ * prefix, except keys that are known to be harmless. A query with an unknown key therefore reads all files. A key with
+ * its default value counts as not set. The rebase modes are an exception, because their alternative names may have
+ * another value.
  */
 object ReaderSettings {
   // The first read of any table loads mapred-site.xml and the old names of Hadoop's keys. Loading these resources
@@ -77,7 +77,7 @@ object ReaderSettings {
 
   /** The settings of readers in Hadoop's configuration. Keys of the session override keys of the context. */
   private def hadoop(context: Configuration, set: Map[String, String]): Map[String, String] = {
-    // A key that is set by its old name is effective. The configuration then contains the new name, too.
+    // A setting under the old name of a key takes effect. The configuration then contains the new name, too.
     val own = new Configuration(false)
     set.foreach { case (k, v) => if (!k.startsWith("spark.")) own.set(k, v) }
     def chosen(conf: Configuration): Map[String, String] = conf.iterator.asScala.collect {

@@ -27,10 +27,10 @@ import org.apache.spark.util.NextIterator
  * a file has an error, the rows of the file are therefore valid for every query. If a record has an error, the rows
  * prove nothing.
  *
- * For a plan that reads the column `damaged`, whole records are read in mode FAILFAST. At the first error, the
- * reader returns one row in which `damaged` is true. The reader then skips the rest of the file, or the rest of the
- * part of the file that a task reads. A plan without the column `damaged` only reads a sample, in the same way as
- * `inner` in mode PERMISSIVE. The reading ends early at an error that does not concern a single record.
+ * For a plan that reads the column `damaged`, whole records are read in mode FAILFAST. At the first error, the reader
+ * returns one row in which `damaged` is true. The reader then skips the rest of the file, or the rest of the part of
+ * the file that a task reads. A plan without the column `damaged` only reads a sample, in the same way as `inner` in
+ * mode PERMISSIVE. An error that does not concern a single record ends the reading early.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(
@@ -112,7 +112,7 @@ object WholeRecords {
     CaseInsensitiveMap(options).getOrElse("columnNameOfCorruptRecord", conf.columnNameOfCorruptRecord)
 
   /**
-   * The rows before the first record with an error. If `broken` is given, this row follows in place of that record.
+   * The rows before the first record with an error. If `broken` is given, the row `broken` replaces that record.
    */
   private class Rows(
       open: => Iterator[InternalRow], quoting: Option[CsvQuoting], whole: InternalRow => InternalRow,

@@ -20,9 +20,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.util.ThreadUtils
 
 /**
- * Reports changes of tables to the front end, which then changes the tables' indexes. The catalog sends an event on
- * the thread that makes the change, before a dropped table becomes unreadable. A separate thread reports the
- * events, and no caller waits for this thread.
+ * Reports changes of tables to the front end, which then changes the tables' indexes. The catalog sends an event on the
+ * thread that makes the change, before a dropped table becomes unreadable. A separate thread reports the events, so no
+ * caller waits for the report.
  */
 class CatalogEvents(first: Compat.Session)
     extends SparkListener with ExternalCatalogEventListener with Logging {
@@ -179,8 +179,8 @@ class CatalogEvents(first: Compat.Session)
 
 object CatalogEvents {
   /**
-   * A request for refreshes after a write. `replaced` is true if the table has replaced another table. `every` is
-   * true if all indexes must be refreshed.
+   * A request for refreshes after a write. `replaced` is true if the written table has replaced another table. `every`
+   * is true if all indexes must be refreshed.
    */
   private final case class Write(replaced: Boolean = false, every: Boolean)
 

@@ -19,9 +19,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.SieveFileIndex
 
 /**
- * The scans that this driver has run, summed by table, by the form of the filters, and by the indexes that were
- * used. The record contains the columns of a filter but no constants. Plans are examined after their queries have
- * ended, on Spark's listener bus, where no query waits.
+ * The scans that this driver has run, summed by table, by the form of the filters, and by the indexes that were used.
+ * The record contains the columns of a filter but no constants. Plans are examined on Spark's listener bus after their
+ * queries have ended, so no query waits.
  */
 object ScanRecord extends SparkListener with OnceLogging {
   private final class Sums { var scans, bytes, files, filesSkipped, bytesSkipped = 0L }

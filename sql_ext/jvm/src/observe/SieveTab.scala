@@ -8,9 +8,9 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.ui.{SparkUI, SparkUITab}
 
 /**
- * The tab "Sieve" of Spark's web UI. The front end makes the page from the tables and scans of this driver. A page
- * never starts a front end or a job, and never waits for a job. Spark's own ACLs decide which users may see the
- * page.
+ * The tab "Sieve" of Spark's web UI. The front end makes the page from the tables and scans of this driver. The display
+ * of a page never starts a front end or a job, and never waits for a job. Spark's own ACLs decide which users may see
+ * the page.
  */
 class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sieve") {
   attachPage(new TabPage(this) {

@@ -14,7 +14,7 @@ import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * A table that a command has written, by name or by path. `replaced` is true if the table has replaced another
+ * A table to which a command has written, by name or by path. `replaced` is true if the table has replaced another
  * table.
  */
 final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Boolean) {
@@ -41,7 +41,7 @@ object WriteEvent {
       "CreateTableAsSelect", "ReplaceTableAsSelect")
 
   /**
-   * Returns the table that a command has written. Commands of Spark and of table formats are recognised by their
+   * Returns the table to which a command has written. Commands of Spark and of table formats are recognised by their
    * class names.
    */
   def of(plan: LogicalPlan): Option[WriteEvent] = plan.collectFirst {

@@ -25,7 +25,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
     val found = new IdentityHashMap[LogicalPlan, Seq[Expression]]
     def add(plan: LogicalPlan): Unit = plan match {
       case ScanOperation(_, _, own, scan: LogicalRelation) =>
-        // If a relation occurs twice in a plan, below different filters, no filter is used.
+        // No filter is used for a relation that occurs twice in a plan, below different filters.
         found.put(scan, if (found.containsKey(scan)) Nil else own)
       case _ => plan.children.foreach(add)
     }

@@ -95,7 +95,7 @@ trait CountedScan extends FileSourceScanExec {
   def readsRanges: Boolean = relation.location match {
     // Spark groups whole files by bucket.
     case _ if bucketedScan || optionalBucketSet.nonEmpty => false
-    // With this setting, Spark skips the rest of a split after damage in a file.
+    // With this setting, Spark skips the rest of a split after damaged bytes in a file.
     case _ if new FileSourceOptions(CaseInsensitiveMap(relation.options)).ignoreCorruptFiles => false
     case index: SieveFileIndex => !index.showsSplits && !output.exists {
       case FileSourceConstantMetadataAttribute(a) => CountedScan.ofSplits(a.name)
@@ -113,7 +113,7 @@ trait CountedScan extends FileSourceScanExec {
   /** The RDD of Spark's own scan, or an RDD of ranges if the listing restricts files to ranges. */
   override lazy val inputRDD: RDD[InternalRow] = {
     val read =
-      // After the files were listed, a setting may have been changed so that readers can leave out rows.
+      // A setting that allows readers to omit rows can have been switched on after the files were listed.
       if (TopK.in(dataFilters).nonEmpty && TopK.mayBeMissing(relation)) withoutBound
       else {
         val files = selectedFiles
@@ -164,7 +164,7 @@ object CountedScan {
   /** Metadata columns that describe the split to which a row belongs, not the file. */
   private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
 
-  /** True if the rows of a query may depend on how files are split. Metadata columns of splits are not examined. */
+  /** True if the rows of a query can depend on how files are split. Metadata columns of splits are not examined. */
   def showsSplits(query: LogicalPlan): Boolean = query.exists(_.expressions.exists(_.exists {
     case _: InputFileBlockStart | _: InputFileBlockLength => true
     case _ => false

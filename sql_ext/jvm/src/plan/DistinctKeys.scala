@@ -97,7 +97,7 @@ final class KeyBuffer(of: DataType) {
   private var bytes = 0L
   private var sorted = IndexedSeq.empty[(Any, Any)]
 
-  /** Adds a copy of a value, since Spark reuses the value's memory. */
+  /** Adds a copy of a value, because Spark reuses the memory of the value. */
   def add(value: Any): Unit = if (!fresh.contains(value)) {
     val own = InternalRow.copyValue(value)
     fresh.add(own)

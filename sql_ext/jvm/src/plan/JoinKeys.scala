@@ -143,7 +143,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
         } else KeySource(side, join.right, join.left, right.zip(left), isShared)
       }
       Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
-        // Keys of the other side could prune only this side, whose table is small enough for a broadcast.
+        // Keys of the other side could prune only the broadcast side, which is small.
         case both if both.exists(_.isShared) => both.filter(_.isShared)
         case fetched => fetched.sortBy(_.build.stats.sizeInBytes)
       }

@@ -13,7 +13,10 @@ import org.apache.spark.sql.sieve.ask.{TopK, Pruned}
  */
 final case class Listing(filters: Seq[Expression], bound: Option[TopK], pruned: Pruned, millis: Long)
 
-/** Is called for each listing of an indexed table. If the observer throws an exception, the query fails. */
+/**
+ * Spark's scans call this observer for each listing of an indexed table. If the observer throws an exception, the query
+ * fails.
+ */
 trait ListingObserver {
   def listed(index: SieveFileIndex, listing: Listing): Unit
 }

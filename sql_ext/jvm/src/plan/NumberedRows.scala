@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * Handles conditions of a MERGE that use only the target. MERGE adds numbers to the rows of its target, and Spark
- * pushes no filter below a projection with such numbers. So no scan would get these conditions.
+ * Handles conditions of a MERGE that use only the target. MERGE adds numbers to the rows of its target. Spark pushes no
+ * filter below a projection with such numbers, so no scan would get the conditions.
  */
 object NumberedRows extends PredicateHelper {
   /**

@@ -8,7 +8,7 @@ import org.apache.spark.sql.sieve.base.{Reason, Settings, SieveException}
  */
 object RequireCheck {
   def apply(index: SieveFileIndex, pruned: Pruned): Unit = if (Settings.required(index.executing)) {
-    // If an index has evaluated a part of the filter, the other parts of the filter do not matter.
+    // The check succeeds if an index has evaluated at least one part of the filter.
     val ofParts = if (pruned.narrows) Some(Reason.UnsupportedPredicate) else None
     val reasons = (pruned.reasons.keySet -- Reason.expected -- ofParts).map(_.toString).toSeq.sorted
     if (reasons.nonEmpty) throw new SieveException("SIEVE_REQUIRED",

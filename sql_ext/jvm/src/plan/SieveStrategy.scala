@@ -66,7 +66,9 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       TopKQuery.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
-  /** The indexed columns of a relation. Empty unless an index has counted all rows of the relation. */
+  /**
+   * Returns a function that is true for indexed columns. The function is always false if queries do not show all rows.
+   */
   private def columns(scan: LogicalRelation): Seq[String] => Boolean =
     entry(scan).filter(_ => showsAllRows(scan)).fold((_: Seq[String]) => false)(_.columns.contains)
 

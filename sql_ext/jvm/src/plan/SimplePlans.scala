@@ -8,10 +8,10 @@ import org.apache.spark.sql.catalyst.plans.logical.{Generate, Join, LogicalPlan}
 import org.apache.spark.sql.types.AtomicType
 
 /**
- * Recognises plans whose cost is about proportional to the bytes that they read. A simple plan only compares,
- * computes and counts. A regular expression, a JSON function, a higher-order function or a user's function can need
- * any time per row. A join without equal keys, or EXPLODE, can return any number of rows. Only the listed nodes and
- * functions are simple.
+ * Recognises plans whose cost is about proportional to the bytes that they read. A simple plan only compares, computes
+ * and counts. A regular expression, a JSON function, a higher-order function or a user's function can need any time per
+ * row. A join without equal keys, or EXPLODE, can return any number of rows. Only the nodes and functions in these
+ * lists are simple.
  */
 object SimplePlans {
   def isSimple(plan: LogicalPlan): Boolean =

@@ -21,13 +21,13 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 final case class TopKQuery(query: LogicalPlan, scan: LogicalPlan, first: TopK)
 
 /**
- * Finds ORDER BY ... LIMIT, MIN and MAX while Spark plans a query. A planner strategy calls this object, so the
- * plan is final: no rule merges, copies or moves a scan afterwards. Adaptive execution calls the strategy again.
- * The strategy must not change the plan, because adaptive execution identifies parts of a query by node objects.
- * Instead, the strategy stores the node whose scan gets a bound.
+ * Finds ORDER BY ... LIMIT, MIN and MAX while Spark plans a query. A planner strategy calls this object. The plan is
+ * then final, and no rule merges, copies or moves a scan afterwards. Adaptive execution calls the strategy again. The
+ * strategy must not change the plan, because adaptive execution identifies parts of a query by node objects. Instead,
+ * the strategy stores the node whose scan gets a bound.
  */
 object TopKQuery extends OnceLogging {
-  /** The innermost query that this thread is planning. */
+  /** The innermost of the nested queries that this thread is planning. */
   private val planned = ThreadLocal.withInitial[Option[TopKQuery]](() => None)
 
   /** Plans a part of a query. During the planning, `of` returns the rows that the part's scan needs. */

@@ -74,8 +74,8 @@ object ValueRanges {
       (wider ++ gaps.indices.filter(gaps(_) == least).take(most - wider.size)).sorted
     }
 
-  // Rounding can hide a gap, and then only another gap is chosen. NaN and the infinities have the greatest distance
-  // from zero.
+  // If rounding hides a gap, another gap is chosen, which is harmless. NaN and the infinities have the greatest
+  // distance from zero.
   private def position(value: Any): Double = (value match {
     case d: Decimal => d.toDouble
     case n: Number => n.doubleValue

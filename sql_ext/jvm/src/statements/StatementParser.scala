@@ -52,8 +52,8 @@ object StatementParser {
   }
 
   /**
-   * True if a plan may change the catalog, according to the name of its class. A plan that changes the catalog
-   * needs the catalog in any case.
+   * True if a plan can change the catalog, according to the name of its class. Such a plan needs the catalog in any
+   * case.
    */
   private def changesTables(plan: LogicalPlan): Boolean =
     changes.findFirstIn(plan.getClass.getSimpleName).isDefined
