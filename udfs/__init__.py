@@ -1,1 +1,1 @@
-"""SQL table functions of Sieve; each is a thin wrapper over the index."""
+"""SQL table functions of Sieve; each returns data of an index as rows."""

@@ -29,8 +29,8 @@ class _Unstoppable(JavaObject):  # type: ignore[misc]  # py4j has no types
 def remember_names() -> None:
     """Makes py4j resolve a name such as ``org.apache`` or ``functions`` in the JVM only once.
 
-    To distinguish a package from a class, Java searches every jar of Spark. The search is made for
-    each part of a name and for each package that PySpark imports. In a build of few rows, these
+    To distinguish a package from a class, Java searches every jar of Spark. Each part of a name,
+    and each package that PySpark imports, causes such a search. In a build of few rows, these
     searches used a tenth of the driver's CPU time.
     """
 
@@ -74,8 +74,8 @@ def attach_context(gateway: Any) -> SparkContext:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
             errors.append(error)
 
-    # PySpark installs its SIGINT handler only in the main thread, so another thread creates the
-    # context.
+    # The context is created in another thread, because PySpark installs its SIGINT handler only in
+    # the main thread.
     thread = threading.Thread(target=make, name="sieve-attach")
     thread.start()
     thread.join()

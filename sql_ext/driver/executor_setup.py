@@ -66,8 +66,8 @@ def _zipped(package: Path) -> bytes:
 def check_executors(context: SparkContext) -> None:
     """Raises UnavailableError if an executor's Python lacks modules; the message lists them.
 
-    The check runs one small task per slot. If an executor got no task of the check, the build
-    itself fails on this executor with the same module names.
+    The check runs one small task per slot. If an executor gets no task of the check, the build
+    fails on this executor with the same message.
     """
     needed = (*_NEEDED, segment_tasks.__name__)
 
@@ -95,7 +95,7 @@ def check_executors(context: SparkContext) -> None:
 
 
 def zone_matters(format_name: str, type_name: str) -> bool:
-    """Whether the values of a column may depend on the time zone of the reader's JVM.
+    """Returns whether the values of a column can depend on the time zone of the reader's JVM.
 
     ORC stores local times. In Parquet, the time zone changes INT96 timestamps and timestamps of the
     Julian calendar.

@@ -98,8 +98,8 @@ class Roots:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # Scans use the cached root even if it is old, and one of the scans starts a new
-                # look-up (stale-while-revalidate).
+                # Scans also use an old cached root, and one of the scans starts a new look-up
+                # (stale-while-revalidate).
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())

@@ -1,8 +1,8 @@
 """Error reports: translates any exception into the condition, message and SQLSTATE that users see.
 
-Sieve's own errors keep their condition. An exception of the JVM keeps Spark's message. If its class
-or SQLSTATE says that a permission is missing, it becomes a permission error. Any other exception
-becomes an internal error.
+Sieve's own errors keep their condition. An exception of the JVM keeps Spark's message. If the
+exception's class or SQLSTATE means that a permission is missing, the report is a permission error.
+The report of any other exception is an internal error.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
 
 
 def _java_cause(error: Py4JJavaError) -> str:
-    """Spark's message, which names the file or table. A root cause that is not in it is added."""
+    """Spark's message, which names the file or table.
+
+    The root cause is added if the message does not contain it.
+    """
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())
     deepest = cause

@@ -1,9 +1,9 @@
 """Table events: updates indexes after drops, renames, schema changes and writes of tables.
 
-The shim reports events of Spark's catalog and of writes. A dropped table's indexes end, a changed
-table's registrations follow, and a written table's indexes are refreshed in the background. A table
-that ``saveAsTable`` replaced in overwrite mode gets its indexes back from the definitions that the
-drop left.
+The shim reports events of Spark's catalog and of writes. The indexes of a dropped table are
+dropped. The registrations of a renamed or changed table are updated. The indexes of a written table
+are refreshed in the background. If ``saveAsTable`` in overwrite mode replaces a table, its indexes
+are created again from definitions that were saved at the drop.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ Table = tuple[str, str]
 """Database and table name, lower case."""
 
 _REMEMBERED: Final = 256
-# Errors after a concurrent drop or rename, whose own event then updates the indexes.
+# Errors that a concurrent drop or rename causes. The event of the drop or rename then updates the
+# indexes.
 _OVERTAKEN: Final = frozenset(
     {
         "TABLE_OR_VIEW_NOT_FOUND",
@@ -78,15 +79,15 @@ class _Write:
         return _Write(self.replaced or other.replaced, self.every or other.every)
 
     def refreshes(self, options: IndexOptions) -> bool:
-        """Whether an index with these options is refreshed after the writes."""
+        """Returns whether an index with these options is refreshed after the writes."""
         return self.every or options.refresh == AUTO
 
 
 class AutoRefresh:
     """Event handler: serialises the refreshes of each table and tracks their state.
 
-    Only one thread at a time refreshes a table. One more round then indexes all writes that came
-    during the refresh, however many statements there were.
+    Only one thread at a time refreshes a table. One more refresh then indexes all writes that ended
+    during the first refresh, even if there were many statements.
     """
 
     def __init__(self) -> None:
@@ -99,8 +100,7 @@ class AutoRefresh:
     def state(self, database: str, table: str) -> str:
         """State of a table's automatic refresh: ``refreshing``, ``failed: why``, or "".
 
-        The state is ``stale: why`` if the refresh failed and the writing session had not requested
-        it.
+        If the writing session had not requested the failed refresh, the state is ``stale: why``.
         """
         key = (database.lower(), table.lower())
         with self._lock:
@@ -131,7 +131,7 @@ class AutoRefresh:
             case "changed":
                 follow(context.table(commands.TableName(identity.name)), context)
             case "unregistered":
-                # Delta has replaced the table, so a file with a known name may have other content.
+                # Delta has replaced the table, so files with known names can have other content.
                 table = context.table(commands.TableName(identity.name))
                 reregister(table, context.indexes(table), context.environment)
             case "written":
@@ -146,7 +146,7 @@ class AutoRefresh:
         own = f"{body['location'].rstrip('/')}/{FOLDER}"
 
         def check_root(root: str, database: str) -> None:
-            # The database may be dropped too, and then its folder is unknown.
+            # If the database is dropped, too, its folder is unknown.
             if root.rstrip("/") != own:
                 context.environment.check_root(root, database)
 
@@ -183,12 +183,13 @@ class AutoRefresh:
     def _write(self, key: Table, write: _Write, context: StatementContext) -> _Write | None:
         with self._lock:
             if key in self._missed:
-                # The thread that refreshes this table reports it, and the shim sends another event.
+                # The thread that refreshes this table reports the write, and the shim then sends
+                # another event.
                 self._missed[key] = write | (self._missed[key] or _Write())
                 return None
             self._missed[key] = None
-            # A write from before the drop does not need the definitions. The write that replaced
-            # the table needs them.
+            # Only the write that replaced the table needs the definitions. Writes before the drop
+            # do not need them.
             dropped = self._dropped.pop(key, []) if write.replaced else []
             ended = [one for one in dropped if write.refreshes(one.options)]
             if len(ended) < len(dropped):
@@ -197,7 +198,8 @@ class AutoRefresh:
         try:
             _catch_up(key, ended, write, context)
         except Exception as error:
-            # No user waits for this refresh, so the state shows the error. Queries stay correct.
+            # No user waits for this refresh, so the state shows the error. Queries are still
+            # correct.
             of = error_report(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if _OVERTAKEN & conditions(error):
@@ -206,11 +208,11 @@ class AutoRefresh:
                 why = f"failed: {what}"
                 log.exception("the indexes of %s.%s were not refreshed: %s", *key, what)
             else:
-                # The session has not requested the refresh, and may lack the permission for it.
+                # The session has not requested the refresh, and possibly lacks the permission.
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
             if write.replaced:
-                # The table may have been dropped again meanwhile.
+                # The table has possibly been dropped again meanwhile.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
         with self._lock:
@@ -228,7 +230,8 @@ def _catch_up(
     """After writes of a table, refreshes its indexes and builds missing ones.
 
     Args:
-        ended: definitions of indexes to create again; unprocessed ones remain in the list.
+        ended: definitions of indexes to create again; each is removed from the list when it is
+            processed.
         write: the writes.
     """
     name = commands.TableName(key)

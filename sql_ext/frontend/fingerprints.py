@@ -1,6 +1,6 @@
 """Stores fingerprints by hash, so that a driver sends the parts of a fingerprint only once.
 
-A part of a fingerprint contains the schema of a table, which can have 100 KB. A scan sends only the
+One part of a fingerprint is the schema of a table, which can have 100 KB. A scan sends only the
 hash of its fingerprint. If the hash is unknown, the front end requests the parts from the driver.
 """
 

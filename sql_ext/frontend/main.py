@@ -88,8 +88,7 @@ def _serve() -> None:
     RequestQueue(requests, "nested", {"function": statements.function})
     RequestQueue(requests, "background", {"event": statements.event}, afterwards=gc.collect)
     RequestQueue(requests, "page", {"page": pages.page})
-    # Excludes the loaded modules from garbage collection, because scans would wait for the
-    # collection.
+    # Excludes the loaded modules from garbage collection, because scans wait during a collection.
     gc.collect()
     gc.freeze()
     gc.enable()

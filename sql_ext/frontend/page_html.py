@@ -34,7 +34,7 @@ class ShownIndex:
     Attributes:
         table: database and name of the table.
         state: the state with the name that SHOW uses, as far as the version determines the state.
-        manifest: the current version; None if it cannot be read, or was not read in time.
+        manifest: the current version; None if the version cannot be read, or was not read in time.
         coverage: share of files about which the version proves something; None if the file list was
             not read.
     """

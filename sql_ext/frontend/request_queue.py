@@ -25,8 +25,7 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # The number of threads for scans is greater than the number that three hanging stores can
-    # block.
+    # There are more threads for scans than three hanging stores can block.
     "scan": 32,
     "statement": 16,
     # The queue "nested" is for function calls in queries that a statement or a function plans.

@@ -1,9 +1,11 @@
-"""An archive of the classes that Spark loads at its start; later starts map it into memory.
+"""An archive of the classes that Spark loads at its start.
 
-The JVM calls this dynamic class data sharing (JEP 350). An archive serves one Java and one class
-path: the JVM compares both, and starts without an archive that does not fit. A separate command
-writes the archive: a start that wrote it would take half as long again, and would write 200 MB
-that nobody requested.
+Later starts map the archive into memory.
+
+The JVM calls this dynamic class data sharing (JEP 350). An archive is valid for one Java and one
+class path. The JVM compares both, and ignores an archive for others. A separate command writes the
+archive, because a start that writes the archive takes half as long again, and no user of another
+command expects a file of 200 MB.
 """
 
 from __future__ import annotations
@@ -24,12 +26,13 @@ STATEMENTS: Final = (
 )
 """Typical statements of a session; the archive gets the classes that they load."""
 
-# An archive that does not fit needs no warning, because the program starts without the archive.
+# An archive for another Java or class path needs no warning, because the program starts without the
+# archive.
 _SILENT: Final = "-Xlog:cds*=off"
 
 
 def archive_file(spark: SparkHome, java: str, environ: Mapping[str, str]) -> Path:
-    """The path in the user's cache of the archive for a Spark and a Java."""
+    """The path of the archive for a Spark and a Java, in the user's cache."""
     cache = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME", "~"), ".cache"))
     place = hashlib.sha256(f"{spark.path}\n{Path(java).resolve()}".encode()).hexdigest()[:12]
     return Path(cache) / "sieve" / f"spark-{spark.version}-{place}.jsa"

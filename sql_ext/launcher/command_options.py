@@ -7,7 +7,7 @@ from typing import Final
 import click
 from rich.console import Console
 
-# Options that are not Sieve's go to spark-submit unchanged and in order.
+# Options that Sieve does not know are passed to spark-submit unchanged and in order.
 PASS_ON: Final = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 UP_TO_PROGRAM: Final = {**PASS_ON, "allow_interspersed_args": False}
 

@@ -1,4 +1,4 @@
-"""``sieve advise`` names the indexes that would pay for the queries in Spark's event logs."""
+"""``sieve advise`` names the indexes that are worth having for the queries in event logs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def replay_folder(folder: Path) -> Replay:
 
 
 def print_report(replay: Replay) -> None:
-    """Prints the columns to index, the statements to test and create, and what was not read."""
+    """Prints the columns to index, the statements to paste, and the parts that were not read."""
     console = Console(highlight=False, markup=False)
     if not console.is_terminal:
         console = Console(highlight=False, markup=False, width=_PIPED_WIDTH)
@@ -94,7 +94,8 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in ("table", "column"):
         table.add_column(name, overflow="fold")
-    # This column comes before the filters, which may be long: a narrow window shows the left part.
+    # This column precedes the filters, which can be long, because a narrow window shows only the
+    # left part.
     for name in ("scans a day", "read a day", "saved, at most"):
         table.add_column(name, justify="right")
     table.add_column("asked", overflow="fold")

@@ -1,8 +1,8 @@
 """Spark command lines: merges Sieve's settings into those that the user configured.
 
-A setting on the command line replaces the user's in ``spark-defaults.conf``. Some settings are
-lists, such as ``spark.sql.extensions``, so the launcher reads the user's values and appends Sieve's
-to them.
+A setting on the command line replaces the user's setting in ``spark-defaults.conf``. Some settings
+are lists, such as ``spark.sql.extensions``. So the launcher reads the user's values and appends
+Sieve's values.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ICEBERG_PACKAGES = {"4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 CONNECT_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
-# Other option names of spark-submit for these settings; they would override --conf.
+# Options of spark-submit that set these settings. Such an option would override --conf.
 _ALIASES = {
     "--jars": "spark.jars",
     "--packages": "spark.jars.packages",
@@ -61,7 +61,7 @@ _SWITCHES = {
 
 
 def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
-    """Settings that make Spark load Hudi too, with its bundle unless the user names one."""
+    """Settings that make Spark load Hudi, and Hudi's bundle unless the user names one."""
     named = ",".join(user.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
     bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
     jars = [jar for jar in user.get("spark.jars", "").split(",") if "hudi-spark" in jar]
@@ -75,7 +75,7 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
 
 
 def delta_settings(spark: SparkHome, user: Settings) -> Settings:
-    """Settings that make Spark load Delta too, with its package unless the user names one.
+    """Settings that make Spark load Delta, and Delta's package unless the user names one.
 
     Raises:
         UnsupportedError: no release of Delta is known for this Spark.
@@ -97,7 +97,7 @@ def delta_settings(spark: SparkHome, user: Settings) -> Settings:
 
 
 def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Settings) -> Settings:
-    """Settings that make Spark load Iceberg too, with its package unless the user names one.
+    """Settings that make Spark load Iceberg, and Iceberg's package unless the user names one.
 
     Raises:
         UnsupportedError: no release of Iceberg is known for this Spark.
@@ -111,8 +111,8 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
         "spark.hadoop.hive.metastore.uris" not in user
         and not (user_conf_dir(spark, environ) / "hive-site.xml").exists()
     ):
-        # Iceberg opens the embedded metastore by Hive's client, which finds neither its pool of
-        # connections nor tables for locks, and by default refuses to change a column's type.
+        # Iceberg opens the embedded metastore by Hive's client. This client does not find its
+        # connection pool or the tables for locks, and by default refuses to change a column's type.
         settings |= {
             "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
             "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
@@ -133,7 +133,7 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
 
 
 def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
-    """All settings of ``sieve`` that the user may override: defaults, logging and wiring.
+    """All settings of ``sieve`` that the user is allowed to override: defaults, logging, wiring.
 
     Raises:
         UnavailableError: there is no Java.
@@ -155,7 +155,8 @@ class Terminal:
     """How `sieve sql` shows rows and steps.
 
     Attributes:
-        is_one: whether standard error is a terminal, and the user wants to see more than the rows.
+        is_one: whether standard error is a terminal and the user has not requested to see only
+            rows.
         settings: settings that replace Sieve's defaults.
         environ: environment variables that the shim reads.
     """
@@ -166,7 +167,7 @@ class Terminal:
 
 
 def on_terminal(args: Sequence[str]) -> Terminal:
-    """The terminal of a shell with these arguments; it shows steps in place of Spark's bar."""
+    """The terminal of a shell with these arguments, which shows steps in place of Spark's bar."""
     rows = "aligned" if sys.stdout.isatty() else "plain"
     if not sys.stderr.isatty() or "-S" in args or "--silent" in args:
         return Terminal(is_one=False, settings={}, environ={"SIEVE_SQL": rows})
@@ -194,12 +195,12 @@ def submit_command(
         spark: the Spark installation to start.
         environ: the user's environment variables.
         args: the user's arguments. Without ``main_class``, the first argument that is not an option
-            is the script or jar, and all later arguments belong to that program.
+            is the script or jar. All later arguments belong to the script or jar.
         main_class: one of Spark's own classes to start, which finds its options in ``args``.
         hudi: whether to configure Hudi too.
         delta: whether to configure Delta too.
         iceberg: whether to configure Iceberg too.
-        shown: defaults that take the place of Sieve's usual ones.
+        shown: settings that replace Sieve's usual defaults.
 
     Raises:
         InvalidInputError: several table formats are requested, but the session catalog can belong
@@ -236,7 +237,7 @@ def submit_command(
 
 
 def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings) -> Settings:
-    """The user's settings: from spark-defaults, overridden by the arguments (``given``)."""
+    """The user's settings: those of the arguments (``given``), else those of spark-defaults."""
     file = given.get("--properties-file") or user_conf_dir(spark, environ) / "spark-defaults.conf"
     return (read_properties(Path(file)) if Path(file).exists() else {}) | given
 
@@ -244,8 +245,8 @@ def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings)
 def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
     """The environment for Spark's scripts, with one SPARK_HOME and one Python."""
     return {
-        # spark-sql sets this variable too: a CLI of Spark 4 uses its own driver, not a Connect
-        # server.
+        # Spark's script spark-sql also sets this variable. With it, a CLI of Spark 4 uses its own
+        # driver, not a Connect server.
         "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": sys.executable,
         **environ,
@@ -257,8 +258,8 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     """Extracts the settings from spark-submit arguments.
 
     Returns:
-        The settings, whichever option names them, and ``--properties-file`` under that name; and
-        the arguments to pass on, without those that are merged with Sieve's settings.
+        The settings of all options, with ``--properties-file`` under that name; and the arguments
+        for spark-submit, without arguments that are merged with Sieve's settings.
 
     Raises:
         InvalidInputError: an option of ``sieve`` comes after an option of spark-submit.

@@ -1,7 +1,7 @@
 """The Hive Metastore server in Spark's jars: its settings file and command line.
 
-Spark's embedded metastore is a Derby database that serves one process at a time. A metastore server
-lets several Sparks share one catalog.
+Spark's embedded metastore is a Derby database that serves one process at a time. With a metastore
+server, several Sparks can share one catalog.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Database:
     Attributes:
         jdbc: the JDBC URL of the database.
         user: the database user, or ``None`` for Derby's default.
-        password: the password, which is never on a command line, where every local user could read
-            it.
+        password: the password, which is never on a command line, because every local user can read
+            command lines.
     """
 
     jdbc: str
@@ -65,12 +65,12 @@ class Database:
 
 
 def derby_in(folder: Path) -> Database:
-    """The Derby database that an embedded metastore started in ``folder`` would use."""
+    """The Derby database of an embedded metastore that is started in ``folder``."""
     return Database(f"jdbc:derby:;databaseName={folder / 'metastore_db'};create=true")
 
 
 def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
-    """Whether a Spark would open the Derby metastore in its working directory.
+    """Returns whether a Spark would open the Derby metastore in its working directory.
 
     Args:
         settings: the user's settings, which may name another metastore.
@@ -85,12 +85,12 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
 def refuse_locked_metastore(
     spark: SparkHome, environ: Mapping[str, str], args: Sequence[str]
 ) -> None:
-    """Refuses to start a program that would open a metastore that another process has open.
+    """Refuses to start a program whose metastore another process already uses.
 
     Args:
         spark: the Spark that runs the program.
         environ: environment variables.
-        args: the program's command line; this check does not see a metastore that a script
+        args: the program's command line; the check does not know of a metastore that a script
             configures.
 
     Raises:
@@ -120,7 +120,7 @@ def refuse_locked(folder: Path) -> None:
 
 
 def _derby_locked(database: Path) -> bool:
-    """Whether a live process holds the lock that Derby takes when it opens a database."""
+    """Returns whether a running process has the lock of an open Derby database."""
     try:
         with (database / "dbex.lck").open("r+b") as lock:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,7 +21,7 @@ from sql_ext.launcher.command_options import (
 _host = click.option(
     "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
 )
-# The kind of a server in its record, and the server's name.
+# The kind of each server in its record, and the name of the server.
 _SPARK_SERVERS = {
     launch.THRIFT_SERVER_CLASS: ("thriftserver", "Thrift server"),
     launch.CONNECT_SERVER_CLASS: ("connect-server", "Spark Connect server"),
@@ -133,7 +133,7 @@ def start_metastore(
 ) -> None:
     """Starts the metastore server; returns when the server answers.
 
-    The server is Hive's own and has no passwords: anyone who reaches the port may change every
+    The server is Hive's own and has no passwords. Everyone with access to the port can change every
     table.
     """
     spark = find_spark(os.environ)
@@ -169,7 +169,8 @@ def _start_spark(
     kind, name = _SPARK_SERVERS[main_class]
     if not any(server.port == port for server in servers.running(kind)):
         metastore.refuse_locked_metastore(spark, os.environ, args)
-    # This option comes first so that the user's setting prevails; progress bars need a terminal.
+    # Switches progress bars off, because they need a terminal. The user's options come later and
+    # override this option.
     quiet = ["--conf", "spark.ui.showConsoleProgress=false"]
     command = launch.submit_command(
         spark, os.environ, [*quiet, *args], main_class, hudi=hudi, delta=delta, iceberg=iceberg
@@ -180,7 +181,7 @@ def _start_spark(
 
 
 def _reached(host: str) -> str:
-    """The address by which this machine reaches a server that listens on ``host``."""
+    """The address at which this machine can reach a server that listens on ``host``."""
     return "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound
 
 

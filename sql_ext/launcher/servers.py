@@ -1,8 +1,8 @@
-"""Background servers (daemons) of a working directory: start, stop, find.
+"""Starts, stops and finds the background servers (daemons) of a working directory.
 
-Starting returns when the server's port answers. Each server has a record,
-``.sieve-run/<kind>-<port>.json``, and a log file beside it. A record names the process by pid and
-start time, so a reused pid is never mistaken for the server.
+`start` returns when the server's port answers. Each server has a record,
+``.sieve-run/<kind>-<port>.json``, and a log file beside it. A record identifies the process by pid
+and start time, so another process with the same pid is never mistaken for the server.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def start(
         )
     RUN_DIR.mkdir(mode=0o700, exist_ok=True)
     with (RUN_DIR / f"{kind}-{port}.log").open("wb") as log:
-        # In a separate session, Ctrl-C in this terminal, or closing it, does not end the server.
+        # The server has a separate session, so it does not end when this terminal is closed or gets
+        # Ctrl-C.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -106,7 +107,10 @@ def start(
 
 
 def stop(server: Server) -> None:
-    """Stops a server by SIGTERM, after 30 s by SIGKILL. Removes even a dead server's record."""
+    """Stops a server by SIGTERM, or by SIGKILL after 30 s.
+
+    Also removes the record of a dead server.
+    """
     for sign, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, STOP_SECONDS)):
         if not _is_alive(server):
             break
@@ -119,12 +123,12 @@ def stop(server: Server) -> None:
 
 
 def _is_alive(server: Server) -> bool:
-    """Whether the server's process runs. A process that has ended has an empty start time."""
+    """Returns whether the server's process runs. An ended process has an empty start time."""
     return server.born != "" and _born(server.pid) == server.born
 
 
 def the_one(kind: str, port: int | None) -> Server:
-    """The running server of a kind: the one on ``port``, or the only one.
+    """The running server of a kind on ``port``; without a port, the only server of the kind.
 
     Raises:
         InvalidInputError: no server runs, or several servers run and no port is given.
@@ -185,7 +189,8 @@ def _born(pid: int) -> str:
             stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
-        # The program's name in parentheses may contain anything; count the fields after it.
+        # The fields are counted after the program's name in parentheses, which can contain any
+        # character.
         fields = stat.rpartition(")")[2].split()
         state, started = fields[0], f"{fields[19]} ticks after boot"
     else:

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def conf_file(name: str) -> Path:
-    """A configuration file of Sieve: in a wheel inside the package, in a checkout at the top."""
+    """A configuration file of Sieve, inside the package of a wheel or at the top of a checkout."""
     packaged = PACKAGE / "conf" / name
     if packaged.exists():
         return packaged
@@ -29,7 +29,7 @@ def log_option() -> str:
 
 
 def find_java(environ: Mapping[str, str]) -> str:
-    """The ``java`` that Spark's scripts would use: from ``JAVA_HOME``, otherwise from the path."""
+    """The ``java`` of Spark's scripts, in ``JAVA_HOME`` or otherwise on the path."""
     home = environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if found := shutil.which(java, path=environ.get("PATH")):

@@ -1,9 +1,9 @@
-"""``ADVISE SIEVE INDEXES``: which indexes are worth having or dropping, judged by scans.
+"""``ADVISE SIEVE INDEXES``: names indexes to create, keep or drop, by the records of scans.
 
 ADVISE reads this driver's record of scans, and the records that other drivers have saved beside
-indexes (``spark.sieve.history``). It tests the columns that could save most on a sample of files,
-as ESTIMATE does, and leaves out columns for which an index cannot help. It also leaves out tables
-and columns that the user may not query, since they would reveal other users' queries.
+indexes (``spark.sieve.history``). Like ESTIMATE, ADVISE uses a sample of files to test the columns
+that could save most. The answer omits columns for which an index cannot help. It also omits tables
+and columns that the user is not allowed to query, because they would reveal queries of other users.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ MOST_TESTED: Final = 10
 
 
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
-    """One row per index worth having, the best first; then one per index that scans have used."""
+    """Returns a row per index worth having, the best first, then one per index that scans used."""
     own = parse_record(context.driver.scans())
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)
@@ -74,7 +74,7 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
 
 
 def _tests(candidates: Sequence[Suggestion], context: StatementContext) -> Tests:
-    """Tests the columns that could save most, on a sample of the files of their tables."""
+    """Tests the columns that could save most, on a sample of each table's files."""
     found: dict[TableColumn, ColumnTest] = {}
     for one in candidates:
         if len(found) == MOST_TESTED:
@@ -93,8 +93,8 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
     """Tests a column.
 
     Raises:
-        SieveError, Py4JError, PySparkException: the user may not query the column, it cannot have
-            an index, or it cannot be read.
+        SieveError, Py4JError, PySparkException: the user is not allowed to query the column, or the
+            column cannot have an index or cannot be read.
     """
     table = context.table(commands.TableName(one.table))
     column = resolve_column(table.info, one.column)
@@ -107,7 +107,7 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
 def _saved(
     command: commands.AdviseIndexes, but: str, now_ms: int, context: StatementContext
 ) -> tuple[ScanRecord, ...]:
-    """The records of scans of the statement's database that other drivers have saved."""
+    """The records that other drivers have saved of scans in the statement's database."""
     if not context.settings.history:
         return ()
     if command.table is not None:
@@ -130,7 +130,7 @@ def _saved(
 def _tables(
     command: commands.AdviseIndexes, record: RecordedWork, context: StatementContext
 ) -> Iterator[tuple[Table, CatalogTable]]:
-    """The tables of the record that the statement selects and that the user may read."""
+    """The tables of the record that the statement selects and that the user is allowed to read."""
     if command.table is not None:
         table = context.table(command.table, jobs=False)
         yield (table.info.identity.database, table.info.identity.table), table
@@ -190,7 +190,7 @@ def _existing(
 
 
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
-    """Whether to drop an index: many scans or CREATE's judgement show that it skips nothing."""
+    """Returns whether an index skips nothing, according to many scans or to CREATE's judgement."""
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.bytes_skipped <= WORTHWHILE_SHARE * (work.bytes_read + work.bytes_skipped)
     return work.scans >= WASTED_SCANS and work.bytes_skipped == 0

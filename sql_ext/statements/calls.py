@@ -82,7 +82,7 @@ class CallReader(Words):
         return {key: value for key, value in given.items() if not _is_null(value)}
 
     def _argument(self, parameter: Parameter, tree: Node) -> Any:
-        """The value of an argument, in the form that the command record needs."""
+        """Returns the value of an argument, in the form that the command record needs."""
         value, token = self.value(tree), first_token(tree)
         if parameter.kind == "flag":
             if not isinstance(value, bool):

@@ -1,7 +1,7 @@
 """Command records: one frozen record per SIEVE statement, with its result schema.
 
 A record contains the parts of a statement. ``result_columns`` of each record lists the name and the
-Spark SQL type of each result column. Clients that read results by name depend on it.
+Spark SQL type of each result column. Clients that read results by name depend on these names.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class CreateIndex:
     Attributes:
         columns: the columns to index, at least one; exactly one column if ``name`` is given.
         name: the index's name; ``None`` for the default, ``<column>_sieve``.
-        if_not_exists: whether to leave an existing index of that name unchanged.
+        if_not_exists: whether an existing index of that name is left unchanged.
         replace: whether to replace an existing index of that name after the new index is built.
         options: options by lower-case key; the grammar accepts any key.
         comment: a text that is stored with the index.

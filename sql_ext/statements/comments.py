@@ -86,7 +86,7 @@ def unquote_string(token: str) -> str:
         return token[2:-1]
     quote = token[0]
     body = token[1:-1]
-    # A doubled quote becomes one quote. Each backslash and the character after it are skipped, so
+    # A doubled quote becomes one quote. A backslash and the next character are skipped together, so
     # that \\'' is read correctly.
     body = re.sub(
         rf"\\.|{quote}{quote}",

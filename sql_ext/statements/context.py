@@ -96,24 +96,24 @@ class StatementContext:
 
         Args:
             name: the name as typed.
-            jobs: whether the statement may run jobs: builds, and Spark's job that lists many
-                partitions.
+            jobs: whether the statement is allowed to run jobs: builds, and Spark's job that lists
+                many partitions.
         """
         return open_table(self.driver, *self._sessions(jobs=jobs), name.parts)
 
     def registered(self, name: commands.TableName) -> RegisteredTable:
-        """The table as the catalog describes it. Its files may be lost or unreadable."""
+        """The table as the catalog describes it. Its files can be lost or unreadable."""
         return open_registered(self.driver, *self._sessions(jobs=False), name.parts)
 
     def _sessions(self, *, jobs: bool) -> tuple[SparkSession, Any]:
         """A copy of the user's session with settings for builds, for PySpark and for py4j."""
         session = self.session.cloneSession()
-        # A copy begins in the session catalog.
+        # The current catalog of a new copy is the session catalog.
         if (holder := self.session.catalog().currentCatalog()) != SESSION:
             session.catalog().setCurrentCatalog(holder)
             session.catalog().setCurrentDatabase(self.session.catalog().currentDatabase())
-        # A build groups a few lines per task by file, so more partitions than slots would only
-        # queue.
+        # A build groups only a few lines per task by file, so more partitions than slots would
+        # bring no benefit.
         slots = session.sparkContext().defaultParallelism()
         conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
         if jobs:

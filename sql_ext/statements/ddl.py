@@ -44,7 +44,7 @@ from sql_ext.statements.declared import build_missing, find_missing, undeclare
 
 
 def create(command: commands.CreateIndex, context: StatementContext) -> list[Row]:
-    """``CREATE SIEVE INDEX``: rows of existing indexes (IF NOT EXISTS) first, then the new ones."""
+    """``CREATE SIEVE INDEX``: rows of existing indexes (IF NOT EXISTS), then of new ones."""
     options = options_of(command.options, IndexOptions())
     table = context.table(command.table)
     columns = [resolve_column(table.info, column.parts) for column in command.columns]
@@ -55,7 +55,7 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
     present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
-        # Nobody can tell whether an unreachable index has been dropped, so it cannot be replaced.
+        # An unreachable index has possibly been dropped, so it cannot be replaced.
         check_reachable(old)
     if command.if_not_exists:
         unchanged = [
@@ -114,7 +114,7 @@ def _advise_of_other(
     manifest: Manifest,
     context: StatementContext,
 ) -> None:
-    """Advises how an index that IF NOT EXISTS left unchanged differs from the request."""
+    """Adds advice on how an index that IF NOT EXISTS left unchanged differs from the request."""
     if manifest.column != wanted.column.key:
         column = ".".join(table.info.name_of(manifest.column))
         context.environment.advice.add(
@@ -139,7 +139,7 @@ def refresh(command: commands.RefreshIndex, context: StatementContext) -> list[R
     followed = follow(table, context)
     indexes = context.indexes(table)
     present = {known for known, one in indexes.items() if not is_gone(one)}
-    # Another tool may have removed a registration, for example by rewriting the table object.
+    # Another tool can have removed a registration, for example by rewriting the table object.
     lost = len(present) < max(1, len(indexes)) if name is None else name not in present
     if lost and (adopted := reregister(table, indexes, context.environment)):
         for index in adopted:
@@ -176,7 +176,7 @@ def optimize(command: commands.OptimizeIndex, context: StatementContext) -> list
 
 
 def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
-    """Reregisters the indexes of a renamed or moved table; returns the names of those changed."""
+    """Registers indexes of a renamed or moved table again; returns the names of these indexes."""
     followed: set[str] = set()
 
     def exists(identity: TableIdentity) -> bool:
@@ -186,8 +186,8 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
             # The name now belongs to an object that cannot have an index.
             return False
         except (Py4JError, PySparkException) as error:
-            # Only if a table is missing may its index follow to another table. A failed look-up
-            # does not show this.
+            # An index is allowed to follow to another table only if its old table is missing. A
+            # failed look-up does not prove that a table is missing.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
             return False
@@ -236,7 +236,7 @@ def bring_up(
             outcomes.append(Outcome(manifest, change, context.watch.lap()))
         context.invalidate(index.directory)
     _announce(table)
-    # An index that fails to refresh is reported after all others are refreshed.
+    # The failure of one index is reported after all other indexes are refreshed.
     if conflict is not None:
         raise conflict
     context.background.clear(table.info.identity.database, table.info.identity.table)
@@ -270,7 +270,7 @@ def _to_drop(
     table = context.registered(command.table)
     by_column = command.column is not None or bool(table.info.declared)
     if by_column and table.info.provider == "delta":
-        # The table's columns may have been renamed. If the table cannot be read, the names in its
+        # Columns of the table can have been renamed. If the table cannot be read, the names in its
         # files are used.
         with contextlib.suppress(SieveError, Py4JError, PySparkException):
             table = context.table(command.table, jobs=False)
@@ -297,14 +297,14 @@ def alter(command: commands.AlterIndex, context: StatementContext) -> list[Row]:
 
 
 def _register_refresh(table: RegisteredTable, index: Usable, manifest: Manifest) -> None:
-    """Updates the registration if it disagrees on whether a refresh follows each write."""
+    """Updates the registration if the option ``refresh`` of the index has changed."""
     registered = replace(index.registration, follows=manifest.options.refresh == AUTO)
     if registered != index.registration:
         table.register(index.name, registered)
 
 
 def _announce(table: RegisteredTable) -> None:
-    """Refreshes the registrations in all sessions of this driver, where they may be stale."""
-    # The statement has already succeeded, and scans will find its change after a while.
+    """Refreshes the registrations in all sessions of this driver, where they are possibly stale."""
+    # The statement has already succeeded, and scans will notice its change later.
     with contextlib.suppress(UnavailableError):
         table.refresh_registry()

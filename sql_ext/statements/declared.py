@@ -1,4 +1,4 @@
-"""Declared indexes: table properties list indexes, and Sieve builds the missing indexes.
+"""Declared indexes: table properties contain a list of indexes, and Sieve builds missing ones.
 
 When a table is dropped, its properties and its indexes are dropped, too. Some jobs, for example of
 dbt, drop and create a table in each run. These jobs declare the indexes in the statement that

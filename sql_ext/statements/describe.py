@@ -96,7 +96,7 @@ def advice(
 
 
 def advice_on(manifest: Manifest) -> str | None:
-    """Advice on the index of a version, with the statement to run; None if there is none."""
+    """Advice on the index of a version, with the statement to run; None for no advice."""
     return ". ".join(_problems(manifest)) or None
 
 
@@ -317,7 +317,7 @@ def stale(counts: Counter[str]) -> str:
 
 
 def against_now(table: CatalogTable, index: Usable) -> Counter[str]:
-    """Counts files by status: indexed, new, changed, unproven if there are any, gone."""
+    """The number of files of each status: indexed, new, changed, gone, and unproven if any."""
     known = read_locations(index.store, index.directory, index.manifest)
     files = table.files()
     counts = Counter({"indexed": 0, "new": 0, "changed": 0})

@@ -56,7 +56,8 @@ def _inspection(given: Arguments, context: StatementContext) -> Sequence[Row]:
 def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
     """The index that the arguments name, for a function whose rows contain keys of the index.
 
-    Fails for a user without permission to query the column, who must not see its keys.
+    Fails for a user without permission to query the column, because this user must not see the
+    keys.
     """
     table = context.table(_table(given))
     (index,) = select(context.indexes(table), table.info.label, given["index"], None)

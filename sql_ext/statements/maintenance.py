@@ -43,7 +43,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
         )
     database = database_of(command.namespace, context)
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
-    # Lists the tables twice: a table that is being renamed may be missing from one list.
+    # The tables are listed twice, because one list can lack a table that is being renamed.
     suspects = {orphan.folder for orphan in _orphans(database, floor_ms, context)}
     rows: list[Row] = []
     for orphan in _orphans(database, floor_ms, context) if suspects else []:
@@ -51,7 +51,8 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
             continue
         context.environment.check_cancelled()
         context.environment.changing()
-        # This deletes only indexes that no table can reach, so no scan needs an invalidation first.
+        # The statement deletes only indexes that no table can reach, so no scan needs an
+        # invalidation first.
         delete_index(context.environment.open_store(orphan.folder), orphan.folder)
         context.invalidate(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))

@@ -83,7 +83,7 @@ def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Glance:
-    """The column of an index, as the table names it, and how fresh the index is."""
+    """The name of an index's column in the table, and the freshness of the index."""
 
     column: tuple[str, ...]
     fresh: str
@@ -103,7 +103,7 @@ def _looked_at(
     indexes: Sequence[RegisteredIndex],
     context: StatementContext,
 ) -> list[_Glance]:
-    """Column and freshness of each index of a table; lists the files if the table can be read."""
+    """Column and freshness of each index of a table. Lists the files if the table can be read."""
     try:
         table = context.table(name)
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
@@ -132,11 +132,12 @@ def _at_a_glance(
     try:
         table = context.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
-            # To list the files may take a job, so the time of the last commit decides.
+            # A list of the files can need a job, so the freshness depends on the time of the last
+            # commit.
             return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:
-        # A table that cannot be read, or not by this user, must not hide other tables.
+        # A table that this user cannot read must not hide other tables.
         return _unread(indexes, _unreadable(error))
 
 
@@ -261,7 +262,7 @@ def estimate(command: commands.EstimateIndex, context: StatementContext) -> list
 
 
 def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
-    """The row of an index: ``ok`` unless no file was checked, and the number of files by status."""
+    """The row of an index: number of files by status; ``ok`` if at least one file was checked."""
     counts = Counter(one.status for one in checked)
     detail = ", ".join(f"{count} {status}" for status, count in counts.most_common())
     whole = OK if OK in counts or not counts else counts.most_common(1)[0][0]
@@ -269,7 +270,7 @@ def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
 
 
 def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
-    """``CHECK SIEVE INDEX``: a summary per index, then the files that are not ok, or all.
+    """``CHECK SIEVE INDEX``: a summary per index, then the files that are not ok, or all files.
 
     The statement fails if an index would lose a row.
     """
@@ -282,13 +283,14 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     checked: list[CheckedFile] = []
     for index in checkable:
         if not index.manifest.changed_parts(table.info.fingerprint_parts):
-            # The report of a loss contains a key: a user must have permission to query the column.
+            # The report of a loss contains a key, so the user must have permission to query the
+            # column.
             column = indexed_column(table.info, index.manifest)
             context.plan_column(command.table.parts, column.path)
         checked += check_index(table, index, command.sample, context.environment)
     refuse_losses(table.info.label, checked)
     for one in chosen:
-        # An index that cannot be checked is reported after all other indexes are checked.
+        # The failure of one index is reported after all other indexes are checked.
         indexed_column(table.info, usable(one).manifest)
     rows: list[Row] = []
     for index in checkable:

@@ -163,7 +163,7 @@ def _words(text: str) -> list[str]:
 
 
 def _is_ours(before: str, expected: set[str]) -> bool:
-    """True if the words before the position already determine the statement."""
+    """Returns whether the words before the position already determine the statement."""
     words = _words(before)
     return len(words) > 2 or (len(words) == 2 and words[1] != "SIEVE") or "QUERY" in expected
 

@@ -26,13 +26,13 @@ _GAPS: Final = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyAxis:
-    """A map from key codes to positions from 0 to 1, linear unless the keys are concentrated.
+    """A mapping of key codes to positions from 0 to 1, linear unless keys are concentrated.
 
     Attributes:
         first: least code.
         offsets: float64[k], distances from `first`, ascending.
         places: float64[k], the position of each offset; linear between offsets.
-        even: whether equal distances between codes are equal distances in the picture.
+        even: whether the axis is linear, so that equal distances of codes are equal in the picture.
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""Rasterises an index's files over their keys for a picture.
+"""Converts an index's files and keys to a raster for a picture.
 
 An index can have millions of entries. So the picture is a raster: rows are files in the order of
 their least key, and columns are stretches of keys. The value of a cell is the share of its files
@@ -51,7 +51,7 @@ class FileLayout:
 
 
 def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
-    """Returns the layout of an index's files, or None if no file holds a key.
+    """Returns the layout of an index's files. None if no file holds a key.
 
     Args:
         entries: the entries of all runs, in any order.
@@ -76,7 +76,7 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 
 
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
-    """The share of each row's files and each column's keys that entries cover.
+    """For each row and column: the share of its files and keys that entries cover.
 
     A very narrow entry counts as the share `_VISIBLE` of a column, so that points are visible.
 
@@ -108,7 +108,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
 
 
 def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbers]:
-    """The number of files that a query for a key reads, by column: mean and maximum.
+    """For each column: mean and maximum number of files that a query for a key reads.
 
     Returns:
         Two float64[columns]; NaN where there is no entry.
@@ -125,7 +125,7 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
             np.add.at(into, at + 1, part * times)
     np.maximum.at(most, begin, coverage.locations)
     np.maximum.at(most, end, coverage.locations)
-    # Stretches are disjoint, so each column is wholly covered by at most one stretch.
+    # Stretches are disjoint, so at most one stretch covers the whole of a column.
     for k in np.flatnonzero(end > begin + 1).tolist():
         inner = most[begin[k] + 1 : end[k]]
         np.maximum(inner, coverage.locations[k], out=inner)

@@ -139,7 +139,7 @@ def _reads(ax: Axes, layout: FileLayout, expected: Mapping[str, Any]) -> None:
 
 
 def _bridged(line: Numbers) -> Numbers:
-    """Extends the line over short stretches without keys, so that single keys are visible."""
+    """Draws the line also over short stretches without keys, so that single keys are visible."""
     there = np.flatnonzero(~np.isnan(line))
     last = there[np.maximum(np.searchsorted(there, np.arange(len(line)), side="right") - 1, 0)]
     near = np.abs(np.arange(len(line)) - last) <= _BRIDGE

@@ -1,4 +1,4 @@
-"""The Spark program of ``sieve inspect``: writes the picture of an index, prints its summary."""
+"""The Spark program of ``sieve inspect``: writes an index's picture, and prints its summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(table: str, index: str, output: str) -> None:
         picture = sieve.inspect(spark, table, index)
         Path(output).write_bytes(picture.png)
     except PySparkException as error:
-        # Only the first line is the message; a stack trace or the plan follows.
+        # Only the first line is the message. The other lines are a stack trace or a plan.
         raise SystemExit(f"Error: {str(error).splitlines()[0]}") from None
     except OSError as error:
         raise SystemExit(f"Error: {error}") from None
