@@ -77,7 +77,7 @@ class Profile:
         to hold a row. A value with several rows can be in several locations.
 
         Args:
-            least: the locations that hold the value's key code, in units of mean size.
+            least: the bytes of the locations that hold the value's key code, in units of mean size.
         """
         if self.sample.encoder.exact:
             return least

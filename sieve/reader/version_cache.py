@@ -115,11 +115,11 @@ class VersionCache:
     def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
         """Returns the last version up to an instant and its successors, at most ``most`` versions.
 
-        Every version is safe at any instant, because the version's facts count only for locations
-        whose identity is unchanged. The version of the instant has more of the scan's locations
-        than other versions. If all versions are later, the first result is the oldest retained
-        version. If the newest version is the only one, or is not later than the instant, the result
-        is empty.
+        A scan at any instant can use any version, because a version proves something only about
+        locations with an unchanged identity. The version of the instant has more of the scan's
+        locations than other versions. If all versions are later, the first result is the oldest
+        retained version. If the newest version is the only one, or is not later than the instant,
+        the result is empty.
         """
         if newest.manifest.instant <= instant:
             return []

@@ -1,27 +1,27 @@
 """Wire format of prune requests: JSON to a typed request, and its answer to JSON; no logic.
 
-Flags are sent as bits, file i in bit i (lowest bit first), and columns of numbers as 64-bit
-integers, lowest byte first, both in zstd and base64. The driver sends the groups of files as 32-bit
-integers in zlib and base64.
+Flags are sent as bits, with file i in bit i (lowest bit first). Columns of numbers are sent as
+64-bit integers, lowest byte first. Both are in zstd and base64. The driver sends the groups of
+files as 32-bit integers in zlib and base64.
 
-A request has ``table`` (its identity), ``registrations`` (properties of the table),
-``fingerprints`` (hashes, under the settings of the relation's session and of the executing
-session), ``parts`` (of these fingerprints, by hash, if the front end has asked for them),
-``settings`` and ``predicate``. A query of an earlier instant has ``instant``, and ``in_part`` if
-Hudi lists partially visible slices.
+A request has ``table`` (its identity), ``registrations`` (properties of the table), ``settings``,
+``predicate`` and ``fingerprints``. The fingerprints are hashes, under the settings of the
+relation's session and of the executing session. If the front end has requested the content of
+fingerprints, the request also has ``parts``, by hash. A query of an earlier instant has
+``instant``, and ``in_part`` if Hudi lists partially visible slices.
 
-An answer has ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons`` and ``detail``.
-Files to read in part are in ``parts``: ``files``, their number; ``rows``, three integers per file
-(the difference to the previous file number, the number of ranges, bytes of the footer); ``sizes``,
-bytes of each range but the last one of a file; ``skip``, a bit for each range. For partially
-visible slices, ``skip_in_part`` applies to everything that was ever written to a slice, and
-``skip`` to the slice's state at the instant.
+An answer has ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons`` and ``detail``. Its
+``parts`` describe the files to read in part: ``files``, their number; ``rows``, three integers per
+file (the difference to the previous file number, the number of ranges, bytes of the footer);
+``sizes``, bytes of each range except the last range of a file; ``skip``, a bit for each range. For
+partially visible slices, ``skip_in_part`` applies to all rows that were ever written to a slice,
+and ``skip`` to the slice's state at the instant.
 
 The answer to a scan with an unknown hash has only ``unknown``. The driver then sends the request
 again with ``parts``.
 
 A dictionary has ``files``, their number; ``rows``, four integers per file (length, time, number of
-cuts, bytes of its path); ``paths``, in UTF-8 with nothing between them.
+cuts, bytes of its path); ``paths``, in UTF-8 without separators.
 """
 
 from __future__ import annotations

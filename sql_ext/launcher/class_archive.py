@@ -3,9 +3,9 @@
 Later starts map the archive into memory.
 
 The JVM calls this dynamic class data sharing (JEP 350). An archive is valid for one Java and one
-class path. The JVM compares both, and ignores an archive for others. A separate command writes the
-archive, because a start that writes the archive takes half as long again, and no user of another
-command expects a file of 200 MB.
+class path. The JVM compares both, and ignores an archive for others. A start that writes the
+archive takes half as long again, and adds 200 MB that nobody requested. So a separate command
+writes the archive.
 """
 
 from __future__ import annotations

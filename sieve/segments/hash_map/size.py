@@ -1,4 +1,4 @@
-"""Estimates the bytes of a map segment before it is built, to fit fingerprints to a budget.
+"""Estimates the bytes of a map segment before its build, to choose fingerprints for a budget.
 
 A key takes about 1.13 cells of (fingerprint bits + value bits). Each fingerprint bit halves the
 number of files that a query for an absent key reads, so the widest fingerprint that fits the budget

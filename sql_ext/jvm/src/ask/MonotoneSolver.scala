@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types._
 
 /**
- * Turns `f(column) op literal`, where f is a chain of monotone functions, into ranges of the column. Each function
- * is Spark's own expression, evaluated by Spark. The solver finds the bounds of the argument by bisection over the
- * values for which the function is monotone. The ranges also contain all other values.
+ * Turns `f(column) op literal`, where f is a chain of monotone functions, into ranges of the column. Each function is
+ * Spark's own expression, evaluated by Spark. The solver finds the bounds of the argument by bisection over the values
+ * for which the function is monotone. The ranges also contain all values outside the monotone part of a function.
  *
  * @param column returns the type of an expression that is a plain column, and None for any other expression
  */
