@@ -63,7 +63,7 @@ def identity_from(raw: Mapping[str, Any]) -> TableIdentity:
 
 
 def same_table(one: TableIdentity, other: TableIdentity) -> bool:
-    """Whether two identities denote the same table; names compare case-insensitively."""
+    """Returns whether two identities denote the same table. Names are case-insensitive."""
     return (one.database.lower(), one.table.lower(), one.create_time_ms, one.location) == (
         other.database.lower(),
         other.table.lower(),
@@ -170,7 +170,7 @@ class Expected:
     Attributes:
         kind: ``present``, an equality with a key that occurs; ``absent``, an equality with a key
             that does not occur; ``range``, 0.05 % of the domain; ``value``, as ``present`` for a
-            column in which several values may share a key code. In such a column, the exact numbers
+            column in which several values can share a key code. In such a column, the exact numbers
             of ``present`` are those of the code, and the exact numbers of ``value`` are those of
             the value itself.
         files: number of locations read with the index.

@@ -79,7 +79,7 @@ def create_indexes(
     Raises:
         UnsupportedError: a column's type cannot be indexed, the folder cannot be protected, or
             other sessions would not use an index at its location.
-        UnknownOutcomeError: a version may or may not be visible; its files remain.
+        UnknownOutcomeError: it is unknown whether a version is visible; its files remain.
     """
     for one in wanted:
         check_wanted(table, one, options)

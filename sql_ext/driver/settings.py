@@ -36,7 +36,7 @@ class Settings:
         prune_timeout_s: seconds that a scan waits for an answer.
         registry_ttl_s: seconds after which a cached version is compared with the newest version.
         cache_bytes: maximum bytes of index files in the front end's cache.
-        range_bytes: size in bytes from which a file may be indexed by its ranges.
+        range_bytes: the least bytes of a file that can be indexed by its ranges.
         retention: the earlier versions that VACUUM retains.
         single_writer: whether no other driver writes indexes on S3.
         history: whether the record of scans is saved beside the indexes.

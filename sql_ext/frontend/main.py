@@ -94,7 +94,7 @@ def _serve() -> None:
     gc.enable()
     driver.ready()
     sys.stdin.buffer.read()
-    # Ends the process at once, because threads may be blocked in calls to a JVM that has ended. The
+    # Ends the process at once, because threads can be blocked in calls to a JVM that has ended. The
     # front end has no state that must be saved.
     os._exit(0)
 

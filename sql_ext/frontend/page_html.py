@@ -159,7 +159,7 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     number = scan["execution"]
     query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
     reasons = [f"{reason}: {count:,}" for reason, count in scan["reasons"].items()]
-    # A file that is read without a reason may contain a matching row, according to the index.
+    # A file that is read without a reason can contain a matching row, according to the index.
     matching = scan["files"] - scan["files_skipped"]
     matching -= sum(scan["reasons"].get(reason, 0) for reason in _OF_FILES)
     if scan["used"] and matching > 0:

@@ -56,7 +56,7 @@ class PruneService:
     """Answers the scans of a driver.
 
     Args:
-        roots: checks which folders may hold indexes.
+        roots: checks which folders are allowed to contain indexes.
         pruner: the read path.
     """
 

@@ -33,7 +33,7 @@ class Grid:
         first: least key code.
         last: greatest key code.
         start: uint64[p], distance of each piece's begin from `first`, ascending from 0.
-        shift: uint8[p]; a cell of the piece has 2^shift codes, but the last cell of a piece may
+        shift: uint8[p]; a cell of the piece has 2^shift codes, but the last cell of a piece can
             have fewer.
         base: uint64[p], number of each piece's first cell.
         cells: total number of cells.

@@ -80,7 +80,7 @@ def plan(
     """Prepares a stretch of the domain.
 
     Args:
-        intervals: all intervals of the stretch, in any order; intervals of one location may
+        intervals: all intervals of the stretch, in any order; intervals of one location can
             overlap.
         weights: the weights of all locations; None means that each location weighs 1.
         codings: the codings of which each segment gets the cheapest.

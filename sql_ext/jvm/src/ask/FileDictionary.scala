@@ -99,7 +99,7 @@ object FileDictionary {
 
   /**
    * Decodes the dictionary in an answer. Each path is hashed as soon as it is unpacked, because all paths together
-   * may not fit into the driver's memory.
+   * possibly do not fit into the driver's memory.
    */
   def read(answer: JsonNode): FileDictionary = {
     val files = answer.get("files").asInt

@@ -38,8 +38,8 @@ object FileGroups {
   }
 
   /**
-   * Partition values that Spark considers equal may be put into different groups. In that case the scan only reads
-   * more files.
+   * Partition values that Spark considers equal can be in different groups. In that case the scan only reads more
+   * files.
    */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>

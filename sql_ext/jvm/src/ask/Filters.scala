@@ -10,8 +10,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Translates Catalyst filters to the tree that the front end reads. The tree has column names, literals as Spark's
- * internal values, and NOT only at its leaves. An expression that the tree cannot represent becomes "unknown",
- * which any row may satisfy.
+ * internal values, and NOT only at its leaves. An expression that the tree cannot represent becomes "unknown", which
+ * any row can satisfy.
  */
 class Filters(
     columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String]) {
@@ -167,8 +167,8 @@ class Filters(
       e: Expression, path: Seq[String], t: DataType, values: Seq[Any], negated: Boolean): Node = {
     val present = values.filter(_ != null)
     if (negated && present.size < values.size) return node("false")
-    // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set has only one of the zeros, NOT IN
-    // may accept the other zero.
+    // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set has only one of the zeros, NOT IN can
+    // accept the other zero.
     val counted = if (!negated) present else present.filterNot(v => v == 0.0 || v == 0.0f)
     val made = counted.map(value(_, t))
     if (made.contains(None)) unknown(e)

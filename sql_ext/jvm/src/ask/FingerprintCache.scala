@@ -21,8 +21,8 @@ object FingerprintCache {
   }
 
   /**
-   * Returns the fingerprints of the last scan of the table under the same settings, without computing them again.
-   * The current fingerprints may be different, because Hadoop does not announce a change of its settings.
+   * Returns the fingerprints of the last scan of the table under the same settings, without computing them again. The
+   * current fingerprints are possibly different, because Hadoop does not announce a change of its settings.
    */
   def likely(index: IndexedScan): Seq[Fingerprint] =
     Option(latest.synchronized(latest.get(key(index)))).getOrElse(update(index))

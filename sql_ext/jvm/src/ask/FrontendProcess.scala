@@ -84,7 +84,7 @@ object FrontendProcess extends Logging {
     current = null
     stuck.givenUp = true
     failed(0, late)
-    // The process may be unable to end by itself, for example if the file system with its Python hangs.
+    // The process is possibly unable to end by itself, for example if the file system with its Python hangs.
     stuck.process.destroyForcibly()
     stuck.gateway.shutdown()
     stuck.queue.close(new Undelivered(late))

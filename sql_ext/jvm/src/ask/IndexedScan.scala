@@ -12,13 +12,13 @@ trait IndexedScan {
   def table: CatalogTable
   /** The indexes that the table had when the scan was planned. */
   def entry: Entry
-  /** The session that runs the query. The relation may have been created by another session. */
+  /** The session that runs the query. Another session can have created the relation. */
   def executing: Compat.Session
   /** True if a filter of the query has an indexed column only in comparisons that also have a partition column. */
   def mixesPartitions: Boolean
   /**
-   * Returns the prefetched request. The request is returned only once, because a later listing may show a later
-   * state of the table.
+   * Returns the prefetched request. The request is returned only once, because a later listing can show a later state
+   * of the table.
    */
   def takePrefetched(): Option[Prefetch]
 }

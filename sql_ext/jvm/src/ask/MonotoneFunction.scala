@@ -8,7 +8,7 @@ import org.apache.spark.sql.types._
 
 /**
  * A function of one argument, with constants as its other operands. The function never decreases for arguments with
- * ordinals from `low` to `high`, both included. For other arguments, the function may overflow or fail.
+ * ordinals from `low` to `high`, both included. For other arguments, the function can overflow or fail.
  *
  * @param slack the maximum distance between two arguments for which the smaller argument can have the greater result
  */
@@ -21,8 +21,8 @@ object MonotoneFunction {
   private val marginDays = BigInt(400)
 
   /**
-   * The expression as a monotone function. None if the function may decrease, or if the values of its argument's
-   * type are not numbered.
+   * The expression as a monotone function. None if the function can decrease, or if the values of its argument's type
+   * are not numbered.
    */
   def of(e: Expression): Option[MonotoneFunction] = e match {
     case c: Cast if rises(c.child.dataType, c.dataType) => (c.child.dataType, c.dataType) match {

@@ -61,8 +61,7 @@ object Pruned {
 final case class Prefetch(request: Sent, nanos: Long) {
   private val sentAt = System.nanoTime
   /**
-   * True if the request was sent within the last ten seconds. An older answer may be from before a refresh of the
-   * index.
+   * True if the request was sent within the last ten seconds. An older answer possibly precedes a refresh of the index.
    */
   def isRecent: Boolean = System.nanoTime - sentAt < TimeUnit.SECONDS.toNanos(10)
 }
@@ -224,7 +223,7 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * The ranges of a file that may contain a matching row, and the ranges that contain no such row.
+   * The ranges of a file that can contain a matching row, and the ranges that contain no matching row.
    *
    * @param ranges the number of ranges; a file that is read or skipped whole counts as one range
    */

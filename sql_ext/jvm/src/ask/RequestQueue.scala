@@ -8,7 +8,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
 
 /**
- * The front end cannot be reached, or ended during a request. `changing` is true if the request may have changed
+ * The front end cannot be reached, or ended during a request. `changing` is true if the request has possibly changed
  * data that other sessions see.
  */
 class FrontendDown(message: String, val changing: Boolean = false) extends RuntimeException(message)
@@ -23,9 +23,9 @@ final class Request(val queue: String, val body: String, val session: Compat.Ses
   val answer = new CompletableFuture[JsonNode]
   val locals: Properties = session.sparkContext.getLocalProperties.clone.asInstanceOf[Properties]
   @volatile var cancelled = false
-  /** True if the front end has begun the request, and so may have changed something. */
+  /** True if the front end has begun the request, and so has possibly changed something. */
   @volatile var begun = false
-  /** True if this request may have changed data that other sessions see. */
+  /** True if this request has possibly changed data that other sessions see. */
   @volatile var changing = false
   def isScan: Boolean = queue == "scan"
 }

@@ -7,14 +7,14 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Recognises CSV records that the parser may split into other values if a query does not read all columns.
+ * Recognises CSV records that the parser can split into other values if a query does not read all columns.
  *
- * With column pruning, the parser univocity has separate code to skip the values of other columns. After some
- * quoted values, the code that skips values continues at another position than the code that reads values. With
- * `escape = '"'`, the positions differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes.
- * With the default escape, the positions differ after a value that ends in an escaped backslash (`"y\\"`). With a
- * delimiter of several characters, the positions also differ after line breaks. A record counts as damaged if one
- * of its values may have been written in one of these ways.
+ * With column pruning, the parser univocity has separate code to skip the values of other columns. After some quoted
+ * values, the code that skips values continues at another position than the code that reads values. With `escape =
+ * '"'`, the positions differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the
+ * default escape, the positions differ after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of
+ * several characters, the positions also differ after line breaks. A record counts as damaged if one of its values was
+ * possibly written in one of these ways.
  *
  * @param strings the positions of string columns; values of other types contain none of these characters
  * @param marks   the texts that no value is allowed to contain

@@ -36,9 +36,8 @@ object FileRanges {
   private val key = "sieve_ranges"
 
   /**
-   * True if a session's scans can read ranges. A plug-in that replaces Spark's operators may recognise an operator
-   * only by its class. In a session with a plug-in, scans therefore remain Spark's own operators, which read whole
-   * files.
+   * True if a session's scans can read ranges. A plug-in that replaces Spark's operators can recognise an operator only
+   * by its class. In a session with a plug-in, scans therefore remain Spark's own operators, which read whole files.
    */
   def areRead(session: SparkSession): Boolean = session.sessionState.columnarRules.isEmpty
 

@@ -12,11 +12,11 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
- * The file slices that Hudi lists. A slice is a base file and the log files that a reader merges into the base
- * file. A new slice may have no base file. File names are unique and the content of a file never changes, so the
- * names of its files identify a slice. The slice's path is the path of its base file, or of its first log file. The
- * slice's length is the sum of its files' lengths. The slice's time is a digest of the names and lengths of its log
- * files, or 0 without log files.
+ * The file slices that Hudi lists. A slice is a base file and the log files that a reader merges into the base file. A
+ * new slice can lack a base file. File names are unique and the content of a file never changes, so the names of its
+ * files identify a slice. The slice's path is the path of its base file, or of its first log file. The slice's length
+ * is the sum of its files' lengths. The slice's time is a digest of the names and lengths of its log files, or 0
+ * without log files.
  *
  * A reader ignores log entries after the instant that it reads. The reader then shows the rows of the slice without
  * the later log files. An exception is a later log file that rolls back an earlier log file.

@@ -44,8 +44,7 @@ object Hudi extends TableFormat {
   override def table(files: ListedFiles): FormatTable = new HudiTable(files)
 
   /**
-   * False, because Hudi may read partition columns from files, where the values can be different from the values in
-   * paths.
+   * False, because Hudi can read partition columns from files, whose values can differ from the values in paths.
    */
   override def hasPartitionsByPath: Boolean = false
 
@@ -110,9 +109,9 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * True if a commit may have been rolled back after an instant. Some releases write a rollback block into a log
-   * file, and readers of every instant apply this block. Commits before the oldest commit of the active timeline
-   * are unknown. A savepoint can keep an old commit in the timeline although later commits are archived.
+   * True if a commit was possibly rolled back after an instant. Some releases write a rollback block into a log file,
+   * and readers of every instant apply this block. Commits before the oldest commit of the active timeline are unknown.
+   * A savepoint can keep an old commit in the timeline although later commits are archived.
    */
   def isRolledBack(relation: HadoopFsRelation, instant: String): Boolean = {
     val all = instants(activeTimeline(relation))

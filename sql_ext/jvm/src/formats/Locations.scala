@@ -7,8 +7,8 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
- * Two numbers that change whenever the rows of a file may change: the file's length and modification time. See
- * `FileSlices` for the numbers of a file slice.
+ * The file's length and modification time. At least one of the two numbers changes whenever the rows of a file change.
+ * See `FileSlices` for the numbers of a file slice.
  */
 final case class State(length: Long, modified: Long)
 

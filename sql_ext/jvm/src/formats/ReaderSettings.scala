@@ -10,7 +10,7 @@ import org.apache.spark.sql.sieve.base.Compat
 /**
  * The settings that decide how a session's reader interprets a file's bytes. The result has all keys with a reader's
  * prefix, except keys that are known to be harmless. A query with an unknown key therefore reads all files. A key with
- * its default value counts as not set. The rebase modes are an exception, because their alternative names may have
+ * its default value counts as not set. The rebase modes are an exception, because their alternative names can have
  * another value.
  */
 object ReaderSettings {

@@ -65,7 +65,7 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
       } else (None, in(FailFastMode))
       val read = inner.buildReaderWithPartitionValues(session, all, partitionSchema, all, Nil, own, conf)
       /**
-       * The required columns of a row, and the partition values, which start at position `from`. The row may be
+       * The required columns of a row, and the partition values, which start at position `from`. The row can be
        * damaged.
        */
       def columnsOf(isDamaged: Boolean, from: Int): Seq[Expression] = requiredSchema.map {

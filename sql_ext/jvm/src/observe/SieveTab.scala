@@ -9,8 +9,8 @@ import org.apache.spark.ui.{SparkUI, SparkUITab}
 
 /**
  * The tab "Sieve" of Spark's web UI. The front end makes the page from the tables and scans of this driver. The display
- * of a page never starts a front end or a job, and never waits for a job. Spark's own ACLs decide which users may see
- * the page.
+ * of a page never starts a front end or a job, and never waits for a job. Spark's own ACLs decide which users are
+ * allowed to see the page.
  */
 class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sieve") {
   attachPage(new TabPage(this) {

@@ -40,7 +40,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   })
 
   /**
-   * The reason why no index can be used for any of these scans in this session. None if an index may be usable for
+   * The reason why no index can be used for any of these scans in this session. None if an index is possibly usable for
    * one scan. If a failure is an error (`spark.sieve.strict`), the scan itself must raise the error.
    */
   def unserved(keys: Seq[(LogicalRelation, Expression)]): Option[Reason] =

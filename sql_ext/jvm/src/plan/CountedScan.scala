@@ -30,8 +30,8 @@ trait CountedScan extends FileSourceScanExec {
   }
 
   /**
-   * Runs work with this scan's session as the session of the thread. A new node gets the session of its thread, and
-   * a thread that computes an RDD may have no session.
+   * Runs work with this scan's session as the session of the thread. A new node gets the session of its thread, and a
+   * thread that computes an RDD can lack a session.
    */
   private def inSession[A](work: => A): A = if (session == null) work else session.withActive(work)
 

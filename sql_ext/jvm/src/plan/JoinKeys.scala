@@ -233,7 +233,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
    * Returns the plan with a filter of `key` at the scans that supply the key's values. The plan is unchanged if no scan
    * gets a filter.
    *
-   * @param shuffled whether there is an exchange between the join and this plan
+   * @param shuffled true if there is an exchange between the join and this plan
    */
   private def pushed(plan: LogicalPlan, key: Expression, of: KeyFilters, shuffled: Boolean): LogicalPlan = {
     def into(child: LogicalPlan, key: Expression, shuffled: Boolean = shuffled): LogicalPlan =

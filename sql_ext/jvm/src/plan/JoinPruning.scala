@@ -50,14 +50,14 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
   }
 
   /**
-   * Changes the subqueries of a plan first, because a join may broadcast a plan with a subquery, and a broadcast
-   * plan must not change later. Subqueries fetch no keys, because a subquery runs in a thread pool of Spark and
-   * would wait for another query in the same pool.
+   * Changes the subqueries of a plan first, because a join can broadcast a plan with a subquery, and a broadcast plan
+   * must not change later. Subqueries fetch no keys, because a subquery runs in a thread pool of Spark and would wait
+   * for another query in the same pool.
    */
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
     else new JoinKeys(session, plan.containsPattern(SCALAR_SUBQUERY) match {
-      // If Spark already uses keys of broadcasts, the broadcast plans may contain subqueries.
+      // If Spark already uses keys of broadcasts, the broadcast plans can contain subqueries.
       case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => inSubqueries(plan)
       case _ => plan
     }, fetches).filtered

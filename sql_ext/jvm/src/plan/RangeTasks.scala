@@ -37,9 +37,9 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
     val tasks = packed(sorted(files.flatMap { case (values, file) =>
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
-    // Spark also counts a number of bytes for each opening of a file, and ranges may need more openings. The size
-    // of tasks is increased in small steps, because doubling the size could give half as many tasks as Spark makes.
-    // The cost of an opening is a setting without an upper limit, so the size can overflow.
+    // Spark also counts a number of bytes for each opening of a file, and ranges can need more openings. The size of
+    // tasks is increased in small steps, because doubling the size could give half as many tasks as Spark makes. The
+    // cost of an opening is a setting without an upper limit, so the size can overflow.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }

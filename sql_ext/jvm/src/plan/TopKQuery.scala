@@ -55,7 +55,7 @@ object TopKQuery extends OnceLogging {
     try for {
       (scan, first) <- wanted(query)
       bare <- bound(scan, first, indexed)
-      // If the scan occurs twice, another part of the query may need other rows of the scan.
+      // If the scan occurs twice, another part of the query can need other rows of the scan.
       if query.collect { case node if node eq scan => node }.size == 1
     } yield TopKQuery(query, scan, bare)
     catch {
