@@ -57,6 +57,14 @@ object IcebergApi {
     catch { case e: InvocationTargetException => throw e.getCause }
   }
 
+  /** Sets a field of any class in the hierarchy of an object's class. */
+  def set(of: AnyRef, name: String, value: AnyRef): Unit = {
+    val found = hierarchy(of.getClass).flatMap(_.getDeclaredFields).find(_.getName == name)
+      .getOrElse(throw new NoSuchFieldException(s"${of.getClass.getName}.$name"))
+    found.setAccessible(true)
+    found.set(of, value)
+  }
+
   def hierarchy(of: Class[_]): Iterator[Class[_]] = Iterator.iterate[Class[_]](of)(_.getSuperclass).takeWhile(_ != null)
 
   private def fits(method: Method, name: String, arguments: Seq[AnyRef]): Boolean =

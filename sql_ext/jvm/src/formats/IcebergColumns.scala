@@ -6,10 +6,11 @@ import org.apache.spark.sql.types._
  * The columns of an Iceberg table by their ids. A rename or a new order keeps the id of a column; a column that
  * is dropped and added again gets another id. An index knows a column as `field 7`.
  *
- * @param schema Iceberg's schema
- * @param types  the same schema with Spark's types
+ * @param schema    Iceberg's schema
+ * @param types     the same schema with Spark's types
+ * @param constants the ids of columns that have no values in an index
  */
-final class IcebergColumns(schema: AnyRef, types: StructType) {
+final class IcebergColumns(schema: AnyRef, types: StructType, constants: Set[Any]) {
   private val top = IcebergApi.call(schema, "asStruct")
 
   /** The columns and fields of structs that have no fields themselves: path, id and type. */
@@ -32,7 +33,7 @@ final class IcebergColumns(schema: AnyRef, types: StructType) {
     path.foldLeft((first, Option.empty[AnyRef])) { case ((struct, _), name) =>
       val field = struct.flatMap(s => Option(IcebergApi.call(s, "field", name)))
       (field.map(IcebergApi.call(_, "type")).filter(IcebergApi.call(_, "isStructType") == true), field)
-    }._2.map(field => s"field ${IcebergApi.call(field, "fieldId")}")
+    }._2.map(IcebergApi.call(_, "fieldId")).filterNot(constants).map(number => s"field $number")
   }
 
   /** The columns by which readers agree or differ. */

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.sieve.formats
 
+import scala.jdk.CollectionConverters._
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.hadoop.mapreduce.Job
 import org.apache.spark.sql.SparkSession
@@ -21,7 +22,8 @@ final class IcebergFiles(
   /** The table of Iceberg's library. */
   lazy val iceberg: AnyRef = IcebergApi.call(table, "table")
   lazy val types: StructType = IcebergFiles.types(table)
-  lazy val columns: IcebergColumns = new IcebergColumns(IcebergApi.call(scan, "schema"), types)
+  lazy val columns: IcebergColumns =
+    new IcebergColumns(IcebergApi.call(scan, "schema"), types, IcebergFiles.constants(iceberg))
 
   /** The commit time of the snapshot that the scan reads, if it is not the current one; ms since the epoch. */
   lazy val asOf: Option[Long] = Option(IcebergApi.call(scan, "snapshotId")).filter { id =>
@@ -33,9 +35,12 @@ final class IcebergFiles(
   override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = {
     val tasks = IcebergScans.tasks(scan)
     val api = IcebergApi.of(table)
-    Seq(PartitionDirectory(InternalRow.empty, tasks.map { task =>
-      val (status, isWhole) = api.dataFile(task).fold((IcebergFiles.status("/", 0, 0), false)) {
-        case (location, bytes, rows) => (IcebergFiles.status(location, bytes, rows), IcebergFiles.isPlain(location))
+    val dataFiles = tasks.map(api.dataFile)
+    // A data file may be added twice, in two partitions.
+    val once = dataFiles.flatten.groupBy(_._1).collect { case (location, Seq(_)) => location }.toSet
+    Seq(PartitionDirectory(InternalRow.empty, tasks.zip(dataFiles).map { case (task, dataFile) =>
+      val (status, isWhole) = dataFile.fold((IcebergFiles.status("/", 0, 0), false)) { case (location, bytes, rows) =>
+        (IcebergFiles.status(location, bytes, rows), once(location) && IcebergFiles.isPlain(location))
       }
       FileStatusWithMetadata(status, Map(IcebergFiles.task -> task, IcebergFiles.whole -> isWhole))
     }))
@@ -59,6 +64,15 @@ object IcebergFiles {
 
   /** The columns of a table with Spark's types. */
   def types(table: Table): StructType = CatalogV2Util.v2ColumnsToStructType(table.columns)
+
+  /**
+   * The ids of the columns that a partition spec takes as they are. Readers take their values from the partition
+   * of a file, and the same file may be added to another partition. So a file does not decide these values.
+   */
+  private def constants(iceberg: AnyRef): Set[Any] =
+    IcebergApi.call(iceberg, "specs").asInstanceOf[java.util.Map[_, AnyRef]].values.asScala.flatMap { spec =>
+      IcebergApi.call(spec, "identitySourceIds").asInstanceOf[java.util.Set[Any]].asScala
+    }.toSet
 
   /** The tasks of listed files. */
   def tasks(directories: Seq[PartitionDirectory]): Seq[AnyRef] = directories.flatMap(_.files.map(taskOf))

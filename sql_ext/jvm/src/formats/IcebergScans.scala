@@ -22,15 +22,13 @@ object IcebergScans {
     IcebergApi.call(scan, "tasks").asInstanceOf[java.util.List[AnyRef]].asScala.toSeq
 
   /**
-   * A second scan with some of a scan's tasks. The partitions have the form that the first scan has reported,
-   * because Iceberg finds this form before it loses tasks.
+   * A second scan with some of a scan's tasks. The partitions have the form that the first scan has reported.
+   * Iceberg finds this form from all tasks: after a run-time filter, the first scan may have tasks of fewer specs.
    */
   def narrowed(table: SupportsRead, options: CaseInsensitiveStringMap, own: Scan, some: Seq[AnyRef]): Scan = {
     val made = scanOf(table, options, own.readSchema)
     if (made.readSchema != own.readSchema) throw new IllegalStateException(s"${made.readSchema} for ${own.readSchema}")
-    reset(made, tasks(own))
-    IcebergApi.call(made, "outputPartitioning")
-    IcebergApi.call(made, "filterAttributes")
+    for (fixed <- Seq("specs", "groupingKeyType")) IcebergApi.set(made, fixed, IcebergApi.call(own, fixed))
     reset(made, some)
     made
   }

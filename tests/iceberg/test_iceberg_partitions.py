@@ -1,0 +1,101 @@
+"""Partition columns, and data files that are in a table twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from iceberg_tables import create, insert, namespace
+from pyspark.errors import PySparkException
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+MAPPING = (
+    '[{"field-id":1,"names":["id"]},{"field-id":2,"names":["v"]},{"field-id":3,"names":["p"]}]'
+)
+GROUPED = {
+    "spark.sql.sources.v2.bucketing.enabled": "true",
+    "spark.sql.iceberg.planning.preserve-data-grouping": "true",
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    "spark.sql.sources.v2.bucketing.pushPartValues.enabled": "true",
+}
+
+
+@pytest.fixture(autouse=True)
+def database(lab: Lab) -> Iterator[None]:
+    """A new namespace for each test."""
+    with namespace(lab, "spark_catalog.parted"):
+        yield
+
+
+def append(lab: Lab, file: Path, rows: int, partition: str | None = None) -> None:
+    """Adds a Parquet file to the table `t` by Iceberg's own classes, which check no duplicates."""
+    jvm: Any = lab.spark._jvm
+    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+        lab.spark._jsparkSession, "parted.t"
+    )
+    table.updateProperties().set("schema.name-mapping.default", MAPPING).commit()
+    made = jvm.org.apache.iceberg.DataFiles.builder(table.spec()).withPath(f"file:{file}")
+    made = made.withFileSizeInBytes(file.stat().st_size).withRecordCount(rows).withFormat("parquet")
+    if partition is not None:
+        made = made.withPartitionPath(partition)
+    table.newAppend().appendFile(made.build()).commit()
+    lab.sql("REFRESH TABLE t")
+
+
+def foreign(lab: Lab, folder: Path, start: int) -> Path:
+    """A Parquet file of ten rows without field ids."""
+    frame = lab.spark.sql(f"SELECT id, 'x' AS v FROM range({start}, {start + 10}, 1, 1)")
+    frame.write.mode("append").parquet(str(folder / str(start)))
+    (file,) = (folder / str(start)).glob("*.parquet")
+    return file
+
+
+def test_a_file_that_is_added_twice_is_read(lab: Lab, tmp_path: Path) -> None:
+    """A scan reads both entries of a path, which an index cannot distinguish."""
+    create(lab)
+    twice, once = foreign(lab, tmp_path, 0), foreign(lab, tmp_path, 10)
+    for file in (twice, once, twice):
+        append(lab, file, 10)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    assert lab.check("SELECT id FROM t WHERE id = 7", exactly=2).rows == {"(7,)": 2}
+    assert lab.check("SELECT id FROM t WHERE id = 17", exactly=3).rows == {"(17,)": 1}
+
+
+def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
+    """Its values belong to the partition of a file, and one file can be in two partitions."""
+    create(lab, columns="id BIGINT, v STRING, p INT", more="PARTITIONED BY (p)")
+    file = foreign(lab, tmp_path, 0)
+    append(lab, file, 10, "p=1")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    with pytest.raises(PySparkException, match="p"):
+        lab.sql("CREATE SIEVE INDEX ON t (p)")
+    append(lab, file, 10, "p=2")
+    assert lab.check("SELECT * FROM t WHERE p = 2 OR id = 1000").rows.total() == 10
+    assert lab.check("SELECT * FROM t WHERE p = 2 AND id = 3").rows.total() == 1
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_partitions_keep_their_form_after_a_run_time_filter(lab: Lab, adaptive: str) -> None:
+    """A filter of Iceberg may leave files of one spec; the join was planned with two specs."""
+    some = "id, date_add(date'2024-01-01', CAST(id % 3 AS INT)) d"
+    create(lab, "p", "id BIGINT, d DATE", "PARTITIONED BY (days(d), bucket(4, id))")
+    insert(lab, some, "p", files=2)
+    lab.sql("ALTER TABLE p DROP PARTITION FIELD days(d)")
+    insert(lab, some, "p", files=2, start=100)
+    create(lab, "q", "id BIGINT, d DATE", "PARTITIONED BY (bucket(4, id))")
+    insert(lab, some, "q", files=1)
+    insert(lab, some, "q", files=1, start=100)
+    create(lab, "dim", "d DATE, z INT")
+    lab.sql("INSERT INTO dim VALUES (date'2024-01-02', 1)")
+    lab.sql("CREATE SIEVE INDEX ON p (id)")
+    with lab.settings(GROUPED | {"spark.sql.adaptive.enabled": adaptive}):
+        for where in ("id < 4", "id IN (1, 2, 101)", "id > 100", "id NOT IN (0, 101)"):
+            answer = lab.check(
+                "SELECT /*+ MERGE(a, b) BROADCAST(m) */ a.id, a.d FROM "
+                f"(SELECT * FROM p WHERE {where}) a JOIN dim m ON a.d = m.d AND m.z = 1 "
+                "JOIN q b ON a.id = b.id"
+            )
+            assert answer.rows
