@@ -43,6 +43,7 @@ object Iceberg extends TableFormat with OnceLogging {
   override def hasPartitionsByPath: Boolean = false
   override def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = files(relation).columns.stored
   override def columns(relation: HadoopFsRelation): StructType = files(relation).types
+  override def partitionColumns(relation: HadoopFsRelation): Seq[String] = files(relation).columns.constantNames
 
   /** Iceberg's readers follow the table and no setting of Spark. Files without ids have their columns by name. */
   override def reader(relation: HadoopFsRelation): Option[Map[String, String]] = {

@@ -28,12 +28,18 @@ final class IcebergColumns(schema: AnyRef, types: StructType, constants: Set[Any
   /** A column's path in the files: its id. Metadata columns have none. */
   def stored(path: Seq[String]): Seq[String] = id(path).fold(path)(Seq(_))
 
-  private def id(path: Seq[String]): Option[String] = {
+  /** The names of the columns that have no values in an index. */
+  def constantNames: Seq[String] = types.fieldNames.toSeq.filter(name => number(Seq(name)).exists(constants))
+
+  private def id(path: Seq[String]): Option[String] =
+    number(path).filterNot(constants).map(number => s"field $number")
+
+  private def number(path: Seq[String]): Option[Any] = {
     val first: Option[AnyRef] = Some(top)
     path.foldLeft((first, Option.empty[AnyRef])) { case ((struct, _), name) =>
       val field = struct.flatMap(s => Option(IcebergApi.call(s, "field", name)))
       (field.map(IcebergApi.call(_, "type")).filter(IcebergApi.call(_, "isStructType") == true), field)
-    }._2.map(IcebergApi.call(_, "fieldId")).filterNot(constants).map(number => s"field $number")
+    }._2.map(IcebergApi.call(_, "fieldId"))
   }
 
   /** The columns by which readers agree or differ. */

@@ -62,6 +62,9 @@ trait TableFormat {
   /** A function that translates a column's path in the table to the column's path in the files. */
   def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = identity
 
+  /** The names of the columns whose values do not come from the files. */
+  def partitionColumns(relation: HadoopFsRelation): Seq[String] = relation.partitionSchema.fieldNames.toSeq
+
   /** The columns of the files. */
   def columns(relation: HadoopFsRelation): StructType = relation.dataSchema
 

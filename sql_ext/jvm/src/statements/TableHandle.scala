@@ -53,7 +53,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       "case_sensitive" -> session.sessionState.conf.caseSensitiveAnalysis,
       "corrupt_column" -> WholeRecords.corruptColumn(relation.options, session.sessionState.conf),
       "columns" -> leafColumns(format.columns(relation), Nil),
-      "partition_columns" -> relation.partitionSchema.fieldNames,
+      "partition_columns" -> format.partitionColumns(relation),
       "fingerprint" -> fingerprint.hash, "fingerprint_parts" -> fingerprint.parts))
   }
 
