@@ -60,9 +60,13 @@ _SWITCHES = {
 }
 
 
+def _is_named(artifact: str, user: Settings) -> bool:
+    """Returns whether the user's jars or packages have an artifact."""
+    return any(artifact in user.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
+
+
 def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
     """Settings that make Spark load Hudi, and Hudi's bundle unless the user names one."""
-    named = ",".join(user.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
     bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
     jars = [jar for jar in user.get("spark.jars", "").split(",") if "hudi-spark" in jar]
     return {
@@ -71,7 +75,7 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
         "spark.sql.extensions": f"{EXTENSIONS},{HUDI_EXTENSION}",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-    } | ({} if "hudi-spark" in named else {"spark.jars.packages": bundle})
+    } | ({} if _is_named("hudi-spark", user) else {"spark.jars.packages": bundle})
 
 
 def delta_settings(spark: SparkHome, user: Settings) -> Settings:
@@ -84,9 +88,7 @@ def delta_settings(spark: SparkHome, user: Settings) -> Settings:
         "spark.sql.extensions": f"{EXTENSIONS},{DELTA_EXTENSION}",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     }
-    if "delta-spark" in ",".join(
-        user.get(key, "") for key in ("spark.jars", "spark.jars.packages")
-    ):
+    if _is_named("delta-spark", user):
         return settings
     if spark.line not in DELTA_PACKAGES:
         raise UnsupportedError(
@@ -119,9 +121,7 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
             "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
             "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
         }
-    if "iceberg-spark" in ",".join(
-        user.get(key, "") for key in ("spark.jars", "spark.jars.packages")
-    ):
+    if _is_named("iceberg-spark", user):
         return settings
     if spark.line not in ICEBERG_PACKAGES:
         raise UnsupportedError(
