@@ -22,6 +22,8 @@ JARS    := sql_ext/jars/sieve-spark-4.1_2.13.jar sql_ext/jars/sieve-spark-3.5_2.
 OTHERS  := 4.0 4.2 4.3
 ALL     := 3.5 4.0 4.1 4.2 4.3
 ICEBERG_4.1 := iceberg-spark-runtime-4.1_2.13:1.12.0
+ICEBERG_4.0 := iceberg-spark-runtime-4.0_2.13:1.11.0
+ICEBERG_3.5 := iceberg-spark-runtime-3.5_2.12:1.12.0
 # The lines of Spark that `make wheel` compiles for.
 LINES   ?= 3.5 4.1
 JAR      = sql_ext/jars/sieve-spark-$(1)_$(if $(filter 3.5,$(1)),2.12,2.13).jar
@@ -55,7 +57,7 @@ MOTO     := 5.2.5
 ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format unit one test test-long test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
-        bench-joins bench-topk bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
+        bench-joins bench-topk bench-expressions bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-cluster bench-peers bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta test-iceberg \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
         mutants \
@@ -138,7 +140,7 @@ MARKS = $(ELSEWHERE) and not long
 # Both lines of Spark side by side; what the second says is shown after the first has ended. The
 # second has no class archive to wait for, and runs two files of the corpus.
 test: setup lint type ## everything that needs no further services
-	@$(if $(ARGS),,$(MAKE) test-3.5 ON35='smoke or dynamic-strict or timestamps-strict' >build/test-3.5.log 2>&1 & beside=$$!;) \
+	@$(if $(ARGS),,$(MAKE) test-3.5 ON35='smoke or dynamic-strict or timestamps-strict' EVERY35=2 >build/test-3.5.log 2>&1 & beside=$$!;) \
 	$(MAKE) $(ARCHIVE) && $(PYTEST) -n 3 -m '$(MARKS)' $(ARGS); result=$$?; \
 	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
 
@@ -155,9 +157,10 @@ one: $(VENV_DONE) $(if $(filter tests/unit/%,$(T)),,$(firstword $(JARS)) sql_ext
 	@$(BIN)/python -m pytest -q $(T) $(ARGS)
 
 ON35 = smoke or strict or random
+EVERY35 = 1
 test-3.5: setup ## on Spark 3.5: the SQL corpus in strict mode, a quarter of the random predicates
 	@$(call ON,3.5) $(PYTEST) -n 1 -m 'not soak and not long' -k '$(ON35)' \
-	  tests/smoke tests/golden tests/property/test_random_tables.py $(ARGS)
+	  tests/smoke tests/golden tests/property/test_random_tables.py --every $(EVERY35) $(ARGS)
 
 demo: setup ## TPC-H with and without the index
 	@$(BIN)/python -m bench.demo $(ARGS)
@@ -185,6 +188,10 @@ bench-joins: setup ## joins whose keys pick files; ARGS="tpcds --scale 1 --all-s
 
 bench-topk: setup ## ORDER BY ... LIMIT, MIN and MAX of 1,000 files: files read and time
 	@$(BIN)/python -m bench top $(ARGS)
+	@$(BIN)/python -m bench top-shapes
+
+bench-expressions: setup ## indexes on expressions, tuples, elements, substrings: files, bytes, time
+	@$(BIN)/python -m bench expressions $(ARGS)
 
 bench-ranges: setup ## row groups of large files: time, rows and tasks, with and without
 	@$(BIN)/python -m bench ranges $(ARGS)
@@ -301,18 +308,20 @@ test-delta: setup ## Delta tables on Spark 4.1; SPARK=3.5, 4.0 or 4.2: on that S
 soak-delta: setup build/delta/.fetched-4.1 ## 500 random histories of Delta tables
 	@$(BIN)/python -m pytest -s -m soak tests/delta $(ARGS)
 
-# ICEBERG=1.11.0 takes another release.
-test-iceberg: ICEBERG := $(lastword $(subst :, ,$(ICEBERG_4.1)))
-test-iceberg: setup ## Iceberg tables on Spark 4.1; ICEBERG=1.11.0: with that release
-	@$(MAKE) build/iceberg/$(ICEBERG)/.fetched-4.1
-	@ICEBERG=$(ICEBERG) $(BIN)/python -m pytest -m 'iceberg and not soak' tests/iceberg $(ARGS)
+# SPARK=3.5 takes that Spark, ICEBERG=1.11.0 another release of Iceberg.
+test-iceberg: SPARK := 4.1
+test-iceberg: ICEBERG = $(lastword $(subst :, ,$(ICEBERG_$(SPARK))))
+test-iceberg: setup ## Iceberg tables on Spark 4.1; SPARK=3.5 or 4.0: on that Spark
+	@$(MAKE) build/iceberg/$(ICEBERG)/.fetched-$(SPARK) $(if $(filter $(SPARK),$(OTHERS)),sql_ext/jars/sieve-spark-$(SPARK)_2.13.jar)
+	@$(if $(filter 4.1,$(SPARK)),,$(call ON,$(SPARK))) ICEBERG=$(ICEBERG) \
+	  $(BIN)/python -m pytest -m 'iceberg and not soak' tests/iceberg $(ARGS)
 
-build/iceberg/%/.fetched-4.1: Makefile
+$(foreach line,$(ALL),build/iceberg/%/.fetched-$(line)): Makefile
 	@command -v mvn >/dev/null || { \
 	  echo "The tests of Iceberg need Maven: run 'apt-get install maven'."; exit 1; }
-	@echo "Fetching Iceberg $* for Spark 4.1"
+	@echo "Fetching Iceberg $* for Spark $(subst .fetched-,,$(@F))"
 	@mvn -B -q dependency:copy -DoutputDirectory="$(CURDIR)/$(@D)" \
-	  -Dartifact=org.apache.iceberg:$(firstword $(subst :, ,$(ICEBERG_4.1))):$*
+	  -Dartifact=org.apache.iceberg:$(firstword $(subst :, ,$(ICEBERG_$(subst .fetched-,,$(@F))))):$*
 	@touch $@
 
 build/delta/.fetched-%: Makefile

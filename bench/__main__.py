@@ -28,6 +28,8 @@ BENCHES = {
     "delta": "Delta tables: its own ways to skip and Sieve's (make bench-delta)",
     "joins": "joins whose keys pick files, TPC-H and TPC-DS: bytes, time (make bench-joins)",
     "top": "first rows in an order, MIN and MAX: files read, time (make bench-topk)",
+    "expressions": "expressions, tuples, elements, substrings (make bench-expressions)",
+    "top-shapes": "first rows, MIN and MAX for each type, shape and order (make bench-topk)",
     "ranges": "queries that read parts of large files: time, rows, tasks (make bench-ranges)",
     "worker": "what a Python worker does between two tasks of a build (no job runs)",
     "start": "what a driver with Sieve takes until its first answer (make bench-start)",

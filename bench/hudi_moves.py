@@ -1,13 +1,13 @@
 """Updates of the indexed column: slices with a match and slices read, as updates accumulate.
 
 A copy-on-write and a merge-on-read table have ``--rows`` rows in ``--slices`` slices. The indexed
-column ``c`` ascends with the slices. An update moves the ``c`` of some rows by half the table, to
-values from which other rows move away in the same update. The first update moves one row in fifty
-of all slices. The second update moves nine rows in ten of the first quarter of the slices. The
-third update moves nine rows in ten of the other slices. The queries use keys of the first quarter
-of the slices. Some are values from which rows move away, some are values to which rows move, and
-some are values of rows that do not move. Other queries are for short ranges. The table shows the
-mean over the queries of each kind, which are equally many.
+column ``c`` ascends with the slices. An update changes the ``c`` of some rows by half the
+number of rows. Other rows lose the new values in the same update. The first update moves one row in
+fifty of all slices. The second update moves nine rows in ten of the first quarter of the slices.
+The third update moves nine rows in ten of the other slices. The queries use keys of the first
+quarter of the slices. Some are values from which rows move away, some are values to which rows
+move, and some are values of rows that do not move. Other queries are for short ranges. The table
+shows the mean over the queries of each kind, which are equally many.
 
 The rows of all queries must be the same as without the index. The column *Held* shows the lower
 bound of slices read, which is the number of slices in which a row matches.
@@ -97,7 +97,7 @@ class Bench:
         )
 
     def _questions(self) -> dict[str, list[str]]:
-        """Conditions by kind, for rows in all slices of the first quarter."""
+        """The conditions of each kind. Their rows are in all slices of the first quarter."""
         rows = [(k * 2 + 1) * self.rows // (8 * QUESTIONS) // 50 * 50 for k in range(QUESTIONS)]
         return {
             "left": [f"c = {row + 3}" for row in rows],

@@ -1,11 +1,11 @@
 """Joins that use their keys to select the files to read: ``make bench-joins``.
 
-``star`` (the default) is a schema that was designed for these joins. ``tpch`` and ``tpcds`` are the
-22 queries of TPC-H and the 99 queries of TPC-DS. Each query runs in three modes that take turns:
-Spark alone (``spark.sieve.enabled = false``), an index that only constants use
-(``spark.sieve.join.pruning = off``; ``--without-constants`` omits this mode), and Sieve. The
-numbers of bytes come from tasks, because the plan's metrics lose the stages that adaptive execution
-drops. Parquet's vectored reads are off, because the byte counters of a local file system miss them.
+``star`` (the default) is a schema for these joins. ``tpch`` and ``tpcds`` are the 22 queries of
+TPC-H and the 99 queries of TPC-DS. Each query runs in three modes that take turns: Spark alone
+(``spark.sieve.enabled = false``), an index that only constants use (``spark.sieve.join.pruning =
+off``; ``--without-constants`` omits this mode), and Sieve. The numbers of bytes come from tasks,
+because the plan's metrics lose the stages that adaptive execution drops. Parquet's vectored reads
+are off, because the byte counters of a local file system miss them.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ plan, render and create-if-absent; after a conflict, the commit plans again on t
 writer's version.
 
 With ``--locations`` there is no Spark. The benchmark then measures the file list of a version with
-that many locations, after each count of changed files. The figures are the bytes and time to write
-the whole list, and to write a delta that readers merge onto the previous list.
+that many locations, after each count of changed files. The figures are bytes and time of two
+writes: the whole list, and a delta that readers merge onto the previous list.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The table of sales has 200 files in order of arrival: the day rises, 2 % of the rows arrive up to
 thirty days late, and customers are random. The dimensions are days and customers. Each query runs
 in three modes that take turns: Spark alone (``spark.sieve.enabled = false``), an index that only
-constants use (``spark.sieve.join.pruning = off``), and Sieve. The numbers of files are those of the
+constants use (``spark.sieve.join.pruning = off``), and Sieve. The numbers of files concern the
 sales table. The lower bound is the number of files that hold a row with a join partner, as
 ``_metadata.file_path`` shows.
 """

@@ -22,6 +22,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench import first_create
 from sieve.client.spark_home import find_spark
 
 _SET_CHILD_SUBREAPER = 36
@@ -70,6 +71,7 @@ def main() -> None:
             print(f"{program}: {sql}: CPU {one.cpu:.1f} s, wall {one.wall:.1f} s", flush=True)
             taken.setdefault(command, []).append(one)
     report(taken, pairs)
+    first_create.report()
 
 
 def adopt_orphans() -> None:

@@ -71,9 +71,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _OneSite:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``pytest tests/golden --regenerate`` rewrites the expected rows, without the index."""
     parser.addoption("--regenerate", action="store_true", help="write the golden .out files anew")
-    parser.addoption(
-        "--every", type=int, default=1, metavar="N", help="run each N-th golden query alone"
-    )
+    parser.addoption("--every", type=int, metavar="N", help="run each N-th golden query alone")
 
 
 @pytest.fixture(scope="session")

@@ -24,9 +24,7 @@ from pyspark.sql.types import StructType
 from sieve.encoding.hashing import hash_bytes
 from sieve.indexing import (
     build_hash_map,
-    column_profile,
     column_sample,
-    find_unreadable_file,
     fit_budget,
     read_column,
     value_columns,
@@ -36,7 +34,7 @@ from sieve.operations import check
 
 _BATCH_ROWS = 1000
 _MODULES = (
-    build_hash_map, check, column_profile, column_sample, find_unreadable_file, fit_budget,
+    build_hash_map, check, column_sample, fit_budget,
     read_column, value_columns,
 )  # fmt: skip
 
@@ -192,7 +190,16 @@ class Frame:
     @property
     def sparkSession(self) -> Any:  # noqa: N802 - PySpark's name
         """The session."""
-        return SimpleNamespace(sparkContext=self.cluster)
+
+        def frame_of(rows: Sequence[Row], types: Mapping[str, pa.DataType]) -> Frame:
+            return Frame(types, [[row.asDict() for row in rows]], self.cluster)
+
+        return SimpleNamespace(sparkContext=self.cluster, createDataFrame=frame_of)
+
+    @property
+    def schema(self) -> Mapping[str, pa.DataType]:
+        """The type of each column."""
+        return self.types
 
     @property
     def columns(self) -> list[str]:
@@ -211,6 +218,10 @@ class Frame:
         """All rows, returned to the driver."""
         self.cluster.calls.append("collect")
         return [Row(**row) for row in self.rows]
+
+    def _collect_as_arrow(self) -> list[pa.RecordBatch]:
+        self.cluster.calls.append("collect")
+        return [batch for part in self.parts for batch in self._batches(part)]
 
     def first(self) -> Row:
         """The first row."""
@@ -371,10 +382,10 @@ class Groups:
 @dataclass(frozen=True)
 class _Writer:
     frame: Frame
-    options: dict[str, Any]
+    given: dict[str, str]
 
-    def option(self, name: str, value: Any) -> _Writer:
-        return _Writer(self.frame, self.options | {name: value})
+    def options(self, **options: str) -> _Writer:
+        return _Writer(self.frame, self.given | options)
 
     def parquet(self, target: str) -> None:
         folder = Path(target.removeprefix("file:"))
@@ -382,14 +393,21 @@ class _Writer:
         schema = pa.schema(list(self.frame.types.items()))
         for number, rows in enumerate(self.frame.parts):
             if rows:
-                table = pa.Table.from_pylist(list(rows), schema)
-                pq.write_table(
-                    table,
-                    folder / f"part-{number}.parquet",
-                    compression=self.options["compression"],
-                    # Spark would truncate these statistics to one byte.
-                    write_statistics=self.options["parquet.statistics.truncate.length"] != 1,
-                )
+                values = [[*row.values()] for row in rows]
+                write_file(f"{folder}/part-{number:05}", schema, values, **self.given)
+
+
+def write_file(path: str, schema: pa.Schema, rows: Sequence[Sequence[Any]], **options: str) -> None:
+    """`CatalogTable.write_file` without Spark."""
+    file = Path(path.removeprefix("file:") + ".parquet")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(
+        pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema),
+        file,
+        compression=options["compression"],
+        # Spark would truncate these statistics to one byte.
+        write_statistics=options["parquet.statistics.truncate.length"] != "1",
+    )
 
 
 def use(monkeypatch: pytest.MonkeyPatch) -> None:

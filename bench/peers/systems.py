@@ -141,7 +141,7 @@ def _save(rows: DataFrame, name: str, folder: Path, options: Mapping[str, str]) 
 
 
 def file_a_task(table: Dataset) -> Mapping[str, str]:
-    """Settings with which a copy has as many files as the original, in the same order."""
+    """Settings that give a copy as many files as the original, in the same order."""
     most = str(max(file.stat().st_size for file in table.files) + 1)
     return {
         "spark.sql.files.maxPartitionBytes": most,

@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """Number of files by which one structure exceeds the limit that the other structure sets."""
+    """How many more files one structure reads than the limit of the other structure."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 

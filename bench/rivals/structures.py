@@ -64,7 +64,7 @@ def truth(column: Column) -> Lists:
     files = np.repeat(np.arange(column.files, dtype=np.int32), [len(k) for k in keys])
     codes = np.concatenate(keys)
     distinct, number = np.unique(codes, return_inverse=True)
-    # The size is that of an inverted list, which has the keys and the files of each key.
+    # The size equals that of an inverted list: all keys, and the files of each key.
     order = np.lexsort((files, number))
     packed = (
         pack(np.diff(distinct.view(np.uint64), prepend=np.uint64(0))),

@@ -11,28 +11,41 @@ import functools
 import gc
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 from zipimport import zipimporter
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from sieve.indexing.batches import Batches
+from sieve.indexing.local_rows import LocalRows, Rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@overload
 def map_batches(
-    frame: DataFrame, step: Callable[[Batches], Batches], schema: pa.Schema
-) -> DataFrame:
-    """Applies a step to a data frame, task by task.
+    rows: LocalRows, step: Callable[[Batches], Batches], schema: pa.Schema
+) -> LocalRows: ...
+
+
+@overload
+def map_batches(
+    rows: DataFrame, step: Callable[[Batches], Batches], schema: pa.Schema
+) -> DataFrame: ...
+
+
+def map_batches(rows: Rows, step: Callable[[Batches], Batches], schema: pa.Schema) -> Rows:
+    """Applies a step to a data frame, task by task, or to local rows at once.
 
     Args:
-        frame: a data frame with the columns of the batches.
+        rows: rows with the columns of the batches.
         step: a function from a task's batches to the output batches.
         schema: the schema of the output batches.
     """
+    if isinstance(rows, LocalRows):
+        return rows.mapped(step)
 
     def run(batches: Batches) -> Batches:
         try:
@@ -40,7 +53,7 @@ def map_batches(
         finally:
             spare_next_task()
 
-    return frame.mapInArrow(run, from_arrow_schema(schema))
+    return rows.mapInArrow(run, from_arrow_schema(schema))
 
 
 class _Unchanging(zipimporter):

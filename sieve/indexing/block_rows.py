@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from pyspark.sql import DataFrame
-
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.block_tasks import PAIRS, segment_pairs, unpack_pairs
+from sieve.indexing.local_rows import LocalRows, Rows
 from sieve.reader.run_file import SCHEMA
 
 _PAIRS_PER_TASK: Final = 4_000_000
@@ -16,7 +15,7 @@ _HOLES_PER_SPAN: Final = 100
 """A gap of more than this share of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
 
 
-def block_rows(cuts: DataFrame, n: int, span: int, error: int) -> DataFrame:
+def block_rows(cuts: Rows, n: int, span: int, error: int) -> Rows:
     """Rows of a run file.
 
     Args:
@@ -26,8 +25,9 @@ def block_rows(cuts: DataFrame, n: int, span: int, error: int) -> DataFrame:
     """
     partitions = math.ceil(n / _PAIRS_PER_TASK)
     ordered = map_batches(cuts, unpack_pairs, PAIRS)
-    ordered = (
-        ordered.repartitionByRange(partitions, "code") if partitions > 1 else ordered.coalesce(1)
-    )
+    if partitions <= 1 or isinstance(ordered, LocalRows):
+        ordered = ordered.coalesce(1)
+    else:
+        ordered = ordered.repartitionByRange(partitions, "code")
     ordered = ordered.sortWithinPartitions("code", "location")
     return map_batches(ordered, segment_pairs(error, max(1, span // _HOLES_PER_SPAN)), SCHEMA)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Self
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.errors import InvalidInputError
 from sieve.indexing import hash_map_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.column_sample import Sample
+from sieve.indexing.local_rows import LocalRows, Rows
 from sieve.indexing.partition_keys import partition_keys
 from sieve.indexing.seen import Seen
-from sieve.indexing.value_columns import encoded_bytes, hash_of_value
+from sieve.indexing.value_columns import value_columns
 from sieve.reader.run_file import SCHEMA
 from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
@@ -25,7 +25,7 @@ _PAIRS_PER_MAP = 1 << 19
 """One task builds one map. With this many keys, the arrays fit in a core's cache during peeling.
 Compared with four times as many keys, peeling takes a third less time, and a map takes 1.4 % more
 bytes."""
-# If files share keys, the size of a map is an estimate.
+# The size of a map is an estimate if files share keys.
 _CAUTION = 0.97
 _WORTHWHILE_BITS = 6
 """With this many fingerprint bits, a look-up of an absent key reads 1.6 % of a file on average."""
@@ -40,7 +40,7 @@ class CollectedPairs:
         parts: number of ranges of hashes by which the pairs are packed.
     """
 
-    rows: DataFrame
+    rows: Rows
     parts: int
 
 
@@ -48,42 +48,44 @@ class SharedPairs:
     """Pairs of each key's hash and location, shared by all maps of a block.
 
     Args:
-        values: the column as ``v``, and `LOCATION`.
+        values: the column as ``v``, and `LOCATION`; see `value_columns`.
         sample: a sample of the column.
         seen: the counts of the column's locations.
         collected: the pairs; with None, the first map reads the column to collect them.
     """
 
     def __init__(
-        self, values: DataFrame, sample: Sample, seen: Seen, collected: CollectedPairs | None
+        self, values: Rows, sample: Sample, seen: Seen, collected: CollectedPairs | None
     ) -> None:
-        self._n_files = len(seen.rows)
-        self._counts: tuple[int, int] | None = None
-        self._persists = collected is None
-        if collected is not None:
-            self._pairs, self._parts = collected.rows, collected.parts
-            return
-        self._parts = parts_of(int(seen.rows.sum()))
-        # Passing bytes from Spark to Python costs time, so Spark passes only the part needed.
-        encoder = sample.encoder
-        key = sf.col("v") if encoder.exact else hash_of_value()
-        zoomed = not encoder.exact and sample.domain_sample is not None
-        coded = [encoded_bytes(encoder).alias("v")] if zoomed else []
-        keys = values.select(key.alias("key"), LOCATION, *coded)
-        proves = ~seen.partial if seen.partial.any() else None
-        step = hash_map_tasks.pack_hashes(
-            encoder.of_bytes, sample.domain_sample, self._parts, proves
-        )
-        self._pairs = map_batches(keys, step, hash_map_tasks.PACKED)
+        self._values, self._sample, self._seen = values, sample, seen
+        self._collected = collected
+        self._pairs: Rows | None = None
+        self._counts = (0, 0)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._persists and self._counts is not None:
+        if self._pairs is not None and self._collected is None:
             self._pairs.unpersist()
 
-    def map_rows(self, budget: int, worth: float = math.inf) -> DataFrame:
+    def _packed(self) -> CollectedPairs:
+        """The pairs: collected by the reading step, or read now."""
+        if self._collected is not None:
+            return self._collected
+        sample, seen = self._sample, self._seen
+        parts = parts_of(int(seen.rows.sum()))
+        # Passing bytes from Spark to Python costs time, so Spark passes only the part needed.
+        encoder = sample.encoder
+        zoomed = not encoder.exact and sample.domain_sample is not None
+        names = ["v" if encoder.exact else "hash", LOCATION, *(["v"] if zoomed else [])]
+        proves = ~seen.partial if seen.partial.any() else None
+        step = hash_map_tasks.pack_hashes(encoder.of_bytes, sample.domain_sample, parts, proves)
+        keys = value_columns(self._values, encoder, *names)
+        pairs = map_batches(keys, step, hash_map_tasks.PACKED)
+        return CollectedPairs(pairs.persist(StorageLevel.MEMORY_AND_DISK), parts)
+
+    def map_rows(self, budget: int, worth: float = math.inf) -> Rows:
         """Returns the rows of a run file, one per map, to be computed before the block ends.
 
         Args:
@@ -95,19 +97,21 @@ class SharedPairs:
             InvalidInputError: the budget is too small for a map of so many keys; the message names
                 a budget that suffices.
         """
-        pairs, parts = self._pairs, self._parts
-        if self._counts is None:
-            if self._persists:
-                pairs.persist(StorageLevel.MEMORY_AND_DISK)
-            self._counts = _counts(pairs)
-        maps, bits = fit_maps(*self._counts, self._n_files, budget, worth)
+        if self._pairs is None:
+            packed = self._packed()
+            self._pairs, self._parts = packed.rows, packed.parts
+            self._counts = _counts(packed.rows)
+        pairs, n_files = self._pairs, len(self._seen.rows)
+        maps, bits = fit_maps(*self._counts, n_files, budget, worth)
+        step = hash_map_tasks.write_maps(n_files, bits)
+        if isinstance(pairs, LocalRows):
+            return map_batches(pairs, step, SCHEMA)
         # After the pairs are counted, the number of maps can only fall: neighbouring ranges then
         # share a map.
-        joined = sf.floor(sf.col("part") * maps / parts).cast("int")
+        joined = sf.floor(sf.col("part") * maps / self._parts).cast("int")
         number = sf.get(sf.lit(partition_keys(maps).tolist()), joined)
         ranges = pairs.withColumn("part", number).drop("smallest")
         ranges = ranges.repartition(maps, "part") if maps > 1 else ranges.coalesce(1)
-        step = hash_map_tasks.write_maps(self._n_files, bits)
         return map_batches(ranges, step, SCHEMA)
 
 
@@ -116,11 +120,11 @@ def parts_of(rows: int) -> int:
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
 
 
-def _counts(pairs: DataFrame) -> tuple[int, int]:
+def _counts(pairs: Rows) -> tuple[int, int]:
     """Number of pairs of key and location, and approximate number of distinct keys."""
     merge, schema = hash_map_tasks.merge_sketches, hash_map_tasks.SKETCHES
     of_tasks = pairs.select("pairs", "smallest").repartition(1)
-    n, smallest = map_batches(of_tasks, merge, schema).first()
+    ((n, smallest),) = map_batches(of_tasks, merge, schema).collect()
     return n, hash_map_tasks.distinct(n, smallest)
 
 

@@ -1,4 +1,4 @@
-"""Builds a run with Spark: executors read the keys and write the run; the driver reads no key.
+"""Builds a run with Spark: executors read the keys and write the run; the driver reads a sample.
 
 The default build reads the column twice. The first reading takes a sample. The sample shows the
 skip probability of gaps between keys. The second reading reads all rows, and divides each
@@ -22,10 +22,13 @@ from sieve.indexing.auto_budget import map_is_likely
 from sieve.indexing.choose_run import Choice, MadeRun
 from sieve.indexing.column_profile import ColumnProfile, column_profile
 from sieve.indexing.fit_budget import Make, Shared, shared_by_runs
+from sieve.indexing.local_rows import WriteFile
 from sieve.indexing.probes import Probes, make_probes, with_value
 from sieve.indexing.read_column import read_cuts
+from sieve.indexing.shared_storage import surely_shared
 from sieve.indexing.tiling import Tiling
 from sieve.indexing.write_run import write_within
+from sieve.metadata.key_bounds import KeyBounds
 from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import Expected, RunRef
@@ -45,6 +48,7 @@ class BuiltRun:
         rows, nulls, nans: int64[n], counts for each location; rows is -1 for a location whose file
             every query must read.
         width: mean size of a value in bytes.
+        bounds: the bounds of each location, or None if they were not read.
     """
 
     run: RunRef | None
@@ -54,6 +58,7 @@ class BuiltRun:
     nans: Counts
     expected: tuple[Expected, ...]
     width: float
+    bounds: KeyBounds | None = None
 
 
 def build_run(
@@ -69,6 +74,7 @@ def build_run(
     describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
     added: npt.NDArray[np.bool_] | None = None,
+    write_file: WriteFile | None = None,
 ) -> BuiltRun:
     """Reads a column of some files and writes its run.
 
@@ -82,6 +88,7 @@ def build_run(
         added: bool[n], files of which the build reads only a part, possibly without rows. Other
             runs have the other rows of these files. If there is such a file, the build chooses no
             map.
+        write_file: writes files of a small run in this process.
 
     Raises:
         Py4JJavaError: a file cannot be read; the message names the file.
@@ -93,7 +100,11 @@ def build_run(
         counting=whole if counted else None,
         describe_job=describe_job,
         encoder=encoder,
+        write_file=write_file,
     )
+    if profile.write_file and not surely_shared(index_dir, frame.sparkSession.sparkContext):
+        # The tasks that write the run find out whether the executors see the index.
+        profile = replace(profile, write_file=None)
     in_parts = np.zeros(profile.n_files, np.bool_) if added is None else added[profile.owners]
     probes = make_probes(profile.sample)
     builder = _Builder(options, probes, store, index_dir, describe_job, in_parts)
@@ -116,7 +127,8 @@ def build_run(
     run = None if best is None else best.made.run
     profile = replace(profile, sizes=tiling.sizes)
     expected = () if best is None else with_value(best.expected, profile)
-    return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, expected, profile.sample.width)
+    width, bounds = profile.sample.width, KeyBounds(seen.least, seen.greatest)
+    return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, expected, width, bounds)
 
 
 def _with_likely_map(profile: ColumnProfile, choice: Choice[RunRef]) -> ColumnProfile:

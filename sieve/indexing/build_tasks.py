@@ -6,11 +6,11 @@ import math
 from typing import Final
 
 import numpy as np
-from pyspark.sql import DataFrame
 
 from sieve.indexing import segment_tasks
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.column_sample import Sample
+from sieve.indexing.local_rows import LocalRows, Rows
 from sieve.segments.query_model import QueryModel
 
 CUTS_PER_TASK: Final = 500_000
@@ -27,10 +27,13 @@ def run_files(n: int, sample: Sample) -> int:
     return math.ceil(n / sample.share / CUTS_PER_TASK)
 
 
-def in_stretches(cuts: DataFrame, query_model: QueryModel, stretches: int) -> DataFrame:
+def in_stretches(cuts: Rows, query_model: QueryModel, stretches: int) -> Rows:
     """Clips cuts to stretches of the domain; each stretch is contiguous and in one partition."""
     places = np.arange(1, stretches) * len(query_model.codes) // stretches
     borders = query_model.codes[places]
     pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES)
-    pieces = pieces.repartition(stretches, "stretch") if stretches > 1 else pieces.coalesce(1)
+    if stretches <= 1 or isinstance(pieces, LocalRows):
+        pieces = pieces.coalesce(1)
+    else:
+        pieces = pieces.repartition(stretches, "stretch")
     return pieces.sortWithinPartitions("stretch")

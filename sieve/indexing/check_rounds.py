@@ -81,8 +81,8 @@ def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
     """The rounds for look-ups in several runs; a key is found if one of the runs holds it.
 
-    All parts of a round have the same stretch of the domain. For a single run, the rounds are those
-    of `rounds_of`. Several runs have no maps. Without runs there is one empty round.
+    All parts of a round have the same stretch of the domain. For a single run, returns the same
+    rounds as `rounds_of`. Several runs have no maps. Without runs there is one empty round.
     """
     if not runs:
         return [[]]

@@ -23,7 +23,7 @@ from sieve.storage.interface import READ_LIMIT
 SEEN: Final = pa.schema(
     [("location", pa.int32())]
     + [(name, pa.int64()) for name in ("rows", "nulls", "nans", "missed", "damaged")]
-    + [("key", pa.string())]
+    + [("key", pa.string()), ("least", pa.int64()), ("greatest", pa.int64())]
 )
 
 # A cache of run files and decoded chunks that the tasks of a worker share.
@@ -49,7 +49,7 @@ def look_up_keys(
     ordinals: Sequence[Sequence[int]],
     files: Callable[[], Mapping[str, bytes]],
 ) -> Callable[[Batches], Batches]:
-    """A step from (value, location, hash) rows to counts of each location and one lost key.
+    """A step from (value, location, hash) rows to `SEEN`: counts, a lost key, extreme codes.
 
     In the row of a corrupt record, the location column is -1 minus the location's number; see
     `LOCATION`. A key is lost if no run holds it. Rows need hashes only if codes are inexact and the
@@ -67,7 +67,7 @@ def look_up_keys(
         for batch in batches:
             for location, part in together(batch, 1):
                 if location < 0:
-                    yield _line(-1 - location, (0, 0, 0, 0, part.num_rows), None)
+                    yield _line(-1 - location, (0, 0, 0, 0, part.num_rows), None, (None, None))
                     continue
                 own = [of_run[location] for of_run in ordinals]
                 yield _seen(part, encoder, rounds, opened, location, own)
@@ -88,7 +88,7 @@ def _seen(
     location: int,
     ordinals: Sequence[int],
 ) -> pa.RecordBatch:
-    """One output row: the counts of some rows of a location, and how many of them are lost."""
+    """One output row: counts of some rows of a location, the lost ones, and extreme codes."""
     values = part.column(0)
     encoded = encoder.encode(values)
     keys = np.flatnonzero(encoded.valid & ~encoded.nan)
@@ -106,11 +106,14 @@ def _seen(
     lost = keys[missed]
     nulls, nans = np.count_nonzero(~encoded.valid), np.count_nonzero(encoded.nan)
     counts = (len(values), int(nulls), int(nans), len(lost), 0)
-    return _line(location, counts, _shown(values[int(lost[0])]) if len(lost) else None)
+    ends = (int(codes.min()), int(codes.max())) if len(codes) else (None, None)
+    return _line(location, counts, _shown(values[int(lost[0])]) if len(lost) else None, ends)
 
 
-def _line(location: int, counts: Sequence[int], key: str | None) -> pa.RecordBatch:
-    line = (location, *counts, key)
+def _line(
+    location: int, counts: Sequence[int], key: str | None, ends: tuple[int | None, int | None]
+) -> pa.RecordBatch:
+    line = (location, *counts, key, *ends)
     return pa.RecordBatch.from_arrays(
         [pa.array([value], field.type) for value, field in zip(line, SEEN, strict=True)],
         schema=SEEN,

@@ -150,52 +150,56 @@ class Choice(Generic[R]):
     def _automatic(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
         """Makes intervals whose bytes pay back, or a map that saves more than it costs."""
         stop = stop_for(profile, self.options, self.probes, shared.seen.hits)
-        if (mapped := self._mapped_at_once(profile, shared, stop)) is not None:
+        mapped, pays = self._mapped_first(profile, shared, stop)
+        if mapped is None:
+            plain = self._attempt(profile, shared, self.options, stop)
+        elif pays:
             return mapped
-        plain = self._attempt(profile, shared, self.options, stop)
+        else:
+            with self.discarded_on_failure(mapped.made.run):
+                plain = self._attempt(profile, shared, self.options, stop)
         if plain is None:
-            return None
+            return mapped
         size, planned = plain.made.bytes, None
         more = more_may_pay(profile, self.options, plain.expected, shared.seen.cuts[0], size)
+        if mapped is not None:
+            return self.better(replace(plain, more_may_pay=more), mapped)
         if self.options.shape == "auto" and self.with_maps:
             planned = plan_map(profile, self.options, plain.expected, plain.made.keys, size)
         if planned is None:
             return replace(plain, more_may_pay=more)
         if planned.limit is not None:
-            # To weigh this many keys would take as long as to make a map of them.
+            # For more keys, the comparison would take as long as making the map.
             return plain
         plain = replace(plain, more_may_pay=more)
         worth = profile.payback(self.options).absent
         return self._or_mapped(plain, profile, shared, planned.options, stop, worth)
 
-    def _mapped_at_once(
+    def _mapped_first(
         self, profile: ColumnProfile, shared: Shared, stop: Stop
-    ) -> Attempt[R] | None:
-        """Makes a run with a map without first making a run of intervals for comparison.
+    ) -> tuple[Attempt[R] | None, bool]:
+        """Makes a run with a map before a run of intervals, if a trial of intervals costs more.
 
-        The result is None if intervals possibly cost less than the map. The map must cost clearly
-        less than the cheapest intervals in the trial.
+        Returns the run, or None; and whether it costs clearly less than the cheapest intervals in
+        the trial, so that they need not be made.
         """
         if self.options.shape != "auto" or not self.with_maps:
-            return None
+            return None, False
         self.describe_job("weighing")
         trial = trial_of_least_cost(shared.pieces, shared.seen, profile, stop)
         if trial is None:
-            return None
+            return None, False
         size, expected = trial[0], expected_of(trial, stop, profile.location_bytes)
         planned = plan_map(profile, self.options, expected, shared.seen.keys, int(size))
         if planned is None or planned.limit is not None:
-            return None
+            return None, False
         worth = profile.payback(self.options).absent
         try:
             mapped = self._attempt(profile, shared, planned.options, stop, worth)
         except InvalidInputError:  # files share more keys than the budget pays for
-            return None
+            return None, False
         bound = self._cost(profile, int(size), files_read(expected, profile.location_bytes))
-        if mapped is None or NEAR * mapped.cost < bound:
-            return mapped
-        self.maker.discard(mapped.made.run)
-        return None
+        return mapped, mapped is not None and NEAR * mapped.cost < bound
 
     def _or_mapped(
         self,

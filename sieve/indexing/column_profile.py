@@ -9,18 +9,19 @@ from typing import Self
 
 import numpy as np
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as sf
 
 from sieve.arrays.dtypes import Counts, Weights
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.column_sample import Sample, take_sample
+from sieve.indexing.local_rows import MOST, LocalRows, Rows, WriteFile
 from sieve.indexing.tiling import Tiling
+from sieve.indexing.value_columns import column_values
 from sieve.metadata.options import SMALLEST_SHARE, IndexOptions
 from sieve.segments.intervals import overprovisioned_total
 from sieve.segments.stopping_rule import MOST_OF_TABLE, Payback
 from sieve.segments.weights import weights_of
 from sieve.tables.column import Column
-from sieve.tables.table import LOCATION
+from sieve.tables.table import LOCATION, PLACE
 
 _SHARE_BESIDE_MAP = 20
 _LITTLE = 100
@@ -77,7 +78,7 @@ class Profile:
         to hold a row. A value with several rows can be in several locations.
 
         Args:
-            least: the bytes of the locations that hold the value's key code, in units of mean size.
+            least: the weights of the locations that hold the value's key code, added up.
         """
         if self.sample.encoder.exact:
             return least
@@ -147,19 +148,21 @@ class ColumnProfile(Profile):
     """The profile of a column of some files.
 
     Attributes:
-        values: all rows, with the column as ``v`` and their `LOCATION`.
+        values: all rows, with the column as ``v`` and their `LOCATION`; see `value_columns`.
         owners: int64[n], the file of each location.
         counted: int64, rows of each file according to a count that reads no column; None if the
             format has no row counts.
+        write_file: writes files of a small run in this process; with None, executors write them.
     """
 
-    values: DataFrame
+    values: Rows
     owners: Counts
     counted: Counts | None
+    write_file: WriteFile | None = None
 
     def by_file(self, frame: DataFrame, column: Column, tiling: Tiling) -> ColumnProfile:
         """The same column with whole files as locations."""
-        values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
+        values = column_values(frame, column)
         files = np.arange(len(tiling.lengths))
         return replace(self, sizes=tiling.lengths, values=values, owners=files)
 
@@ -177,33 +180,44 @@ def column_profile(
     counting: DataFrame | None,
     describe_job: Callable[[str], None],
     encoder: Encoder | None = None,
+    write_file: WriteFile | None = None,
 ) -> ColumnProfile:
     """Counts rows and draws a sample.
+
+    If the sample has all rows, and they are few, the build goes on in this process.
 
     Args:
         frame: all rows of some files, read as a query reads them, with their `LOCATION`.
         counting: the same rows with their files as `LOCATION`, or None if the format's metadata has
             no row counts.
         encoder: the encoder of the values, or None to choose one by the sample.
+        write_file: writes files of a small run in this process; with None, executors do the whole
+            build.
     """
-    values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
+    values = column_values(frame, column)
     describe_job(f"counting {len(tiling.lengths)} files")
     counts = None if counting is None else _row_counts(counting, len(tiling.lengths))
     describe_job(f"sampling {len(tiling.lengths)} files")
     total = None if counts is None else int(counts.sum())
     table_bytes = int(tiling.lengths.sum())
     sample = take_sample(values, column, total, table_bytes, encoder)
+    drawn: Rows = values
+    if write_file is not None and sample.drawn is not None and len(sample.drawn) <= MOST:
+        drawn = LocalRows(sample.drawn.to_batches(), write_file)
     return ColumnProfile(
         sizes=tiling.sizes,
         sample=sample,
-        values=values,
+        values=drawn,
         owners=tiling.owners,
         counted=counts,
+        write_file=write_file,
     )
 
 
 def _row_counts(frame: DataFrame, n_files: int) -> Counts:
     counts = np.zeros(n_files, np.int64)
-    for location, rows in frame.groupBy(LOCATION).count().collect():
+    # The place of a row needs no evaluation of an expression.
+    place = PLACE if PLACE in frame.columns else LOCATION
+    for location, rows in frame.groupBy(place).count().collect():
         counts[location] = rows
     return counts

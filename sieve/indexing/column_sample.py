@@ -13,10 +13,9 @@ from pyspark.sql import functions as sf
 from sieve.arrays.dtypes import CodeIntervals, Codes, Hashes, Ordinals
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.indexing.arrow_jobs import map_batches
-from sieve.indexing.batches import Batches
 from sieve.indexing.choose_encoder import FRONT, choose_encoder
-from sieve.indexing.domain_sample import DomainSample, windows
+from sieve.indexing.domain_sample import DomainSample, has_only_heavy_keys, windows
+from sieve.indexing.local_rows import fetched
 from sieve.indexing.value_columns import leading_bytes
 from sieve.indexing.value_spread import value_spread
 from sieve.segments.query_model import QueryModel
@@ -28,9 +27,6 @@ WANTED = 40_000
 # Text files have no row counts; a minimum size per row bounds the number of rows.
 _BYTES_PER_ROW = 20
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
-
-
-_PIECES = pa.schema([("sample", pa.binary())])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +47,8 @@ class Sample:
             locations. The share is about 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
+        drawn: the sampled rows, if the sample has all rows of the column: the value or its leading
+            bytes as ``v``, `LOCATION`, and the hash of the value; None for part of the rows.
     """
 
     encoder: Encoder
@@ -63,6 +61,7 @@ class Sample:
     domain_sample: DomainSample | None = None
     scattered: float = 0.0
     spread: float = 0.0
+    drawn: pa.Table | None = None
 
     @property
     def share(self) -> float:
@@ -81,7 +80,7 @@ def zoomed(sample: Sample, share: float, asked: CodeIntervals) -> Sample:
         share: the share of the column, above 0; a share of 1 or more takes everything.
         asked: int64[k, 2], key codes of a query that the windows must include.
     """
-    if sample.query_model is None or share >= 1:
+    if sample.query_model is None or share >= 1 or has_only_heavy_keys(sample.query_model):
         return sample
     domain_sample = windows(sample.query_model, share, asked)
     inside = np.flatnonzero(domain_sample.within(sample.codes))
@@ -121,23 +120,20 @@ def take_sample(
     """
     expected = max(1, counted if counted is not None else size // _BYTES_PER_ROW)
     share = min(1.0, WANTED / expected)
-    drawn = values.select("v", LOCATION)
-    if share < 1:
-        # Without an explicit seed, Spark 4.1 uses a different seed for each draw.
-        drawn = drawn.sample(fraction=share, seed=1)
+    # Without an explicit seed, Spark 4.1 uses a different seed for each draw.
+    drawn = values.sample(fraction=share, seed=1) if share < 1 else values
     text = column.any_width
     length = sf.octet_length("v") if text else sf.lit(None).cast("int")
     front = leading_bytes(FRONT) if text else sf.col("v")
     shown = drawn.select(
         front.alias("v"), length.alias("bytes"), sf.xxhash64("v").alias("hash"), LOCATION
     )
-    pieces = map_batches(shown, _packed, _PIECES)
-    tables = [pa.ipc.open_stream(bytes(row[0])).read_all() for row in pieces.collect()]
-    if not tables:
+    batches = fetched(shown)
+    if not batches:
         plain, none = encoder or Encoder.for_type(column.type), np.empty(0, np.int64)
         rows = counted or 0
         return Sample(plain, None, none, none.view(np.uint64), rows, _width(column.type), rows)
-    table = pa.concat_tables(tables)
+    table = pa.Table.from_batches(batches)
     rows = counted if counted is not None else int(table.num_rows / share)
     width = (pc.mean(table["bytes"]).as_py() or 0.0) if text else _width(column.type)
     if encoder is None:
@@ -157,7 +153,14 @@ def take_sample(
         rows,
         scattered=_scattered(codes, places),
         spread=0.0 if encoder.exact else value_spread(given, places, share),
+        drawn=None if share < 1 else _hashed(table),
     )
+
+
+def _hashed(table: pa.Table) -> pa.Table:
+    """All rows of a column; a NULL has no hash."""
+    hashes = pc.if_else(pc.is_valid(table["v"]), table["hash"], None)
+    return table.select(["v", LOCATION]).append_column("hash", hashes)
 
 
 def _scattered(codes: Codes, locations: Ordinals) -> float:
@@ -172,16 +175,3 @@ def _width(type_name: str) -> int:
     if type_name.startswith("decimal"):
         return 8 if int(type_name[8:].partition(",")[0]) <= 18 else 16
     return _WIDTHS.get(type_name, 8)
-
-
-def _packed(batches: Batches) -> Batches:
-    """Packs a task's sample into one value, which the driver can fetch in every Spark release."""
-    drawn = list(batches)
-    if not sum(batch.num_rows for batch in drawn):
-        return
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, drawn[0].schema) as writer:
-        for batch in drawn:
-            writer.write_batch(batch)
-    data = pa.array([sink.getvalue().to_pybytes()], pa.binary())
-    yield pa.RecordBatch.from_arrays([data], schema=_PIECES)

@@ -7,12 +7,14 @@ exchange Arrow record batches in bounded memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sieve.arrays.dtypes import CodeIntervals, Codes, Counts
 from sieve.encoding.encoder import Encoder
@@ -114,6 +116,43 @@ def read_column(
     return run
 
 
+def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
+    """A step from `LINES` to members of the lines of one kind."""
+
+    def run(batches: Batches) -> Batches:
+        for batch in batches:
+            lines = batch.column(kind).drop_null()
+            if len(lines):
+                yield pa.RecordBatch.from_arrays([lines.field(name) for name in names], [*names])
+
+    return run
+
+
+def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
+    """A step that takes the cuts of some locations; with None, of all locations."""
+
+    def run(batches: Batches) -> Batches:
+        for batch in batches:
+            has = batch.column("cuts").is_valid()
+            if whole is not None:
+                known = pa.array(whole, pa.int32())
+                has = pc.and_(has, pc.is_in(batch.column("location"), known))
+            yield batch.filter(has)
+
+    return run
+
+
+def counts_of(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """The counts of `LINES` of one task: location, probe, counts, extremes, hits of the probe."""
+    of_file, of_probe = ["location", *names, "first", "last"], ["number", "locations", "bytes"]
+    for batch in members("file", of_file)(iter(batches)):
+        for location, *counts in zip(*batch.to_pydict().values(), strict=True):
+            yield [location, None, *counts, None, None]
+    for batch in members("probe", of_probe)(iter(batches)):
+        for number, *hits in zip(*batch.to_pydict().values(), strict=True):
+            yield [None, number, *(None for _ in of_file[1:]), *hits]
+
+
 def _lines(name: str, columns: Sequence[object]) -> pa.RecordBatch:
     """Lines of one kind."""
     kinds = LINES.field(name).type
@@ -183,7 +222,7 @@ class _File:
             yield from self.finish()
 
     def finish(self) -> Batches:
-        """Yields the lines of the rows since the last call."""
+        """Yields the output lines for the rows that arrived since the last call."""
         if not any(self._counts):
             return
         cuts = None

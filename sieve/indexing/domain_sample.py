@@ -1,10 +1,10 @@
 """Domain sample: windows of a column's domain, and the column restricted to the windows.
 
-The size of a structure and the files that queries read depend on which files have neighbouring
-keys. A sample of rows does not show neighbouring keys, but a sample of stretches of the domain
-does. A window contains every key of every file in its stretch. If the gaps between windows are
-removed, every algorithm for a column also works on its windows. The share of the column in the
-windows is known.
+Which files have neighbouring keys decides the size of a structure and the files that queries read.
+A sample of rows does not show neighbouring keys, but a sample of stretches of the domain does. A
+window contains every key of every file in its stretch. If the gaps between windows are removed,
+every algorithm for a column also works on its windows. The share of the column in the windows is
+known.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window per
 stratum.
@@ -112,6 +112,7 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
     """Windows that cover about `share` of all queried keys: one random window in each stratum.
 
     Args:
+        query_model: a model with a key that is not heavy.
         share: the share of queried keys, above 0 and below 1.
         asked: int64[k, 2], a query whose ends must be in windows; each end gets a window around it.
     """
@@ -134,6 +135,11 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
     return DomainSample(
         first, last, asked, float(np.clip((shares - weight) / (1 - weight), 1e-9, 1))
     )
+
+
+def has_only_heavy_keys(query_model: QueryModel) -> bool:
+    """Returns whether windows would contain every key, so that there is nothing to leave out."""
+    return len(_heavy(query_model)) == len(query_model.codes)
 
 
 def _heavy(query_model: QueryModel) -> npt.NDArray[np.intp]:

@@ -8,14 +8,14 @@ from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import functions as sf
 
 from sieve.environment import Environment
 from sieve.errors import UnavailableError
+from sieve.indexing.value_columns import column_values
 from sieve.storage.java_errors import raised_in
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
-from sieve.tables.table import LOCATION, CatalogTable
+from sieve.tables.table import CatalogTable
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _READER: Final = "FileScanRDD"
@@ -72,7 +72,7 @@ def _names_one(error: Exception, files: Sequence[DataFile]) -> bool:
 def _fails(table: CatalogTable, column: Column, suspects: Sequence[tuple[DataFile, int]]) -> bool:
     frame = table.frame([number for _, number in suspects], column)
     try:
-        values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
+        values = column_values(frame, column)
         values.write.format("noop").mode("overwrite").save()
     except _FAILURES as error:
         if not raised_in(error, _READER):

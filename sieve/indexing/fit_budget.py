@@ -20,6 +20,7 @@ from sieve.indexing.block_rows import block_rows
 from sieve.indexing.build_hash_map import CollectedPairs, SharedPairs
 from sieve.indexing.build_tasks import in_stretches, run_files, stretches_of
 from sieve.indexing.column_profile import ColumnProfile
+from sieve.indexing.local_rows import Rows, both
 from sieve.indexing.seen import Seen
 from sieve.metadata.options import IndexOptions
 from sieve.reader.run_file import SCHEMA
@@ -31,7 +32,7 @@ from sieve.segments.stopping_rule import Stop, Trial
 FILE_OVERHEAD = 2_100
 """Bytes of a run file besides its segments: Parquet's footer and page headers."""
 
-Make = Callable[[float], DataFrame]
+Make = Callable[[float], Rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +43,13 @@ class Shared:
         pairs: the pairs for maps.
     """
 
-    cuts: DataFrame
+    cuts: Rows
     seen: Seen
     column_profile: ColumnProfile
     pairs: SharedPairs
 
     @cached_property
-    def pieces(self) -> DataFrame:
+    def pieces(self) -> Rows:
         """The cuts, clipped to stretches of the domain."""
         query_model = _query_model(self.seen, self.column_profile)
         pieces = in_stretches(self.cuts, query_model, stretches_of(self.seen.cuts[0], query_model))
@@ -62,7 +63,7 @@ class Shared:
 
 @contextlib.contextmanager
 def shared_by_runs(
-    cuts: DataFrame,
+    cuts: Rows,
     seen: Seen,
     column_profile: ColumnProfile,
     collected: CollectedPairs | None = None,
@@ -88,7 +89,7 @@ def run_maker(
     stop: Stop | None = None,
     worth: float = math.inf,
 ) -> Make | None:
-    """Returns a function that makes a run's rows at a multiple of the budget's cost per byte.
+    """Returns a function from a multiple of the cost per byte to a run's rows.
 
     Returns None if there is no key. The rows must be used before the block of `shared` ends.
 
@@ -113,11 +114,11 @@ def run_maker(
     describe_job("mapping")
     ranges = column_profile.intervals_budget(options, "map")
     maps = shared.pairs.map_rows(column_profile.budget(options) - ranges, worth)
-    return lambda times: make(times).unionByName(maps)
+    return lambda times: both(make(times), maps)
 
 
 def _priced(
-    pieces: DataFrame,
+    pieces: Rows,
     seen: Seen,
     column_profile: ColumnProfile,
     options: IndexOptions,
@@ -150,7 +151,7 @@ def _priced(
         prices = stop.prices(column_profile.n_files)
     if stretches_of(n, query_model) == 1:
         # One task has all cuts, so the task finds the cost per byte itself.
-        def whole(times: float) -> DataFrame:
+        def whole(times: float) -> Rows:
             if stop is None:
                 step = segment_tasks.write_whole(planner, prices, left, times)
             else:
@@ -168,15 +169,16 @@ def _priced(
 
 
 def trial_of_least_cost(
-    pieces: DataFrame, seen: Seen, column_profile: ColumnProfile, stop: Stop
+    pieces: Rows, seen: Seen, column_profile: ColumnProfile, stop: Stop
 ) -> Trial | None:
     """Estimates the intervals at the lowest price, at which their last bytes just pay back.
 
-    Returns None if there are no cuts. Also returns None if one task has all cuts, because a build
-    then needs little more time than a trial.
+    Returns None if there are no cuts. Also returns None if one task has all cuts and a map is not
+    likely, because a build then needs little more time than a trial.
     """
     query_model = _query_model(seen, column_profile)
-    if stretches_of(seen.cuts[0], query_model) <= 1:
+    stretches = stretches_of(seen.cuts[0], query_model)
+    if stretches == 0 or (stretches == 1 and not column_profile.few):
         return None
     return _trial(pieces, _planner(query_model, column_profile), stop.price, stop)
 
@@ -206,12 +208,12 @@ def _price_of(
     return choose_price(prices, curve, budget)
 
 
-def _trial(pieces: DataFrame, planner: segment_tasks.Planner, price: float, stop: Stop) -> Trial:
+def _trial(pieces: Rows, planner: segment_tasks.Planner, price: float, stop: Stop) -> Trial:
     """The bytes of the index and the files read at a cost per byte, over all stretches."""
     tried = map_batches(
         pieces,
         segment_tasks.try_stretches(planner, float(price), stop),
         segment_tasks.TRIAL,
     )
-    size, *reads = tried.agg(*map(sf.sum, tried.columns)).collect()[0]
+    size, *reads = np.sum(tried.collect(), axis=0).tolist()
     return size, reads

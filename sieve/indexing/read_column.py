@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.arrays.dtypes import Flags
@@ -18,9 +18,10 @@ from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.build_hash_map import CollectedPairs, parts_of
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.hash_map_tasks import PACKED
+from sieve.indexing.local_rows import MOST, LocalRows, Rows, fetched
 from sieve.indexing.probes import Probes
 from sieve.indexing.seen import Seen
-from sieve.indexing.value_columns import encoded_bytes, hash_of_value
+from sieve.indexing.value_columns import value_columns
 from sieve.metadata.options import IndexOptions
 from sieve.segments.intervals import overprovisioned_threshold
 from sieve.tables.table import LOCATION
@@ -31,13 +32,13 @@ class ReadCuts:
     """The result of the reading step.
 
     Attributes:
-        cuts: the cuts of all completely read locations.
+        cuts: the cuts of all completely read locations; local rows if they are few.
         seen: the counts.
         pairs: the pairs for hash maps, or None if none were collected or a location was not read
             completely.
     """
 
-    cuts: DataFrame
+    cuts: Rows
     seen: Seen
     pairs: CollectedPairs | None
 
@@ -72,26 +73,40 @@ def read_cuts(
         probes.intervals,
         parts,
     )
-    hashes = [hash_of_value().alias("hash")] if with_pairs and not encoder.exact else []
-    values = column_profile.values.select(encoded_bytes(encoder).alias("v"), LOCATION, *hashes)
+    hashes = ["hash"] if with_pairs and not encoder.exact else []
+    values = value_columns(column_profile.values, encoder, "v", LOCATION, *hashes)
     lines = map_batches(values, step, cut_tasks.LINES)
     lines.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         shown = np.zeros(column_profile.n_files, np.bool_) if may_be_empty is None else may_be_empty
         seen = _seen(lines, column_profile, len(probes.intervals), shown)
-        cuts = lines.where(sf.col("file.cuts").isNotNull()).select("file.location", "file.cuts")
-        pairs = None if parts is None else CollectedPairs(_pairs(lines), parts)
-        if (whole := seen.whole) is not None:
-            cuts = cuts.where(sf.col("location").isin(whole)) if whole else cuts.limit(0)
-            pairs = None
+        whole, pairs = seen.whole, None
+        if parts is not None and whole is None:
+            pairs = CollectedPairs(_members(lines, "pairs", *PACKED.names), parts)
+        cuts, write_file = _cuts(lines, whole), column_profile.write_file
+        if write_file is not None and 0 < seen.cuts[0] <= MOST and not isinstance(cuts, LocalRows):
+            cuts = LocalRows(fetched(cuts), write_file)
         yield ReadCuts(cuts, seen, pairs)
     finally:
         lines.unpersist()
 
 
-def _pairs(lines: DataFrame) -> DataFrame:
-    of_tasks = lines.where(sf.col("pairs").isNotNull())
-    return of_tasks.select(*(f"pairs.{name}" for name in PACKED.names))
+def _members(lines: Rows, kind: str, *names: str) -> Rows:
+    """The lines of one kind."""
+    if isinstance(lines, LocalRows):
+        return lines.mapped(cut_tasks.members(kind, names))
+    return lines.where(sf.col(kind).isNotNull()).select(*(f"{kind}.{name}" for name in names))
+
+
+def _cuts(lines: Rows, whole: list[int] | None) -> Rows:
+    """The cuts of the locations that were read completely; with None, of all locations."""
+    cuts = _members(lines, "file", "location", "cuts")
+    if isinstance(cuts, LocalRows):
+        return cuts.mapped(cut_tasks.with_cuts(whole))
+    cuts = cuts.where(sf.col("cuts").isNotNull())
+    if whole is None:
+        return cuts
+    return cuts.where(sf.col("location").isin(whole)) if whole else cuts.limit(0)
 
 
 def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.Cutting:
@@ -112,32 +127,39 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     )
 
 
-def _seen(
-    lines: DataFrame, column_profile: ColumnProfile, n_probes: int, may_be_empty: Flags
-) -> Seen:
+def _sums(lines: Rows, names: Sequence[str]) -> Iterable[Sequence[Any]]:
+    """The counts, summed for each location and probe: location, probe, sums and extremes."""
+    if isinstance(lines, LocalRows):
+        return cut_tasks.counts_of(lines.batches, names)
+    grouped = lines.groupBy("file.location", "probe.number").agg(
+        *(sf.sum(f"file.{name}") for name in names),
+        *(sf.min("file.first"), sf.max("file.last")),
+        *(sf.sum("probe.locations"), sf.sum("probe.bytes")),
+    )
+    sums: Iterable[Sequence[Any]] = grouped.collect()
+    return sums
+
+
+def _seen(lines: Rows, column_profile: ColumnProfile, n_probes: int, may_be_empty: Flags) -> Seen:
     """Sums the reading step's counts over all tasks."""
     n = column_profile.n_files
     names = ("rows", "nulls", "nans", "damaged", "n_cuts", "keys")
     counts = {name: np.zeros(n, np.int64) for name in names}
     least, greatest = np.full(n, GREATEST, np.int64), np.full(n, LEAST, np.int64)
     hits = np.zeros((2, n_probes), np.int64)
-    grouped = lines.groupBy("file.location", "probe.number").agg(
-        *(sf.sum(f"file.{name}") for name in names),
-        *(sf.min("file.first"), sf.max("file.last")),
-        *(sf.sum("probe.locations"), sf.sum("probe.bytes")),
-    )
-    for location, probe, *sums, low, high, locations, size in grouped.collect():
+    for location, probe, *sums, low, high, locations, size in _sums(lines, names):
         if probe is not None:
             hits[:, probe] = min(locations, n), min(size, column_profile.table_bytes)
         elif location is not None:
             for name, total in zip(names, sums, strict=True):
-                counts[name][location] = total
+                counts[name][location] += total
             if low is not None:
-                least[location], greatest[location] = low, high
+                least[location] = min(least[location], low)
+                greatest[location] = max(greatest[location], high)
     read = counts["rows"]
     # Queries must always read a file without rows, and a file that was read incompletely. A range
     # without rows can be skipped if its file was read completely. The rows of a corrupt record
-    # depend on the columns that a query reads, so its file must be read, too.
+    # depend on the columns of the query, so queries must always read its file.
     owners = column_profile.owners
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (

@@ -41,8 +41,8 @@ _FITTED = 0.98
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
     """A step that splits packed cuts at the borders: each output row has the pieces of one stretch.
 
-    The cuts of a batch are split together. A stretch is identified by a number for which Spark's
-    hash partitioning chooses the stretch's own partition.
+    The cuts of a batch are split together. Each stretch has a number. The number is chosen so that
+    Spark's hash partitioning gives the stretch a partition of its own.
     """
     keys = partition_keys(len(borders) + 1)
 

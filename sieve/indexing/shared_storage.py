@@ -32,10 +32,15 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
         rows: the rows of the run, about to be written.
         witness: URI of a file that the driver has just created.
     """
-    # Except for local files, a file system shows the same files to every machine.
-    if split(witness)[0] != "file" or on_this_machine(rows.sparkSession.sparkContext):
+    if surely_shared(witness, rows.sparkSession.sparkContext):
         return rows
     return map_batches(rows, only_if_seen(witness, _CONDITION), SCHEMA)
+
+
+def surely_shared(path: str, context: SparkContext) -> bool:
+    """Returns whether executors see the driver's files without a check."""
+    # Except for local files, a file system shows the same files to every machine.
+    return split(path)[0] != "file" or on_this_machine(context)
 
 
 def on_this_machine(context: SparkContext) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from sieve.arrays.dtypes import Counts, Flags
 from sieve.metadata.file_list import FileState, Locations
 from sieve.metadata.file_ranges import FileRanges
+from sieve.metadata.key_bounds import KeyBounds
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.tables.data_file import DataFile
@@ -143,6 +144,7 @@ def locations_of(
     counts: Sequence[Counts],
     proven: Flags,
     first_slot: int | None,
+    bounds: KeyBounds | None = None,
 ) -> Locations:
     """The file list of files that were read.
 
@@ -150,6 +152,7 @@ def locations_of(
         counts: rows, NULLs and NaNs of each range.
         proven: bool[n], files that were read completely and did not change during the read.
         first_slot: slot of the first range, or None if the files are in no run.
+        bounds: the bounds of each range.
     """
     columns = [np.where(proven[tiling.owners], column, 0) for column in counts]
     rows, nulls, nans = map(tiling.of_files, columns)
@@ -166,4 +169,5 @@ def locations_of(
         ranges=FileRanges(tiling.counts, tiling.footers, tiling.starts, *columns)
         if tiling.is_cut
         else None,
+        bounds=bounds and bounds.only(proven[tiling.owners]),
     )

@@ -1,11 +1,49 @@
-"""The columns that tasks get for the indexed column ``v``, computed by the JVM."""
+"""The columns that steps get for the indexed column ``v``, computed by the JVM."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.encoding.encoder import Encoder
+from sieve.index_key import SUBSTRING
+from sieve.indexing.arrow_jobs import map_batches
+from sieve.indexing.grams import distinct_grams, schema_of
+from sieve.indexing.local_rows import LocalRows, Rows
+from sieve.tables import column as tables
+from sieve.tables.table import LOCATION
+
+
+def column_values(frame: DataFrame, column: tables.Column) -> DataFrame:
+    """The values that an index has as ``v``, and their `LOCATION`.
+
+    Args:
+        frame: rows of `CatalogTable.frame`.
+    """
+    values = frame.select(sf.col(column.in_frame).alias("v"), LOCATION)
+    if column.kind != SUBSTRING:
+        return values
+    texts = values.select(sf.col("v").cast("binary"), LOCATION)
+    return map_batches(texts, distinct_grams(LOCATION), schema_of(LOCATION))
+
+
+def value_columns(values: Rows, encoder: Encoder, *names: str) -> Rows:
+    """Columns for a step, in the given order.
+
+    Args:
+        values: the column as ``v``; local rows have the leading bytes of each value, and its hash.
+        encoder: the encoder of the column.
+        names: ``v`` for `encoded_bytes`, ``hash`` for `hash_of_value`, or other columns.
+    """
+    if isinstance(values, LocalRows):
+        return values.select(*names)
+
+    def made(name: str) -> Column | str:
+        if name == "v":
+            return encoded_bytes(encoder).alias(name)
+        return hash_of_value().alias(name) if name == "hash" else name
+
+    return values.select(*map(made, names))
 
 
 def encoded_bytes(encoder: Encoder) -> Column:

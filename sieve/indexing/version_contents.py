@@ -91,10 +91,11 @@ def build_contents(
                 store,
                 index_dir,
                 whole=whole,
-                counted=table.info.format_name in COUNTED,
+                counted=table.info.format_name in COUNTED and column.kind is None,
                 encoder=reused.encoder,
                 added=np.isin(numbers, list(appended)),
                 describe_job=environment.describe_job,
+                write_file=table.write_file,
             )
     young = [f for f, stable in zip(snapshot.files, snapshot.stable, strict=True) if not stable]
     if young:
@@ -113,10 +114,13 @@ def build_contents(
         is_text = table.info.format_name in TEXT_FORMATS
         read = _unchanged(built, files, now, first_slot, is_text=is_text)
         locations = concat(_with_appended(reused, read), _racy(young))
-        if is_text and (damaged := _damaged(locations, snapshot.files)):
+        why = "have a damaged record, such as a value too few or of another type"
+        if column.computed:
+            why = f"have a row for which {column} fails" + (f", or {why}" if is_text else "")
+        if (is_text or column.computed) and (damaged := _damaged(locations, snapshot.files)):
             environment.advice.add(
-                f"{damaged} of {len(snapshot.files)} files have a damaged record, such as a value "
-                "too few or of another type: queries read these files whatever they ask for"
+                f"{damaged} of {len(snapshot.files)} files {why}: queries read these files "
+                "whatever they ask for"
             )
         roots = roots_of(table, snapshot.files)
         listed, roots = store_list(store, index_dir, locations, roots, before)
@@ -185,7 +189,8 @@ def _unchanged(
     counts = (built.rows, built.nulls, built.nans)
     slot = first_slot if built.run else None
     there = np.array([file.path in now for file in files], np.bool_)
-    return locations_of(files, built.tiling, counts, proven, slot).chosen(there)
+    bounds = built.bounds if built.run else None
+    return locations_of(files, built.tiling, counts, proven, slot, bounds).chosen(there)
 
 
 def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
@@ -202,10 +207,18 @@ def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
         rows=before.rows[at] + appended.rows,
         nulls=before.nulls[at] + appended.nulls,
         nans=before.nans[at] + appended.nans,
+        bounds=before.key_bounds.chosen(at).over(
+            appended.key_bounds, (_keyed(before)[at], _keyed(appended))
+        ),
     )
     # The next refresh reads locations that were read incompletely or changed during the build.
     both = both.chosen(appended.states != FileState.UNPROVEN)
     return concat(reused.locations.chosen(~grew), read.chosen(~added), both)
+
+
+def _keyed(locations: Locations) -> Counts:
+    """int64[n]: rows of each file with a key."""
+    return locations.rows - locations.nulls - locations.nans
 
 
 def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:

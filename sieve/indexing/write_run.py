@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import secrets
 from collections.abc import Callable
-
-from pyspark.sql import DataFrame
+from typing import Final
 
 from sieve.errors import SieveError
 from sieve.indexing.column_profile import ColumnProfile
+from sieve.indexing.local_rows import LocalRows, Rows
 from sieve.indexing.shared_storage import named_if_unseen, not_shared, seen_by_all
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_dir
@@ -19,9 +19,12 @@ from sieve.reader.run_file import describe_run
 from sieve.segments.budget import within_budget
 from sieve.storage.interface import Store, join
 
+# The statistics in the footer are truncated, so that they do not repeat two whole payloads.
+_OPTIONS: Final = {"parquet.statistics.truncate.length": "1", "compression": "zstd"}
+
 
 def write_within(
-    make: Callable[[float], DataFrame],
+    make: Callable[[float], Rows],
     column_profile: ColumnProfile,
     options: IndexOptions,
     store: Store,
@@ -43,7 +46,7 @@ def write_within(
     return within_budget(write, column_profile.most(options), delete)
 
 
-def _write(rows: DataFrame, column_profile: ColumnProfile, store: Store, index_dir: str) -> RunRef:
+def _write(rows: Rows, column_profile: ColumnProfile, store: Store, index_dir: str) -> RunRef:
     run_id = RunId(secrets.token_hex(16))
     target = run_dir(index_dir, run_id)
     claim = note_run(store, index_dir, run_id)
@@ -56,12 +59,16 @@ def _write(rows: DataFrame, column_profile: ColumnProfile, store: Store, index_d
         raise
 
 
-def write_rows(rows: DataFrame, target: str, claim: str) -> None:
-    """Writes the rows of a run to its files, on executors that see the driver's pending write."""
+def write_rows(rows: Rows, target: str, claim: str) -> None:
+    """Writes the rows of a run to its files: local rows in the driver, others on executors.
+
+    The executors must see the driver's pending write.
+    """
+    if isinstance(rows, LocalRows):
+        rows.write(target, **_OPTIONS)
+        return
     with named_if_unseen(target):
-        # The statistics in the footer are truncated, so that they do not repeat two whole payloads.
-        short = seen_by_all(rows, claim).write.option("parquet.statistics.truncate.length", 1)
-        short.option("compression", "zstd").parquet(target)
+        seen_by_all(rows, claim).write.options(**_OPTIONS).parquet(target)
 
 
 def _read_back(store: Store, target: str, run_id: RunId, column_profile: ColumnProfile) -> RunRef:

@@ -1,8 +1,8 @@
 """The parts of a table's fingerprint that affect the values of one column.
 
 A fingerprint has every part that can affect how Spark reads any column of a table. A version serves
-a scan if both have equal parts that decide the values of the *indexed* column. A part counts as
-deciding unless Spark's reader certainly ignores it.
+a scan if both have equal parts that decide the values of the *indexed* column. A part decides the
+values unless Spark's reader certainly ignores it.
 
 In CSV and JSON, a column that is appended to the schema decides, too. A record counts as damaged if
 a value cannot be converted to the new column's type, or if a CSV record has no value for the
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
+from sieve.index_key import expression_of
+from sieve.metadata.column_place import ColumnPlace, find_column, kind_of, without_remarks
 from sieve.metadata.spark_lines import alike
 from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.metadata.unread_settings import is_unread
@@ -69,7 +69,6 @@ _OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "spark.sql.parquet.infertimestampntz.enabled": _INSTANTS,
     "spark.sql.parquet.binaryasstring": frozenset({"string", "binary"}),
     "spark.sql.legacy.parquet.nanosaslong": frozenset({"long", "instant"}),
-    "spark.sql.legacy.charvarcharasstring": frozenset({"string"}),
 }
 """Settings and options that affect only columns of some kinds.
 
@@ -106,11 +105,17 @@ _OF_DEFAULTS: Final = (
 )
 """Settings that affect the value of a column's default, which is stored as SQL."""
 
-_ZONELESS: Final = frozenset(
-    {"boolean", "binary", "void", "byte", "short", "integer", "long", "float", "double", "date"}
+_OF_LITERALS: Final = tuple(
+    f"conf.spark.sql.{name}"
+    for name in ("ansi.", "timestamptype", "parser.", "legacy.charvarcharasstring")
 )
-_REMARKS: Final = frozenset({"comment", "CURRENT_DEFAULT"})
-"""Metadata of a column that no reader looks up; this default applies only to rows written later."""
+"""Settings that can affect the default of a column, and otherwise no indexed column of text.
+
+A CHAR column has no index.
+"""
+
+_OF_WRITERS: Final = frozenset({"option.compression", "option.codec", "option.mergeschema"})
+"""Options that no reader of text looks up: the name of a file shows its codec."""
 
 _WHOLE_RECORDS: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
 """Hudi's merge modes in which it shows one record of a key as a whole."""
@@ -124,25 +129,8 @@ _COMPARED: Final = tuple(
 _MERGERS: Final = ("payload", "merge", "partial", "delete")
 """A setting with one of these words in its name may change how Hudi merges records."""
 
-_MAX_SCHEMAS: Final = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A column in its table.
-
-    Attributes:
-        schema: the part of the table's schema that decides the column's values.
-        kind: the name of the column's type, or ``instant`` if a time zone can affect the values.
-        default: whether the column or a struct that holds it has a default.
-        field_id: whether Parquet's readers can find the column, or a struct that holds it, by an
-            id.
-    """
-
-    schema: str
-    kind: str
-    default: bool
-    field_id: bool
+_EXPRESSION: Final = "expression."
+"""Prefix of the part that decides the value of an expression; the expression's SQL follows."""
 
 
 def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, ...]:
@@ -156,12 +144,31 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     """
     if then == now:
         return ()
+    sql = expression_of(column)
+    if sql is not None:
+        return _changed_of_expression(sql, then, now)
     path = tuple(column)
+    then, now = _of_columns(then), _of_columns(now)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
     # A changed setting can be the only reason why Spark's release now decides. So only parts with a
     # changed value are named.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
+
+
+def _changed_of_expression(sql: str, then: Parts, now: Parts) -> tuple[str, ...]:
+    """The changed parts for an expression: its own part, and the parts of its columns."""
+    name = _EXPRESSION + sql
+    own = then.get(name)
+    if own is None or own != now.get(name):
+        return (name,)
+    columns = json.loads(own)["columns"]
+    return tuple(sorted({part for one in columns for part in changed_parts(one, then, now)}))
+
+
+def _of_columns(parts: Parts) -> Parts:
+    """The parts without those of expressions."""
+    return {name: value for name, value in parts.items() if not name.startswith(_EXPRESSION)}
 
 
 def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
@@ -171,14 +178,14 @@ def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
     """
     format_name = parts.get("format", "").partition(" ")[0]
     if format_name in TEXT_FORMATS:
-        return _of_records(parts, format_name)
+        return _of_text_records(parts, format_name)
     if format_name not in _BASE or "schema" not in parts:
         return parts
     if format_name == "hudi" and parts.get("hudi.hoodie.table.type") != "COPY_ON_WRITE":
         return _of_merged(column, parts)
     orc = _BASE[format_name] == "orc"
     positions = orc and any("positional" in name for name in parts)
-    place = _find(column, parts["schema"], orc=orc, positions=positions)
+    place = find_column(column, parts["schema"], orc=orc, positions=positions)
     if place is None:
         return parts
     own = dict(_of_column(parts, format_name, place))
@@ -188,7 +195,7 @@ def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
     return own
 
 
-def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[str, str]]:
+def _of_column(parts: Parts, format_name: str, place: ColumnPlace) -> Iterator[tuple[str, str]]:
     zones = _zones(parts, format_name, place)
     # Hudi merges files, and Spark can read ORC with classes of Hive.
     native = format_name != "hudi" and ".hive." not in parts["format"]
@@ -197,7 +204,7 @@ def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[
         if name == "schema":
             yield name, place.schema
         elif name == "partitions":
-            yield name, _without_remarks(value)
+            yield name, without_remarks(value)
         elif scope in {"conf", "hadoop", "option"}:
             own = key.lower().removeprefix("spark.hadoop.")
             is_option = scope == "option"
@@ -211,7 +218,7 @@ def _of_column(parts: Parts, format_name: str, place: _Place) -> Iterator[tuple[
             yield name, value
 
 
-def _zones(parts: Parts, format_name: str, place: _Place) -> frozenset[str]:
+def _zones(parts: Parts, format_name: str, place: ColumnPlace) -> frozenset[str]:
     """The time zones that decide a column's values: of the ``session``, of the ``jvm``, or both."""
     if place.default or (format_name == "hudi" and place.kind == "instant"):
         return frozenset({"session", "jvm"})
@@ -224,7 +231,7 @@ def _zones(parts: Parts, format_name: str, place: _Place) -> frozenset[str]:
     return frozenset({"session", "jvm"} if converts else {"jvm"})
 
 
-def _decides(key: str, format_name: str, place: _Place, *, is_option: bool) -> bool:
+def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool) -> bool:
     """Returns whether a setting or an option, in lower case, decides a column's values."""
     base = _BASE[format_name]
     if key.startswith(_foreign(base)) or (format_name != "hudi" and key.startswith(_OF_TEXT)):
@@ -270,7 +277,7 @@ def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
         if field["name"].lower() in names or field["name"].lower().startswith("_hoodie")
     ]
     kept["schema"] = json.dumps(fields)
-    by_zone = any(_kind_of(f["type"]) == "instant" or f["metadata"] for f in fields)
+    by_zone = any(kind_of(f["type"]) == "instant" or f["metadata"] for f in fields)
     return {k: v for k, v in kept.items() if by_zone or not k.startswith("zone.")}
 
 
@@ -282,6 +289,17 @@ def _takes_whole_records(parts: Parts) -> bool:
         or name == "hudi.hoodie.table.partial.update.mode"
         for word in _MERGERS
     )
+
+
+def _of_text_records(parts: Parts, format_name: str) -> Parts:
+    """The deciding parts of a text format, without what only affects how rows are written."""
+    kept = _of_records(parts, format_name)
+    literals = () if "EXISTS_DEFAULT" in kept.get("schema", "") else _OF_LITERALS
+    return {
+        name: value
+        for name, value in kept.items()
+        if name not in _OF_WRITERS and not name.lower().startswith(literals)
+    }
 
 
 def _of_records(parts: Parts, *own: str) -> Parts:
@@ -301,79 +319,9 @@ def _of_records(parts: Parts, *own: str) -> Parts:
         return scope not in {"conf", "hadoop"} or not key.startswith(foreign)
 
     kept = {name: value for name, value in parts.items() if decides(name)}
-    return kept | {k: _without_remarks(kept[k]) for k in ("schema", "partitions") if k in kept}
+    return kept | {k: without_remarks(kept[k]) for k in ("schema", "partitions") if k in kept}
 
 
 def _foreign(*own: str) -> tuple[str, ...]:
     """Prefixes of settings that only readers of other formats look up."""
     return tuple(one for name, prefixes in _OWN.items() if name not in own for one in prefixes)
-
-
-@lru_cache(_MAX_SCHEMAS)
-def _find(column: tuple[str, ...], schema: str, *, orc: bool, positions: bool) -> _Place | None:
-    """The place of a column in a schema; None if the schema does not have the column.
-
-    Readers find a column by its name. In ORC files without column names, which old releases of Hive
-    wrote, readers find a column by its position. Later columns, and other fields of the same
-    struct, do not affect the column.
-
-    Args:
-        column: path of the column.
-        schema: the schema in Spark's JSON form.
-        orc: whether files can lack column names.
-        positions: whether readers use positions even in files with column names.
-    """
-    fields, kind = json.loads(schema)["fields"], ""
-    steps: list[Any] = []
-    for name in column:
-        at = next((n for n, field in enumerate(fields) if field["name"] == name), None)
-        if at is None:
-            return None
-        metadata, kind = _remarkless(fields[at]["metadata"]), fields[at]["type"]
-        step: dict[str, Any] = {"name": name, "metadata": metadata}
-        # A reader can confuse names that differ only in case.
-        step["alike"] = [f["name"] for f in fields if f["name"].lower() == name.lower()]
-        if positions:
-            step["until"] = _clean(fields[: at + 1])
-        if orc:
-            step["position"] = at
-        steps.append(step)
-        fields = kind.get("fields", []) if isinstance(kind, dict) else []
-    all_metadata = [step["metadata"] for step in steps]
-    return _Place(
-        schema=json.dumps({"steps": steps, "type": _clean(kind)}, sort_keys=True),
-        kind=_kind_of(kind),
-        default=any("EXISTS_DEFAULT" in metadata for metadata in all_metadata),
-        field_id=any("parquet.field.id" in metadata for metadata in all_metadata),
-    )
-
-
-def _kind_of(kind: Any) -> str:
-    """The kind of a type in Spark's JSON form; ``instant`` for an unknown type."""
-    if not isinstance(kind, str):
-        return "instant"
-    name = kind.partition("(")[0].partition(" ")[0]
-    if name in {"string", "char", "varchar"}:
-        return "string"
-    return name if name in _ZONELESS or name == "decimal" else "instant"
-
-
-@lru_cache(_MAX_SCHEMAS)
-def _without_remarks(schema: str) -> str:
-    return json.dumps(_clean(json.loads(schema)))
-
-
-def _clean(kind: Any) -> Any:
-    """A type in Spark's JSON form, without the `_REMARKS` of its fields."""
-    if isinstance(kind, list):
-        return [_clean(one) for one in kind]
-    if not isinstance(kind, dict):
-        return kind
-    return {
-        key: _remarkless(value) if key == "metadata" else _clean(value)
-        for key, value in kind.items()
-    }
-
-
-def _remarkless(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {key: value for key, value in metadata.items() if key not in _REMARKS}

@@ -30,6 +30,7 @@ from sieve.metadata.file_ranges import (
     range_lists,
     whole_files,
 )
+from sieve.metadata.key_bounds import STORED_BOUNDS, KeyBounds, parse_bounds, with_bounds
 from sieve.metadata.path_list import PathList, concat_paths
 
 
@@ -58,6 +59,9 @@ _WITH_RANGES = pa.schema(
     [*_SCHEMA, (FOOTER, pa.int64()), *((name, pa.list_(pa.int64())) for name in STORED)]
 )
 
+_FORMS: Final = (_SCHEMA, _WITH_ALSO, _WITH_RANGES)
+"""The forms of a stored list; each can have the columns of `STORED_BOUNDS` at its end."""
+
 _LISTS: Final = dict(zip(("cuts", *COUNTED), STORED, strict=True))
 """The list columns: each row has a list of values, one for each range of the file."""
 
@@ -68,7 +72,7 @@ COLUMNS: Final = ("states", "lengths", "mtimes", "rows", "nulls", "nans", "slots
 """The numeric columns of `Locations`, in order."""
 
 _STORED: Final = ("stored_lengths", "mtimes", "rows", "nulls", "nans", "slots")
-"""The numeric columns of the file of a part."""
+"""The numeric columns of a part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +98,7 @@ class Locations:
             has further positions.
         ranges: the ranges of the files, or None if each file is one location. No list has both
             ranges and further positions.
+        bounds: the bounds of the m locations, or None if none are known.
     """
 
     paths: Sequence[str]
@@ -106,6 +111,7 @@ class Locations:
     slots: Counts
     also: Counts | None = None
     ranges: FileRanges | None = None
+    bounds: KeyBounds | None = None
 
     @property
     def path_list(self) -> PathList:
@@ -132,6 +138,11 @@ class Locations:
     def range_counts(self) -> Counts:
         """int64[n]: the number of ranges of each file."""
         return np.ones(len(self.paths), np.int64) if self.ranges is None else self.ranges.counts
+
+    @property
+    def key_bounds(self) -> KeyBounds:
+        """The bounds of the m locations; a location without bounds has unknown bounds."""
+        return self.bounds or KeyBounds.unknown(int(self.range_counts.sum()))
 
     @property
     def stored_lengths(self) -> Counts:
@@ -166,7 +177,8 @@ class Locations:
         columns = (getattr(self, name)[which] for name in COLUMNS)
         also = None if self.also is None else self.also[which]
         ranges = None if self.ranges is None else self.ranges.chosen(which)
-        return replace(_of_columns(paths, columns), also=also, ranges=ranges)
+        bounds = self.bounds and self.bounds.chosen(np.repeat(which, self.range_counts))
+        return replace(_of_columns(paths, columns), also=also, ranges=ranges, bounds=bounds)
 
 
 _NONE: Final = np.zeros(0, np.int64)
@@ -189,7 +201,10 @@ def concat(*lists: Locations) -> Locations:
     ranges = None
     if any(one.ranges is not None for one in lists):
         ranges = concat_ranges([one.every_range for one in lists])
-    return replace(_of_columns(paths, columns), also=several, ranges=ranges)
+    bounds = None
+    if any(one.bounds is not None for one in lists):
+        bounds = KeyBounds.concat([one.key_bounds for one in lists])
+    return replace(_of_columns(paths, columns), also=several, ranges=ranges, bounds=bounds)
 
 
 def _none_also(n: int) -> Counts:
@@ -235,6 +250,11 @@ def diff(before: Locations, now: Locations) -> Locations:
     if before.ranges is not None or now.ranges is not None:
         left = np.flatnonzero(same)
         same[left] = now.every_range.same(left, before.every_range, place[left])
+    if before.bounds is not None or now.bounds is not None:
+        left = np.flatnonzero(same)
+        counts, there = now.range_counts[left], before.every_range.positions(place[left])
+        here = now.key_bounds.chosen(now.every_range.positions(left))
+        same[left] = here.same(before.key_bounds.chosen(there), counts)
     lost = before.chosen(~was.within(paths))
     gone = replace(lost, states=states_of(len(lost.paths), FileState.REMOVED))
     return concat(now.chosen(~same), gone)
@@ -266,6 +286,9 @@ def render_locations(locations: Locations, roots: Sequence[str]) -> bytes:
         # for each number.
         encodings = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in STORED}
         encodings[FOOTER] = "DELTA_BINARY_PACKED"
+    if (bounds := locations.bounds) is not None and bounds.known.any():
+        columns, schema = columns + bounds.lists(locations.range_counts), with_bounds(schema)
+        encodings |= {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in STORED_BOUNDS}
     sink = io.BytesIO()
     pq.write_table(
         pa.table(columns, schema=schema),
@@ -321,14 +344,15 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
     try:
         file = pq.ParquetFile(io.BytesIO(data))
         schema = file.schema_arrow.remove_metadata()
-        if schema not in (_SCHEMA, _WITH_ALSO, _WITH_RANGES) or file.metadata.num_rows != rows:
+        form = next((f for f in _FORMS if schema in (f, with_bounds(f))), None)
+        if form is None or file.metadata.num_rows != rows:
             raise CorruptError("SIEVE_LOCATIONS_CORRUPT", "list of locations has another form")
         table = _read(file, [name for name in schema.names if name not in STORED])
         also = _table(table["also"].combine_chunks()) if "also" in schema.names else None
         stored, *columns = (table[name].to_numpy() for name in _SCHEMA.names[2:])
         lengths = np.maximum(stored, 0)
         ranges = None
-        if schema == _WITH_RANGES:
+        if form == _WITH_RANGES:
             # If a count is 0 in all files, the count is 0 in all ranges. Such counts are not
             # decoded, because their decoding would take the longest.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
@@ -336,6 +360,10 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
             lists = {name: read[_LISTS[name]].combine_chunks() for name in some}
             ends = np.where(stored < 0, np.iinfo(np.int64).max, stored)
             ranges = parse_ranges(lists, table[FOOTER].to_numpy(), ends, columns[1:4])
+        bounds = None
+        if schema != form:
+            counts = np.ones(rows, np.int64) if ranges is None else ranges.counts
+            bounds = parse_bounds(table, counts)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptError("SIEVE_LOCATIONS_CORRUPT", f"list of locations: {error}") from error
     bases = [root.rstrip("/") + "/" for root in roots]
@@ -351,7 +379,8 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
     states = np.minimum(stored, FileState.READ)
     if also is not None and not also.size:
         also = None
-    return replace(_of_columns(paths, (states, lengths, *columns)), also=also, ranges=ranges)
+    listed = _of_columns(paths, (states, lengths, *columns))
+    return replace(listed, also=also, ranges=ranges, bounds=bounds)
 
 
 def _read(file: pq.ParquetFile, names: Sequence[str]) -> pa.Table:

@@ -100,11 +100,17 @@ class Fields:
         return self._text(self._take(name), name, low, high, pattern)
 
     def texts(
-        self, name: str, low: int = 0, *, high: int, pattern: re.Pattern[str] | None = None
+        self,
+        name: str,
+        low: int = 0,
+        *,
+        high: int,
+        shortest: int = 1,
+        pattern: re.Pattern[str] | None = None,
     ) -> tuple[str, ...]:
-        """An array of ``low`` to ``high`` non-empty strings."""
+        """An array of ``low`` to ``high`` strings of at least ``shortest`` characters."""
         values = self._array(name, low, high)
-        return tuple(self._text(value, name, 1, TEXT_LIMIT, pattern) for value in values)
+        return tuple(self._text(value, name, shortest, TEXT_LIMIT, pattern) for value in values)
 
     def text_map(self, name: str, count: int, length: int) -> dict[str, str]:
         """An object of at most ``count`` strings of at most ``length`` characters."""

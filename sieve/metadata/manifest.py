@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
+from sieve.index_key import Key, expression_of
 from sieve.metadata.column_reader import changed_parts
 from sieve.metadata.contents import Contents
 from sieve.metadata.json_reader import Fields
@@ -84,7 +85,7 @@ class Manifest(Contents):
         state: whether the index is enabled for queries, disabled, or dropped.
         table: the identity of the indexed table at the index's creation.
         name: the index's name, for users.
-        column: path of the indexed column, exact case.
+        column: key of the indexed column or expression (`sieve.index_key`).
         comment: the user's comment on the index.
         next_options: options of the next refresh, or None if they do not change.
         created_by: the software that wrote this version.
@@ -183,7 +184,7 @@ def parse_manifest(data: bytes) -> Manifest:
         state=_state(fields),
         table=_table(fields.record("table")),
         name=fields.text("name", low=1, high=256),
-        column=fields.texts("column", low=1, high=100),
+        column=_key(fields),
         type=fields.text("type", low=1),
         comment=fields.optional("comment", lambda: fields.text("comment", high=LONG_TEXT)),
         options=options,
@@ -244,6 +245,13 @@ def _state(fields: Fields) -> State:
     if state is None:
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: no such state: {text[:100]!r}")
     return state
+
+
+def _key(fields: Fields) -> Key:
+    key = fields.texts("column", low=1, high=100, shortest=0)
+    if not all(key) and not expression_of(key):
+        raise CorruptError("SIEVE_MANIFEST_CORRUPT", "manifest: column has an empty name")
+    return key
 
 
 def _table(fields: Fields) -> TableIdentity:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from sieve.errors import InvalidInputError
+from sieve.index_key import expression_of
 from sieve.metadata.options import AUTO
 from sieve.metadata.paths import UUID
 from sieve.metadata.records import IndexUuid
@@ -148,5 +149,6 @@ def _is_path(value: Any) -> TypeGuard[list[str]]:
     return (
         isinstance(value, list)
         and 1 <= len(value) <= MAX_COLUMN_DEPTH
-        and all(isinstance(part, str) and part for part in value)
+        and all(isinstance(part, str) for part in value)
+        and (all(value) or bool(expression_of(value)))
     )

@@ -114,7 +114,7 @@ def _named(entry: Entry) -> tuple[str, int]:
 
 
 def _newest_first(entries: Sequence[Entry]) -> list[Entry]:
-    """The files of drivers. Of each driver's files, the file with the highest number is first."""
+    """The files of drivers. For each driver, the file with the highest number comes first."""
     files = [one for one in entries if _named(one)[0]]
     return sorted(files, key=lambda one: (one.mtime_ms, _named(one)[1]), reverse=True)
 

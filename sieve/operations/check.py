@@ -19,13 +19,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from sieve.arrays.dtypes import Counts
+from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.environment import Environment
 from sieve.errors import CorruptError
+from sieve.index_key import SUBSTRING, kind_of
 from sieve.indexing import check_task
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.check_rounds import Round, by_runs, ordinals_in, shared_rounds
 from sieve.indexing.reuse import runs_of
 from sieve.indexing.tiling import Tiling
+from sieve.indexing.value_columns import column_values
 from sieve.metadata.paths import run_file
 from sieve.operations.registered_index import Usable
 from sieve.reader.cache import FileCache
@@ -33,7 +36,7 @@ from sieve.reader.run_reader import verified
 from sieve.reader.version_reader import OpenVersion, open_version
 from sieve.tables.column import Column
 from sieve.tables.file_status import FileStatus, file_statuses
-from sieve.tables.table import LOCATION, CatalogTable
+from sieve.tables.table import CatalogTable
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
 """The result for a file. `ok`: every key was found. `stale`: queries always read the file, so the
@@ -68,7 +71,7 @@ class CheckedFile:
 
 @dataclass(slots=True)
 class _Seen:
-    """Counts of a location: its rows, the rows whose keys look-ups miss, and corrupt records."""
+    """A location: its rows, the rows whose keys look-ups miss, corrupt records, extreme codes."""
 
     rows: int = 0
     nulls: int = 0
@@ -76,6 +79,8 @@ class _Seen:
     missed: int = 0
     damaged: int = 0
     key: str | None = None
+    least: int = GREATEST
+    greatest: int = LEAST
 
 
 def check_index(
@@ -182,9 +187,14 @@ def _read(
             files = len(own)
             environment.describe_job(f"checking {index.manifest.name}, {files} files")
             frame = table.frame([numbers[k] for k in own], column, cuts=some.cuts, whole_texts=True)
-            values = frame.select(sf.col(column.expression).alias("v"), LOCATION)
-            for location, *counts, missed, damaged, key in _lines(values, index, rounds, ordinals):
+            values = column_values(frame, column)
+            for location, *counts, missed, damaged, key, least, greatest in _lines(
+                values, index, rounds, ordinals
+            ):
                 one = seen[ranges[location]]
+                if least is not None and greatest is not None:
+                    one.least = min(one.least, least)
+                    one.greatest = max(one.greatest, greatest)
                 one.rows, one.nulls, one.nans = counts
                 one.missed += missed
                 one.damaged = damaged
@@ -194,15 +204,16 @@ def _read(
 
 def _lines(
     values: DataFrame, index: OpenVersion, asked: Sequence[Round], ordinals: Sequence[Sequence[int]]
-) -> list[tuple[int, int, int, int, int, int, str | None]]:
-    """For each location: ordinal, rows, NULLs, NaNs, missed rows, corrupt records, one lost key."""
+) -> list[tuple[int, int, int, int, int, int, str | None, int | None, int | None]]:
+    """For each location, a line of `check_task.SEEN` over all its rows."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
     with _sent(values, index, asked) as files:
         step = check_task.look_up_keys(index.encoder, asked, index.directory, ordinals, files)
         counts = [sf.sum(name) for name in ("rows", "nulls", "nans", "missed", "damaged")]
         lines = map_batches(values, step, check_task.SEEN)
-        return [tuple(r) for r in lines.groupBy("location").agg(*counts, sf.min("key")).collect()]
+        others = (sf.min("key"), sf.min("least"), sf.max("greatest"))
+        return [tuple(r) for r in lines.groupBy("location").agg(*counts, *others).collect()]
 
 
 @contextlib.contextmanager
@@ -229,14 +240,33 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
         return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:
         return f"key {seen.key} ({seen.missed} rows of such keys)"
+    if wrong := _wrong_bounds(index, place, seen):
+        return wrong
     where, manifest = index.locations().every_range, index.manifest
     rows, nulls, nans = (int(c[place]) for c in (where.rows, where.nulls, where.nans))
     # If the set of NULL rows depends on the other columns of a query, no look-up uses the count.
     told = [("rows", seen.rows, rows), ("NaN", seen.nans, nans)]
     told += [("NULL", seen.nulls, nulls)] if manifest.null_proof else []
+    if kind_of(manifest.column) == SUBSTRING:
+        # Each task counts its own distinct keys, and their sum changes with the split into tasks.
+        told = []
     for what, there, listed in told:
         if listed < there:
             return f"{what} ({there} rows in the file, {listed} in the index)"
     if seen.rows > seen.nulls + seen.nans and rows <= nulls + nans:
         return f"every key ({nulls} NULL and {nans} NaN of {rows} rows in the index)"
+    return ""
+
+
+def _wrong_bounds(index: OpenVersion, place: int, seen: _Seen) -> str:
+    """Returns a message if the stored bounds of a location differ from its keys, else ""."""
+    bounds = index.placement().bounds
+    if bounds is None or not bounds.known[place]:
+        return ""
+    least, greatest = int(bounds.least[place]), int(bounds.greatest[place])
+    if seen.least < least or seen.greatest > greatest:
+        return "keys that are not between the least and the greatest key in the index"
+    # A reader that merges log files can leave out the row of a bound.
+    if index.manifest.format_name != "hudi" and (seen.least, seen.greatest) != (least, greatest):
+        return "first rows, because no row has the least or the greatest key in the index,"
     return ""

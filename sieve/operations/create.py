@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from types import MappingProxyType
 from sieve.encoding.encoder import Encoder
 from sieve.environment import Environment
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
+from sieve.index_key import SUBSTRING
 from sieve.indexing.version_contents import build_contents
 from sieve.metadata.commit import publish
 from sieve.metadata.contents import Contents
@@ -21,12 +23,11 @@ from sieve.metadata.options import AUTO, IndexOptions
 from sieve.metadata.paths import REGISTERED, pending_writes_dir, versions_dir
 from sieve.metadata.pending_writes import release
 from sieve.metadata.records import IndexUuid, VersionId
-from sieve.metadata.registration import Registration, property_key
+from sieve.metadata.registration import NAME_LIMIT, Registration, property_key
 from sieve.operations.drop import end_index
 from sieve.operations.registered_index import RegisteredIndex
 from sieve.storage.interface import Store, join
 from sieve.tables.column import Column
-from sieve.tables.names import spelled
 from sieve.tables.snapshot import snapshot_of
 from sieve.tables.table import CatalogTable
 from sieve.tables.table_info import TableInfo
@@ -50,9 +51,17 @@ class _Begun:
     directory: str
 
 
-def default_name(path: Sequence[str]) -> str:
-    """The default name of an index: ``a_b_sieve`` for column ``a.b``."""
-    return "_".join(path).lower() + "_sieve"
+def default_name(column: Column) -> str:
+    """The default name of an index: ``a_b_sieve`` for column ``a.b``.
+
+    For the expression ``lower(email)`` it is ``lower_email_sieve``, and for its substrings
+    ``lower_email_substring_sieve``.
+    """
+    if not column.computed:
+        return "_".join(column.path).lower() + "_sieve"
+    words = re.sub(r"\W+", "_", column.path[-1]).strip("_")
+    end = "_substring_sieve" if column.kind == SUBSTRING else "_sieve"
+    return words[: NAME_LIMIT - len(end)].lower() + end
 
 
 def create_indexes(
@@ -270,14 +279,12 @@ def refuse_taken(
                 "it, or say CREATE SIEVE INDEX IF NOT EXISTS",
             )
         if key is not None:
-            other = (
-                "a dropped column" if info.column_of(key) is None else spelled(info.name_of(key))
-            )
+            other = "a dropped column" if (column := info.column_of(key)) is None else column.typed
             raise InvalidInputError(
                 "SIEVE_INDEX_EXISTS",
                 f"table {info.label} has an index {one.name} already, which is on {other}; say "
                 f"CREATE SIEVE INDEX <another name> ON ... for the one on "
-                f"{spelled(one.column.path)}, or DROP that index first",
+                f"{one.column.typed}, or DROP that index first",
             )
     if len({one.name.lower() for one in wanted}) < len(wanted):
         raise InvalidInputError("SIEVE_INDEX_EXISTS", f"index {wanted[0].name} is asked for twice")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sieve.errors import InvalidInputError
+from sieve.index_key import shown
 from sieve.metadata.manifest import Manifest
 from sieve.tables.column import Column
 from sieve.tables.table_info import TableInfo
@@ -31,5 +32,5 @@ def dropped_column(info: TableInfo, manifest: Manifest) -> str | None:
 def _dropped(info: TableInfo, manifest: Manifest) -> str:
     return (
         f"table {info.label} no longer has the column of index {manifest.name}, which its files "
-        f"name {'.'.join(manifest.column)}; run DROP SIEVE INDEX {manifest.name} ON {info.label}"
+        f"name {shown(manifest.column)}; run DROP SIEVE INDEX {manifest.name} ON {info.label}"
     )

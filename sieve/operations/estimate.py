@@ -4,7 +4,7 @@ If a table has many files, ESTIMATE reads a sample of them. To estimate a query,
 files, because possibly few files hold the query's rows.
 
 ESTIMATE reads the column once, with cuts for the largest budget, and makes a version in memory for
-each budget. If one task can weigh all cuts, ESTIMATE builds the whole column. For a larger column,
+each budget. If a column has few cuts, ESTIMATE builds the whole column. For a larger column,
 ESTIMATE builds only some windows of the domain, with the windows' share of each budget. For a
 query, the ends of its intervals are in windows, too.
 """
@@ -12,25 +12,24 @@ query, the ends of its intervals are in windows, too.
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import Row
 
 from sieve.environment import Environment
 from sieve.errors import InvalidInputError
-from sieve.indexing import segment_tasks
-from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.build_tasks import CUTS_PER_TASK, run_files
 from sieve.indexing.check_task import FilesInMemory
 from sieve.indexing.choose_run import Choice, MadeRun
-from sieve.indexing.column_profile import ColumnProfile, column_profile
+from sieve.indexing.column_profile import ColumnProfile, Profile, column_profile
 from sieve.indexing.column_sample import zoomed
 from sieve.indexing.fit_budget import (
     FILE_OVERHEAD,
@@ -38,6 +37,7 @@ from sieve.indexing.fit_budget import (
     Shared,
     shared_by_runs,
 )
+from sieve.indexing.local_rows import LocalRows
 from sieve.indexing.probes import Probes, make_probes, with_value
 from sieve.indexing.read_column import read_cuts
 from sieve.indexing.tiling import Tiling, locations_of, tile, whole_files
@@ -46,7 +46,7 @@ from sieve.metadata.options import IndexOptions
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import Expected, RunId, RunRef
 from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
-from sieve.operations.estimate_sample import FEW, FileSample, sample_files
+from sieve.operations.estimate_sample import FEW, FileSample, sample_files, seconds_to_make
 from sieve.reader.cache import FileCache
 from sieve.reader.run_file import SCHEMA, describe_run
 from sieve.reader.run_reader import Run
@@ -62,8 +62,23 @@ from sieve.tables.table_info import refuse_build
 FRONTIER: Final = ("0.3%", "1%", "3%", "6%", "30%")
 """Budgets to estimate in addition to `auto` if no budget is given."""
 
-_CUTS_OF_MANY: Final = 125_000
-"""Maximum number of cuts if several budgets are estimated."""
+_CUTS: Final = 100_000
+"""Maximum number of cuts to weigh.
+
+With 500,000 cuts, ESTIMATE of 4 million random numbers takes 3 s longer, of 10 s for CREATE.
+"""
+_LEAST_CUTS: Final = 64
+"""The number of cuts to expect in each location, whatever the order of its keys."""
+_PER_CHANGE: Final = 4
+"""The number of cuts to expect for each change of the location between neighbouring keys.
+
+Keys that are close to each other change their location more often than the sample shows.
+"""
+_warm: Final[set[str]] = set()
+"""The applications in which ESTIMATE has read a column.
+
+To read a few files first in a warm session, too, would take 0.3 s, of 1.5 s.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +123,8 @@ def estimate_index(
         asked: a query whose reads to estimate, or None.
 
     Returns:
-        One estimate for each of the options. If there are several options, those whose budget is
-        too small for the shape are left out.
+        One estimate for each of the options. With several options, ESTIMATE omits those with a
+        budget too small for the shape.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.
@@ -127,41 +142,32 @@ def estimate_index(
     numbers = chosen.numbers
     files = [every[number] for number in numbers]
     tiling = tile(table, numbers, files, wanted[0], environment.range_bytes)
-    whole = table.frame(numbers, column)
+    frame = table.frame(numbers, column)
     of = column_profile(
-        table.frame(numbers, column, cuts=tiling.cuts) if tiling.is_cut else whole,
+        table.frame(numbers, column, cuts=tiling.cuts) if tiling.is_cut else frame,
         column,
         tiling,
-        counting=whole if table.info.format_name in COUNTED else None,
+        counting=frame if table.info.format_name in COUNTED and column.kind is None else None,
         describe_job=environment.describe_job,
     )
     # The cuts for the largest budget suffice for smaller budgets.
     scaled = [chosen.scaled_budget(one, of.column_bytes) for one in wanted]
     widest = max(scaled, key=lambda one: _wide(of, one).most_cuts(one))
-    weighed = CUTS_PER_TASK if len(wanted) == 1 else _CUTS_OF_MANY
-    sample = zoomed(
-        of.sample, weighed / _wide(of, widest).most_cuts(widest), ends(asked, column, of)
-    )
+    whole = _of_all(of, lengths, chosen)
+    sample = zoomed(of.sample, _CUTS / _cuts(of, widest), ends(asked, column, of))
     of = replace(of, sample=sample)
     probes = make_probes(sample)
     environment.describe_job(f"reading {len(files)} files")
-    begun, few = started, None
     if not chosen.is_all:
         few = of.by_file(table.frame(numbers[:FEW], column), column, tiling)
-        # The first job of a session takes longer, because it starts Python and compiles code.
-        _seconds_to_read(few, widest, probes)
-        begun = time.monotonic()
+        started += _seconds_to_warm_up(few, widest, probes)
+    begun = time.monotonic()
     with (
         read_cuts(_wide(of, widest), widest, probes) as reading,
         shared_by_runs(reading.cuts, reading.seen, of) as shared,
     ):
-        read = time.monotonic() - started
-        readings = (0.0, 0.0)
-        if few is not None:
-            readings = time.monotonic() - begun, _seconds_to_read(few, widest, probes)
-        idle = 0.0
-        if sample.share < 1 or not chosen.is_all:
-            idle = _seconds_of_a_job(reading.cuts)
+        now = time.monotonic()
+        read = chosen.seconds_to_read(now - started, now - begun)
         estimating = _Estimating(
             table,
             column,
@@ -174,17 +180,32 @@ def estimate_index(
             of,
             probes,
             shared,
-            idle,
-            readings,
+            whole,
+            read,
         )
         found = []
         for options, one in zip(wanted, scaled, strict=True):
             try:
-                found.append(replace(estimating.of(one, read), options=options))
+                found.append(estimating.of(one, options))
             except InvalidInputError:
                 if len(wanted) == 1:
                     raise
         return found
+
+
+def _of_all(of: ColumnProfile, lengths: Sequence[int], chosen: FileSample) -> Profile:
+    """The profile of all files, from the profile of the chosen files."""
+    rows, shown = (round(n / chosen.share) for n in (of.sample.rows, of.sample.shown))
+    sample = replace(of.sample, rows=rows, shown=shown)
+    return Profile(sizes=np.array(lengths, np.int64), sample=sample)
+
+
+def _cuts(of: ColumnProfile, options: IndexOptions) -> float:
+    """The number of cuts to expect. Keys in the order of their files have few cuts."""
+    most = _wide(of, options).most_cuts(options)
+    if options.every_key:
+        return most
+    return min(most, _LEAST_CUTS * of.n_files + _PER_CHANGE * of.sample.scattered * of.sample.rows)
 
 
 def _wide(of: ColumnProfile, options: IndexOptions) -> ColumnProfile:
@@ -199,6 +220,31 @@ class _Held(NamedTuple):
     shapes: tuple[str, ...]
 
 
+@dataclass(slots=True)
+class _Steps:
+    """Describes the steps of a choice, and measures their time.
+
+    Attributes:
+        describe_job: tells the user about a step.
+        begun: the steps so far, and when each of them began.
+    """
+
+    describe_job: Callable[[str], None]
+    begun: list[tuple[str, float]] = field(default_factory=lambda: [("", time.monotonic())])
+
+    def __call__(self, step: str) -> None:
+        """Begins a step."""
+        self.describe_job(step)
+        self.begun.append((step, time.monotonic()))
+
+    def seconds(self, step: str) -> tuple[float, float]:
+        """The seconds of a step until now, and of all other steps."""
+        ends = [*(at for _, at in self.begun[1:]), time.monotonic()]
+        lasted = [(name, end - at) for (name, at), end in zip(self.begun, ends, strict=True)]
+        own = sum(time for name, time in lasted if name == step)
+        return own, sum(time for _, time in lasted) - own
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimating:
     """One reading of a column. The method `of` makes several versions from this reading.
@@ -207,9 +253,8 @@ class _Estimating:
         files: the files that were read.
         every: all files of the table.
         chosen: the sample, which scales results for the files that were read up to all files.
-        idle: seconds of an empty job; 0 if the whole domain of all files was read.
-        readings: seconds of the job that reads the column from the chosen files, and of the job
-            that reads the column from a few of the chosen files.
+        whole: the profile of all files, with the whole domain.
+        read: seconds in which a build reads the column of all files.
     """
 
     table: CatalogTable
@@ -223,26 +268,23 @@ class _Estimating:
     column_profile: ColumnProfile
     probes: Probes
     shared: Shared
-    idle: float
-    readings: tuple[float, float]
+    whole: Profile
+    read: float
 
-    def of(self, options: IndexOptions, read: float) -> Estimate:
-        """The estimate for some options, given the seconds that reading the column took."""
-        started = time.monotonic()
-        choice = Choice(self, options, self.probes, self.environment.describe_job)
+    def of(self, options: IndexOptions, wanted: IndexOptions) -> Estimate:
+        """The estimate for some options.
+
+        Args:
+            options: the wanted options, with the share of the budget for the files that were read.
+        """
+        steps = _Steps(self.environment.describe_job)
+        choice = Choice(self, options, self.probes, steps)
         best, seen = choice.best(self.column_profile)
-        took = time.monotonic() - started
+        seconds = self.read + self._seconds(steps, seen.cuts[0], wanted)
         of, share = self.column_profile, self.column_profile.sample.share
         held = (self._held([], of) if best is None else best.made).run
         stretches = run_files(seen.cuts[0], of.sample)
-        # The time counts the overhead of a job only once, because tasks weigh stretches in
-        # parallel.
-        at_once = self.shared.cuts.sparkSession.sparkContext.defaultParallelism
-        beside = min(max(1, stretches), at_once)
         chosen, locations = self.chosen, of.n_files
-        making = max(0.0, took - self.idle) / share / beside
-        seconds = read + making if chosen.is_all else chosen.seconds_of_all(*self.readings, making)
-        seconds += self.idle
         size = 0 if best is None else int(best.made.bytes / share / chosen.share)
         size += FILE_OVERHEAD * stretches + self._locations_bytes()
         column_bytes = int(seen.rows[~seen.partial].sum()) * of.sample.width / chosen.share
@@ -251,7 +293,7 @@ class _Estimating:
             query = reads(self.asked, self.column, self.files, self.tiling, of, seen, held.run)
         expected = () if best is None else with_value(best.expected, of)
         return Estimate(
-            options,
+            wanted,
             held.shapes,
             size,
             size / column_bytes if column_bytes else 0.0,
@@ -261,6 +303,23 @@ class _Estimating:
             sum(file.length for file in self.every),
             chosen.reads_of_all(expected, locations, of.location_bytes),
             query,
+        )
+
+    def _seconds(self, steps: _Steps, cuts: int, wanted: IndexOptions) -> float:
+        """Estimates the seconds of a run's build from the seconds of the same steps here.
+
+        A map takes time for each row, intervals for each cut. The number of cuts is limited,
+        however many rows a table has. Tasks weigh stretches of the domain in parallel.
+        """
+        mapping, other = steps.seconds("mapping")
+        share = self.column_profile.sample.share * self.chosen.share
+        of_build = min(cuts / share, self.whole.most_cuts(wanted))
+        rows = self.shared.cuts
+        assert not isinstance(rows, LocalRows)
+        at_once = rows.sparkSession.sparkContext.defaultParallelism
+        beside = min(max(1, math.ceil(of_build / CUTS_PER_TASK)), at_once)
+        return seconds_to_make(other, of_build / max(1, cuts) / beside) + seconds_to_make(
+            mapping, max(1.0, 1 / share / at_once)
         )
 
     @contextlib.contextmanager
@@ -303,20 +362,19 @@ class _Estimating:
         return len(render_locations(listed, roots_of(self.table, files)))
 
 
-def _seconds_to_read(of: ColumnProfile, options: IndexOptions, probes: Probes) -> float:
-    """Seconds of a job that only reads a column."""
-    started = time.monotonic()
-    with read_cuts(of, options, probes):
-        return time.monotonic() - started
+def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probes) -> float:
+    """Reads a few files if this is the first reading of the session, and returns the seconds.
 
-
-def _seconds_of_a_job(cuts: DataFrame) -> float:
-    """Seconds of an empty job."""
+    The first reading takes longer, because it starts Python and compiles code.
+    """
+    values = few.values
+    assert not isinstance(values, LocalRows)
+    application = values.sparkSession.sparkContext.applicationId
+    if application in _warm:
+        return 0.0
     started = time.monotonic()
-    none = cuts.where("location < 0").coalesce(1)
-    map_batches(
-        none, segment_tasks.split_cuts(np.empty(0, np.int64)), segment_tasks.PIECES
-    ).collect()
+    with read_cuts(few, options, probes):
+        _warm.add(application)
     return time.monotonic() - started
 
 

@@ -16,10 +16,21 @@ FILES: Final = 20
 ALL_UP_TO: Final = 2 * FILES
 """A table with at most this many files is read completely."""
 FEW: Final = 2
-"""The number of files of a sample that are read twice, to measure the fixed time of a reading job.
+"""The number of files that the first ESTIMATE of a session reads twice, to warm up."""
+_OF_JOB: Final = 0.1
+"""Seconds of a job that reads nothing, in a session that is already warm."""
+_OF_STEP: Final = 0.3
+"""Seconds in which a build makes a run or a map of few keys, in such a session."""
+_READINGS: Final = 1.5
+"""The time of both jobs in a build that read the column, divided by the time of the second.
+
+The first job takes the sample, the second makes the cuts.
 """
-_READINGS: Final = 2
-"""Number of jobs in a build that read the column: one takes the sample, one makes the cuts."""
+
+
+def seconds_to_make(seconds: float, times: float) -> float:
+    """The seconds of a step that makes `times` as many segments in one task."""
+    return seconds + max(0.0, seconds - _OF_STEP) * (times - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +67,14 @@ class FileSample:
         whole = options.budget_bytes(int(column_bytes / self.share))
         return replace(options, budget=f"{max(1, int(whole * self.share))}B")
 
-    def seconds_of_all(self, reading: float, few: float, making: float) -> float:
-        """The duration of a build of the whole table, in a session that is already warm.
+    def seconds_to_read(self, both: float, cuts: float) -> float:
+        """The seconds in which a build of the whole table reads the column.
 
         Args:
-            reading: seconds of the job that reads the column of the chosen files.
-            few: seconds of the job that reads the column of `FEW` of these files.
-            making: seconds to make the run of the chosen files.
+            both: seconds to take the sample and make the cuts of the chosen files.
+            cuts: seconds of the job that makes the cuts.
         """
-        of_chosen = max(0.0, reading - few) / (1 - FEW / len(self.numbers))
-        return _READINGS * (reading + of_chosen * (1 / self.share - 1)) + making / self.share
+        return both + _READINGS * max(0.0, cuts - _OF_JOB) * (1 / self.share - 1)
 
     def reads_of_all(
         self, expected: Sequence[Expected], locations: int, location_bytes: float

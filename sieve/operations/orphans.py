@@ -94,7 +94,7 @@ def _orphan(
 def _wrecked(
     store: Store, record: CreationRecord, tables: Mapping[TableIdentity, Mapping[str, Registration]]
 ) -> Orphan | None:
-    """The orphan for a damaged index, which even the index's own table cannot register again."""
+    """The orphan for a damaged index. Its table cannot register a damaged index again."""
     try:
         owner = owner_of_damaged(store, record.folder)
     except SieveError:

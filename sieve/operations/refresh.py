@@ -141,8 +141,7 @@ def _refreshed(
         environment.check_cancelled()
         if not reused.appended:
             raise
-        # If the appended log files cannot be read alone, whole locations are possibly still
-        # readable.
+        # Whole locations may be readable even if the appended log files alone are not.
         return _refreshed(table, index, base, mode, environment, appended_only=False)
     try:
         environment.changing()

@@ -26,11 +26,13 @@ from sieve.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from sieve.index_key import shown
 from sieve.metadata.commit import newest
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import IndexUuid, TableIdentity, same_table
 from sieve.metadata.registration import PREFIX, Registration
 from sieve.storage.interface import GoneError, Store
+from sieve.tables.names import same_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,15 +310,12 @@ def select(
         )
         raise InvalidInputError("SIEVE_UNKNOWN_INDEX", f"table {table} has no index {name}; {hint}")
     if column is not None:
-        wanted = [part.lower() for part in column]
         chosen = [
-            index
-            for index in indexes.values()
-            if [part.lower() for part in index.registration.column] == wanted
+            index for index in indexes.values() if same_value(index.registration.column, column)
         ]
         if not chosen:
             raise InvalidInputError(
-                "SIEVE_UNKNOWN_INDEX", f"table {table} has no index on {'.'.join(column)}"
+                "SIEVE_UNKNOWN_INDEX", f"table {table} has no index on {shown(column)}"
             )
         return chosen
     return list(indexes.values())

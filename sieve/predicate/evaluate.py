@@ -13,9 +13,12 @@ unknown          unknown                unknown
 ===============  =====================  ==========================
 
 Before a look-up, key ranges of one column are intersected below AND and united below OR. Example:
-for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the branch ``x < 5`` does
-not keep a location whose only keys are 0 and 7. NOT does not occur in a tree: see
+for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the branch ``x < 5``
+excludes a location with only the keys 0 and 7. NOT does not occur in a tree: see
 `sieve.predicate.tree`.
+
+A row can have several elements in an index. Two `Exists` of one column can be TRUE by two elements,
+so their key ranges are not intersected.
 """
 
 from __future__ import annotations
@@ -28,11 +31,13 @@ import numpy as np
 
 from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
+from sieve.index_key import kind_of
 from sieve.predicate.key_ranges import KeyRanges, intersect, key_ranges, unite
 from sieve.predicate.tree import (
     And,
     Column,
     Constant,
+    Exists,
     Or,
     Predicate,
     Unknown,
@@ -91,11 +96,18 @@ class _Bound:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _One:
+    """TRUE if one of a row's elements satisfies the plan. No other condition narrows the plan."""
+
+    plan: _Bound | _All | _Any | _One
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _All:
     """Conjunction: `bounds` has all bounds, at most one for each column."""
 
     bounds: Mapping[Column, KeyRanges]
-    others: tuple[_Any, ...]
+    others: tuple[_Any | _One, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,11 +117,11 @@ class _Any:
     A disjunction without parts is false.
     """
 
-    parts: tuple[_Bound | _All, ...]
+    parts: tuple[_Bound | _All | _One, ...]
 
 
 # A predicate reduced to the leaves with an index; None means that nothing can be proved.
-_Plan: TypeAlias = _Bound | _All | _Any | None
+_Plan: TypeAlias = _Bound | _All | _Any | _One | None
 
 
 class _Evaluation:
@@ -123,25 +135,26 @@ class _Evaluation:
         self._n_locations = n_locations
 
     def of(self, predicate: Predicate) -> Verdict | None:
-        plan = self._plan(predicate)
+        plan = self._plan(predicate, in_exists=False)
         return None if plan is None else self._prove(plan, {})
 
-    def _plan(self, node: Predicate) -> _Plan:
-        if isinstance(node, Constant):
-            return None if node.value else _Any(())
-        if isinstance(node, Unknown):
-            return None
+    def _plan(self, node: Predicate, *, in_exists: bool) -> _Plan:
+        if isinstance(node, Constant | Unknown):
+            return _Any(()) if node == Constant(False) else None
         if isinstance(node, And):
-            return _conjunction([self._plan(arg) for arg in node.args])
+            return _conjunction([self._plan(arg, in_exists=in_exists) for arg in node.args])
         if isinstance(node, Or):
-            return _disjunction([self._plan(arg) for arg in node.args])
+            return _disjunction([self._plan(arg, in_exists=in_exists) for arg in node.args])
+        if isinstance(node, Exists):
+            one = self._plan(node.arg, in_exists=True)
+            return None if one is None else _One(one)
         index = self._indexes.get(node.column)
-        if index is None:
+        if index is None or (kind_of(node.column) is not None and not in_exists):
             return None
         return _Bound(node.column, key_ranges(node, index.encoder))
 
     def _prove(
-        self, plan: _Bound | _All | _Any, given: Mapping[Column, KeyRanges]
+        self, plan: _Bound | _All | _Any | _One, given: Mapping[Column, KeyRanges]
     ) -> Verdict | None:
         """Locations that can hold a row that satisfies both `plan` and `given`.
 
@@ -151,10 +164,12 @@ class _Evaluation:
         """
         if isinstance(plan, _Bound):
             return self._look_up(plan.column, plan.key_ranges, given)
+        if isinstance(plan, _One):
+            return self._prove(plan.plan, {})
         if isinstance(plan, _Any):
             return self._any(plan, given)
         narrowed = {**given, **{c: _narrow(c, r, given) for c, r in plan.bounds.items()}}
-        parts: list[_Bound | _Any] = [_Bound(c, r) for c, r in plan.bounds.items()]
+        parts: list[_Bound | _Any | _One] = [_Bound(c, r) for c, r in plan.bounds.items()]
         parts += plan.others
         found = [self._prove(part, narrowed) for part in parts]
         proofs = [proof for proof in found if proof is not None]
@@ -192,9 +207,9 @@ def _narrow(column: Column, wanted: KeyRanges, given: Mapping[Column, KeyRanges]
 def _conjunction(plans: Iterable[_Plan]) -> _Plan:
     """AND: ignores parts without a proof; intersects the bounds of one column."""
     bounds: dict[Column, KeyRanges] = {}
-    others: list[_Any] = []
+    others: list[_Any | _One] = []
     for plan in plans:
-        if isinstance(plan, _Any):
+        if isinstance(plan, _Any | _One):
             others.append(plan)
             continue
         if isinstance(plan, _All):
@@ -217,7 +232,7 @@ def _bounds(plan: _Bound | _All | None) -> Mapping[Column, KeyRanges]:
 def _disjunction(plans: Iterable[_Plan]) -> _Plan:
     """OR: needs a proof for each part; unites the bounds of one column."""
     bounds: dict[Column, list[KeyRanges]] = {}
-    others: list[_Bound | _All] = []
+    others: list[_Bound | _All | _One] = []
     for plan in plans:
         if plan is None:
             return None

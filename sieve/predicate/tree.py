@@ -9,6 +9,8 @@ Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
                           {"op": "is null", "col": ["day"]}]}
     Or((Comparison(">=", ("day",), 3), NullTest(("day",))))
 
+``exists`` means that one element of an array satisfies its part.
+
 A column is given by its path in exact case. Values are JSON booleans and integers (dates as days,
 timestamps as microseconds, floats as IEEE bits), strings of unscaled digits for decimals, and
 base64 for strings and binary. ``!=`` and ``not in`` have ``"null": true`` if a NULL row satisfies
@@ -67,6 +69,17 @@ class Or:
 
 
 @dataclass(frozen=True, slots=True)
+class Exists:
+    """One of a row's values in an index satisfies `arg`.
+
+    A leaf outside of an `Exists` assumes one value for each row. So an index with any number of
+    values for each row proves nothing about such a leaf.
+    """
+
+    arg: Predicate
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """`column op value`, where `op` is one of ``= != < <= > >=``.
 
@@ -106,13 +119,15 @@ class StartsWith:
 
 
 Leaf: TypeAlias = Comparison | Membership | NullTest | StartsWith
-Predicate: TypeAlias = Constant | Unknown | And | Or | Leaf
+Predicate: TypeAlias = Constant | Unknown | And | Or | Exists | Leaf
 
 
 def not_understood(predicate: Predicate) -> tuple[Unknown, ...]:
     """All `Unknown` parts of a predicate."""
     if isinstance(predicate, And | Or):
         return tuple(part for arg in predicate.args for part in not_understood(arg))
+    if isinstance(predicate, Exists):
+        return not_understood(predicate.arg)
     return (predicate,) if isinstance(predicate, Unknown) else ()
 
 
@@ -120,6 +135,8 @@ def columns(predicate: Predicate) -> frozenset[Column]:
     """The columns of the predicate's leaves."""
     if isinstance(predicate, And | Or):
         return frozenset().union(*map(columns, predicate.args))
+    if isinstance(predicate, Exists):
+        return columns(predicate.arg)
     if isinstance(predicate, Constant | Unknown):
         return frozenset()
     return frozenset((predicate.column,))
@@ -135,6 +152,13 @@ def parse(tree: object) -> Predicate:
         InvalidInputError: the tree is not in the form of the protocol.
     """
     return _Reader().read(tree, 1)
+
+
+_JOINED: Final[Mapping[str, Callable[[tuple[Predicate, ...]], Predicate]]] = {
+    "and": And,
+    "or": Or,
+    "exists": lambda args: Exists(And(args)),
+}
 
 
 class _Reader:
@@ -153,12 +177,12 @@ class _Reader:
         if not isinstance(node, dict) or not isinstance(node.get("op"), str):
             raise _malformed("a node is not an object with an op")
         op = node["op"]
-        if op in ("and", "or"):
+        if op in _JOINED:
             args = node.get("args")
             if not isinstance(args, list):
                 raise _malformed(f"the args of {op} are not a list")
             read = tuple(self.read(arg, depth + 1) for arg in args)
-            return And(read) if op == "and" else Or(read)
+            return _JOINED[op](read)
         if op in _PLAIN:
             return _PLAIN[op](node)
         if op in COMPARISONS:

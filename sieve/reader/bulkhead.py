@@ -39,7 +39,7 @@ class Bulkhead:
         self._waits: dict[object, _Wait] = {}
 
     def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
-        """Returns the indexes on which, or on whose root, too many scans already block.
+        """Returns the indexes for which too many scans already wait, by index or by root.
 
         Args:
             wanted: the indexes that a scan would use.

@@ -3,8 +3,7 @@
 ``ORDER BY x LIMIT k`` needs a bound: a key code such that at least k rows have this code or a
 smaller one. Two facts define the least number of rows that a location has up to a code:
 
-- If all entries of the location end at or before the code, the number is that of all rows with a
-key. The
+- If all entries of the location end at or before the code, all its rows with a key count. The
   file list has the number of these rows.
 - Otherwise, each entry that ends at or before the code counts as two rows: one in its first cell
   and one in its last cell. A cell where the entry was split does not count
@@ -12,7 +11,8 @@ key. The
 
 A list of *steps* combines both facts. Each entry has a step of one row at the end of its first
 cell, and another at the end of its last cell. All other rows of the location are a step at the end
-of its last entry.
+of its last entry. If a location has `KeyBounds`, its first step is at its least key, and no step is
+after its greatest key.
 
 Example: a location has five rows, with the keys 1, 2, 3 and 900, 901, in the entries ``[1, 3]`` and
 ``[900, 901]`` of cells of one code. Its steps are one row each at 1, 3 and 900, and two rows at
@@ -22,14 +22,15 @@ Example: a location has five rows, with the keys 1, 2, 3 and 900, 901, in the en
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays.dtypes import Codes, Counts, Flags
-from sieve.encoding.encoder import GREATEST
+from sieve.encoding.encoder import GREATEST, LEAST
+from sieve.metadata.key_bounds import KeyBounds
 from sieve.segments.entries import Ends
 
 
@@ -111,13 +112,25 @@ def concat_ends(segments: Sequence[Ends], locations: Sequence[Counts]) -> Locati
 _CODES: Final = ("low", "first_by", "last_from", "high")
 
 
-def extents(ends: LocationEnds, keyed: Counts) -> Extents:
+def ends_of(bounds: KeyBounds) -> LocationEnds:
+    """The locations with bounds as one entry each, which begins and ends at its bounds."""
+    locations = np.flatnonzero(bounds.known)
+    least, greatest = bounds.least[locations], bounds.greatest[locations]
+    yes = np.ones(len(locations), np.bool_)
+    codes = np.stack([least, least, greatest, greatest])
+    return LocationEnds(codes, locations, yes, yes, least < greatest)
+
+
+def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) -> Extents:
     """The extents of locations, in ascending order of codes.
 
     Args:
         ends: the ends of all entries; two entries of a location share no key.
         keyed: int64[m], rows with a key in each location.
+        bounds: the bounds of the locations, which are exact where entries have wide cells.
     """
+    if bounds is not None:
+        ends = _within(ends, bounds)
     (low, first_by, _, high), locations = ends.codes, ends.locations
     least = np.full(len(keyed), GREATEST, np.int64)
     np.minimum.at(least, locations, low)
@@ -139,6 +152,33 @@ def extents(ends: LocationEnds, keyed: Counts) -> Extents:
     has_keys = np.zeros(len(keyed), np.bool_)
     has_keys[locations] = True
     return Extents(least, has_keys, Steps(codes[by_code], places[by_code], rows[by_code]))
+
+
+def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
+    """The same entries without the codes outside the bounds of their locations.
+
+    The first entry of a location holds the location's least key. So its begin is exact, even if the
+    border of a segment cut the entry.
+    """
+    (low, first_by, last_from, high), locations = ends.codes, ends.locations
+    known = bounds.known[locations]
+    least = np.where(known, bounds.least[locations], LEAST)
+    greatest = np.where(known, bounds.greatest[locations], GREATEST)
+    order = np.lexsort((low, locations))
+    exact = np.zeros(len(low), np.bool_)
+    exact[order[np.append(True, np.diff(locations[order]) > 0)[: len(order)]]] = True
+    exact &= known
+    codes = np.stack(
+        [
+            np.maximum(low, least),
+            np.where(exact, least, np.minimum(first_by, greatest)),
+            last_from,
+            np.minimum(high, greatest),
+        ]
+    )
+    # A key in the last cell differs from the least key only if the cell begins above it.
+    apart = np.where(exact, ends.apart & (least < last_from), ends.apart)
+    return replace(ends, codes=codes, begins=ends.begins | exact, apart=apart)
 
 
 def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:

@@ -68,8 +68,8 @@ class FileNumbering:
     Attributes:
         name: identity of the numbering, 64 hex digits.
         files: the compressed list of files in order of their numbers; each range has a number.
-        ordinals: n ordinals for each version: the version's location that contains the range, or -1
-            if the version does not list the file.
+        ordinals: for each version an array of n ordinals. Each is the ordinal of the location that
+            contains the range, or -1 if the version does not list the file.
     """
 
     name: str

@@ -25,7 +25,7 @@ _NARROW: Final = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:
-    """Positions of n flags in a source, made by `gather`.
+    """For each of n flags, its position in a source; the result of `gather`.
 
     Attributes:
         n: number of flags.

@@ -21,7 +21,7 @@ _CODEC: Final = "zstd"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Files:
-    """Files by path, length and time, and the offsets at which they are cut.
+    """The files of a version: path, length, time, and the offsets at which a file is cut.
 
     Attributes:
         paths: absolute qualified URIs.

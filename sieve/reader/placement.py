@@ -1,6 +1,7 @@
 """Placement: the positions of a version's locations in its runs, and their NULLs and NaNs.
 
-A placement is the part of a file list that look-ups need, a few bits for each range.
+A placement is the part of a file list that look-ups need: a few bits for each range, and the bounds
+of its keys.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Flags
 from sieve.errors import CorruptError
 from sieve.metadata.file_list import Locations
+from sieve.metadata.key_bounds import KeyBounds
 from sieve.reader.gather import Gather, gather
 from sieve.reader.packed_files import Files, PackedFiles
 
@@ -48,6 +50,7 @@ class Placement:
         nans: the ranges with a NaN.
         all_rows: the files of which all rows were indexed, including hidden rows; see
             `Locations.all_rows`.
+        bounds: the bounds of the ranges, or None if none are known.
     """
 
     files: PackedFiles
@@ -57,13 +60,15 @@ class Placement:
     nulls: Bits
     nans: Bits
     all_rows: Bits
+    bounds: KeyBounds | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes in memory."""
         bits = (self.keys, self.nulls, self.nans, self.all_rows)
         packed = sum(one.packed.nbytes for one in bits)
-        return self.files.nbytes + sum(one.nbytes for one in self.slots) + packed
+        bounds = 0 if self.bounds is None else self.bounds.nbytes
+        return self.files.nbytes + sum(one.nbytes for one in self.slots) + packed + bounds
 
     def check(self, n_files: int, n_slots: int) -> None:
         """Raises CorruptError if the number of files is not `n_files`, or a position is too big."""
@@ -105,4 +110,5 @@ def place(listed: Locations) -> Placement:
         nulls=Bits.of(every.nulls > 0),
         nans=Bits.of(every.nans > 0),
         all_rows=Bits.of(listed.all_rows),
+        bounds=listed.bounds,
     )

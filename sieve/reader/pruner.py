@@ -27,12 +27,14 @@ import numpy as np
 from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.errors import RootRefusedError
+from sieve.index_key import expression_of
 from sieve.metadata.registration import Registration
 from sieve.predicate.evaluate import evaluate
 from sieve.predicate.tree import (
     And,
     Column,
     Constant,
+    Exists,
     NullTest,
     Or,
     Predicate,
@@ -62,6 +64,7 @@ class _Unused:
 
     reasons: dict[Reason, int] = field(default_factory=dict)
     detail: str = ""
+    functions: tuple[str, ...] = ()
 
     def add(self, reason: Reason, detail: str = "", count: int = 1) -> None:
         self.reasons[reason] = self.reasons.get(reason, 0) + count
@@ -71,7 +74,7 @@ class _Unused:
         reasons = self.reasons
         if skip is None and not reasons:
             reasons = {Reason.NO_PREDICATE: 1}
-        return PruneAnswer(skip, reasons, self.detail)
+        return PruneAnswer(skip, reasons, self.detail, self.functions)
 
 
 class Pruner:
@@ -185,10 +188,13 @@ class Pruner:
         """
         predicate = request.predicate
         unused = _Unused(dict(unused.reasons), unused.detail)
-        indexed = frozenset(column[0] for column in usable)
-        unused_parts = sum(not indexed.isdisjoint(part.names) for part in not_understood(predicate))
+        indexed = frozenset(map(_name, usable))
+        unused_parts = [
+            part for part in not_understood(predicate) if not indexed.isdisjoint(part.names)
+        ]
         if unused_parts:
-            unused.add(Reason.UNSUPPORTED_PREDICATE, count=unused_parts)
+            unused.add(Reason.UNSUPPORTED_PREDICATE, count=len(unused_parts))
+            unused.functions = tuple(dict.fromkeys(part.why for part in unused_parts))
         ordered = frozenset(order.column for order in request.orders)
         wanted = columns(predicate) | ordered
         by_column = {column: usable[column] for column in wanted if column in usable}
@@ -270,9 +276,19 @@ def select(
     The step opens no indexes on other columns. Otherwise each scan after a rebuild would wait for
     an index that the scan does not need.
     """
-    names = {column[0] for column in columns(predicate) | ordered}
+    named = columns(predicate) | ordered
+    names = {column[0] for column in named if expression_of(column) is None}
     names.update(name for part in not_understood(predicate) for name in part.names)
-    return [one for one in registrations if one is None or one.column[0] in names]
+    return [
+        one
+        for one in registrations
+        if one is None or one.column in named or _name(one.column) in names
+    ]
+
+
+def _name(column: Column) -> str:
+    """The name of an indexed column or expression in a part that no index understands."""
+    return expression_of(column) or column[0]
 
 
 def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
@@ -286,6 +302,8 @@ def narrows(predicate: Predicate, used: AbstractSet[Column]) -> bool:
         return all(narrows(arg, used) for arg in predicate.args)
     if isinstance(predicate, Constant | Unknown):
         return False
+    if isinstance(predicate, Exists):
+        return narrows(predicate.arg, used)
     is_not_null = isinstance(predicate, NullTest) and predicate.negated
     return not is_not_null and predicate.column in used
 

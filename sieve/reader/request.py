@@ -58,7 +58,7 @@ class PartialVisibility:
     """The flags that an answer adds for file slices that are partially visible to a scan.
 
     Attributes:
-        skip: bool[n], files without a match in any row, hidden rows included.
+        skip: bool[n], files in which no row matches, not even a hidden row.
         known: bool[n], files for which some version indexed all rows ever written.
     """
 
@@ -96,8 +96,10 @@ class PruneAnswer:
         reasons: for each reason, the number of indexes, or parts of the predicate, that were not
             used.
         detail: details of the last reason, as text.
+        functions: the functions that no index can evaluate, or other causes of an unused part.
     """
 
     skip: Skip | None
     reasons: Mapping[Reason, int]
     detail: str
+    functions: tuple[str, ...] = ()

@@ -29,9 +29,10 @@ from sieve.metadata.file_ranges import FileRanges
 from sieve.predicate.tree import Column, Predicate
 from sieve.reader.extents import Extents, bounds
 
-BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi"))
+BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi", "delta"))
 """The formats in which a query returns all rows that the file list counts, if a file has no log
-files."""
+files. The driver requests no first rows of a Delta scan that filters by deletion
+vectors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,15 +22,14 @@ from sieve.metadata.paths import locations_file
 from sieve.metadata.records import PartRef
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.cache import FileCache
-from sieve.reader.extents import Extents, concat_ends, extents
+from sieve.reader.extents import Extents, concat_ends, ends_of, extents
 from sieve.reader.placement import Placement, place
 from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
-"""If a version has more bytes of run files, a scan for first rows gets no bound. To find a bound,
-all entries are decoded. To decode more than some hundred thousand entries takes longer than a scan
-waits."""
+"""If the run files of a version have more bytes, a scan for first rows uses only the bounds of the
+locations. Decoding all entries would take longer than a scan waits."""
 
 _NO_FLAGS: Final = np.zeros(0, np.bool_)
 
@@ -95,7 +94,7 @@ class OpenVersion:
         return counts
 
     def merged_slices(self) -> tuple[Counts, Counts]:
-        """The ordinals of Hudi slices with log files, and of those of these slices in several runs.
+        """The ordinals of Hudi slices with log files, and of such slices in several runs.
 
         The two arrays of ordinals are int64[k], and empty for other table formats.
 
@@ -131,6 +130,9 @@ class OpenVersion:
             found = [self._found(run, key_ranges) for run in self.runs]
             one = len(found) == 1
             keep = placed.of_slots(found[0] if one else np.concatenate([_NO_FLAGS, *found]))
+            if placed.bounds is not None:
+                some = np.flatnonzero(keep)
+                keep[some] = placed.bounds.meet(key_ranges.intervals, some)
         if key_ranges.null:
             keep |= placed.nulls.flags()
         if key_ranges.nan:
@@ -140,22 +142,39 @@ class OpenVersion:
     def extents(self, *, descending: bool) -> Extents | None:
         """The first and last keys of each location; None if this takes too long to compute.
 
+        A version of many entries has extents only if it has the bounds of all locations.
+
         Args:
             descending: whether the order is descending.
 
         Raises:
             CorruptError, UnavailableError, UnsupportedError: see `keep`.
         """
-        if sum(run.entry_bytes for run in self.runs) > MOST_EXTENT_BYTES:
+        if not self._has_extents():
             return None
         found: Extents = self.cache.get(
             (self.directory, self.manifest.id, descending), lambda: self._extents(descending)
         )
         return found
 
+    def _has_extents(self) -> bool:
+        """Returns whether the entries are few, or the bounds of all locations are known."""
+        if not self._has_many_entries():
+            return True
+        placed = self.placement()
+        return placed.bounds is not None and not np.any(placed.keys.flags() & ~placed.bounds.known)
+
+    def _has_many_entries(self) -> bool:
+        return sum(run.entry_bytes for run in self.runs) > MOST_EXTENT_BYTES
+
     def _extents(self, descending: bool) -> Extents:
         listed = self.locations()
-        slots, counts = listed.range_slots, listed.every_range
+        slots, counts, bounds = listed.range_slots, listed.every_range, listed.key_bounds
+        keyed = counts.rows - counts.nulls - counts.nans
+        if descending:
+            bounds = bounds.falling()
+        if self._has_many_entries():
+            return extents(ends_of(bounds), keyed, bounds)
         in_runs = np.flatnonzero(slots >= 0)
         # Some ordinals of a run can belong to locations that the version no longer has.
         location = np.full(sum(run.locations for run in self.manifest.runs), -1, np.int64)
@@ -167,8 +186,7 @@ class OpenVersion:
                 places.append(location[first + segment.location])
             first += ref.locations
         ends = concat_ends(segments, places)
-        keyed = counts.rows - counts.nulls - counts.nans
-        return extents(ends.falling() if descending else ends, keyed)
+        return extents(ends.falling() if descending else ends, keyed, bounds)
 
     def _found(self, run: Run, key_ranges: KeyRanges) -> Flags:
         found = run.locations_in(key_ranges.intervals)

@@ -64,7 +64,7 @@ def least_price(locations: int, budget_bytes: float) -> float:
 
 
 def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> float:
-    """The price at which a version uses as much of its budget as possible.
+    """The price that uses as much of the budget as possible.
 
     Args:
         prices: float64[p], in falling order.

@@ -3,8 +3,8 @@
 A gap lies between two neighbouring keys of a location. A query that falls into the gap does not
 need the location. To keep a gap, the index stores one more interval. The interval takes about the
 same bytes for every gap. A kept gap saves reads in proportion to its skip probability. Therefore
-the best choice under a budget keeps every gap above one threshold. Each location then gets as many
-intervals as its gaps justify.
+the best choice under a budget keeps every gap above one threshold. Then the gaps of a location
+decide how many intervals it gets.
 
 Example: the keys 1, 2, 3, 900, 901 with a threshold below the skip probability of the gap ``(3,
 900)`` become the two intervals ``[1, 3]`` and ``[900, 901]``.

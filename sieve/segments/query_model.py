@@ -39,6 +39,61 @@ MOST_KEYS: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _Weights:
+    """Cumulative weights of the keys of a model, and of the spaces between two keys.
+
+    Attributes:
+        to: float64[m + 1], the share of the weight before each key.
+        begin: float64[m - 1], the share before each space.
+        rise: float64[m - 1], the share in each space.
+    """
+
+    to: Numbers
+    begin: Numbers
+    rise: Numbers
+
+    @staticmethod
+    def of(to: Numbers) -> _Weights:
+        # Each key gives half of its weight to the space below it, and half to the space above it.
+        # The first and the last key give their whole weight to the one space that they have.
+        borders = (to[:-1] + to[1:]) / 2
+        borders[[0, -1]] = 0.0, 1.0
+        return _Weights(to, borders[:-1], np.diff(borders))
+
+    def spread(self, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
+        """The cumulative weight at a part of the space above each key, linearly interpolated."""
+        spread: Numbers = self.begin[low] + part * self.rise[low]
+        return spread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tables:
+    """What a model looks up for each space between two keys.
+
+    Attributes:
+        start: float64[m - 1], distance of the space from the least key.
+        step: float64[m - 1], length of the space.
+        rows: the weights by row, or None if they are the weights by key.
+    """
+
+    start: Numbers
+    step: Numbers
+    keys: _Weights
+    rows: _Weights | None
+
+    @staticmethod
+    def of(codes: Codes, rows: npt.NDArray[np.int64]) -> _Tables:
+        start = _distance(codes, codes[:1])
+        # Far from the least key, two neighbouring codes can round to the same float.
+        step = np.maximum(np.diff(start), 1.0)
+        keys, by_row = np.arange(len(codes) + 1) / len(codes), None
+        if np.any(rows != rows[0]):
+            rows_to = np.concatenate([[0.0], np.cumsum(rows, dtype=np.float64)])
+            by_row = _Weights.of(rows_to / rows_to[-1])
+        return _Tables(start[:-1], step, _Weights.of(keys), by_row)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class QueryModel:
     """The distribution of a column's keys, estimated from a sample; small and picklable.
 
@@ -58,13 +113,15 @@ class QueryModel:
     length: float = 1.0
     keys: float = 1.0
     kinds: tuple[float, ...] = _EQUAL
-    _keys_to: Numbers = field(init=False, repr=False)
-    _rows_to: Numbers = field(init=False, repr=False)
+    _tables: _Tables = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_keys_to", np.arange(len(self.codes) + 1) / len(self.codes))
-        rows_to = np.concatenate([[0.0], np.cumsum(self.rows, dtype=np.float64)])
-        object.__setattr__(self, "_rows_to", rows_to / rows_to[-1])
+        object.__setattr__(self, "_tables", _Tables.of(self.codes, self.rows))
+
+    def __reduce__(self) -> tuple[type[QueryModel], tuple[object, ...]]:
+        # A task computes the tables in less time than their bytes take to arrive.
+        given = self.codes, self.rows, self.unseen, self.length, self.keys, self.kinds
+        return QueryModel, given
 
     @staticmethod
     def of_sample(codes: Codes, rows: npt.NDArray[np.int64] | None = None) -> QueryModel:
@@ -102,7 +159,10 @@ class QueryModel:
 
     def mean(self, shares: Numbers) -> Numbers:
         """The mean over the kinds of query by their weights: float64[6, ...] to float64[...]."""
-        mean: Numbers = np.array(self.kinds) @ shares
+        # For so few kinds, a product of matrices takes longer, and waits for busy cores.
+        mean: Numbers = self.kinds[0] * shares[0]
+        for weight, of_kind in zip(self.kinds[1:], shares[1:], strict=True):
+            mean += weight * of_kind
         return mean
 
     def skip_probability(self, low: Codes, high: Codes) -> Numbers:
@@ -174,33 +234,22 @@ class QueryModel:
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
         """For each code: shares of keys, rows and domain up to it, with or without the code."""
-        codes, n = self.codes, len(self.codes)
+        codes, tables = self.codes, self._tables
         below = np.searchsorted(codes, at, side="right" if inclusive else "left")
         offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])
-        keys, rows = self._keys_to[below], self._rows_to[below]
-        if self.unseen and n > 1:
-            low = np.clip(below - 1, 0, n - 2)
-            start = _distance(codes[low], codes[:1])
-            # Far from the least key, two neighbouring codes can round to the same float.
-            step = np.maximum(_distance(codes[low + 1], codes[:1]) - start, 1.0)
-            part = np.clip((offset - start) / step, 0, 1)
-            keys += self.unseen * (_spread(self._keys_to, low, part) - keys)
-            rows += self.unseen * (_spread(self._rows_to, low, part) - rows)
+        keys = tables.keys.to[below]
+        rows = None if tables.rows is None else tables.rows.to[below]
+        if self.unseen and len(codes) > 1:
+            low = np.clip(below - 1, 0, len(codes) - 2)
+            part = np.clip((offset - tables.start[low]) / tables.step[low], 0, 1)
+            keys += self.unseen * (tables.keys.spread(low, part) - keys)
+            if rows is not None and tables.rows is not None:
+                rows += self.unseen * (tables.rows.spread(low, part) - rows)
+        rows = keys.copy() if rows is None else rows
         length = (offset + inclusive) / (int(codes[-1]) - int(codes[0]) + 1)
         length[at < codes[0]] = 0.0
         length[at > codes[-1]] = 1.0
         return keys, rows, length
-
-
-def _spread(steps: Numbers, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
-    """The cumulative weight at a point between two keys, by linear interpolation."""
-    # Half of the weight of each of two neighbours is between them. A key at an end of the domain
-    # has no outer half, so its whole weight is inside.
-    before, at, after = steps[low], steps[low + 1], steps[low + 2]
-    begin = np.where(low == 0, 0.0, (before + at) / 2)
-    end = np.where(low == len(steps) - 3, 1.0, (at + after) / 2)
-    spread: Numbers = begin + part * (end - begin)
-    return spread
 
 
 def _distance(codes: Codes, origin: Codes) -> Numbers:

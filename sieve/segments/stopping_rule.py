@@ -113,8 +113,8 @@ class Stop:
 
     Attributes:
         price: cost per byte: the number of files that a byte must save in each query.
-        little: a small number of bytes. For a smaller version, only `CLOSE` counts as good enough,
-            and queries for absent keys count in full.
+        little: a small number of bytes. A smaller version is good enough only within `CLOSE`, and
+            queries for absent keys count in full.
         probes: for each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
         least: mean number of files that hold a match, by kind, for the kinds that have probes.
         free: number of bytes that do not count. For a smaller version, only the price is a limit,

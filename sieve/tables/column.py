@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sieve.tables.names import quoted
+from sieve.index_key import expression_of, kind_of, shown
+from sieve.tables.names import quoted, spelled
+
+VALUE = "__sieve_value__"
+"""Name of the column of a frame that has the value of an expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column or struct leaf.
+    """A column, a struct leaf, or an expression of columns.
 
     Attributes:
-        path: names in the table, in exact case.
-        type: Catalyst type.
-        stored: names in the data files, by which an index identifies the column; empty if the same.
+        path: names in the table, in exact case; for an expression only its SQL.
+        type: Catalyst type of the values that an index has.
+        stored: the key by which an index identifies the column (`sieve.index_key`): its
+            names in the data files; empty if they are the path.
     """
 
     path: tuple[str, ...]
@@ -22,7 +27,7 @@ class Column:
     stored: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return ".".join(self.path)
+        return shown(self.path)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -33,12 +38,24 @@ class Column:
         return self.stored or self.path
 
     @property
-    def expression(self) -> str:
-        """A Spark expression for the column of `CatalogTable.frame`.
+    def computed(self) -> str | None:
+        """The SQL of an expression with the names of columns in the files; None for a column."""
+        return expression_of(self.key)
 
-        Quoting allows any character.
-        """
-        return quoted(self.key)
+    @property
+    def kind(self) -> str | None:
+        """The kind of an index with any number of values for each row; None for one value."""
+        return kind_of(self.key)
+
+    @property
+    def in_frame(self) -> str:
+        """The quoted name of the column in `CatalogTable.frame`."""
+        return quoted((VALUE,) if self.computed else self.key)
+
+    @property
+    def typed(self) -> str:
+        """The column as a statement names it."""
+        return self.path[0] if self.computed else spelled(self.path)
 
     @property
     def any_width(self) -> bool:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from sieve.errors import InvalidInputError
 from sieve.storage.java_errors import conditions, first_line
 from sieve.tables import hudi
+from sieve.tables.column import Column
 from sieve.tables.formats import INDEXED, refuse_kind
 from sieve.tables.names import quoted
 from sieve.tables.registered_info import registered_info_from
@@ -94,9 +95,9 @@ def _forget_listing(session: Any, parts: Sequence[str]) -> None:
         catalog.invalidateCachedTable(name)
 
 
-def plan_column(spark: SparkSession, parts: Sequence[str], column: Sequence[str]) -> None:
+def plan_column(spark: SparkSession, parts: Sequence[str], column: Column) -> None:
     """Plans a query of a column. Raises an error if the user lacks a permission."""
-    frame = spark.table(quoted(parts)).select(quoted(column))
+    frame = spark.table(quoted(parts)).selectExpr(column.typed)
     frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - no other door
 
 

@@ -1,9 +1,9 @@
 """Snapshots: a table's files, each stable or racy.
 
-A file is stable if it is so old that any later change gives it another modification time. A younger
-file is racy: its content can change again without another modification time. The definition is
-git's rule for "racily clean" entries. The coarsest file systems have a resolution of two seconds. A
-file system that shows fractions of a second has a resolution below a second.
+A file is stable if any later change must give it another modification time. A younger file is racy:
+its content can change again without another modification time. The definition is git's rule for
+"racily clean" entries. The coarsest file systems have a resolution of two seconds. A file system
+that shows fractions of a second has a resolution below a second.
 """
 
 from __future__ import annotations

@@ -7,23 +7,35 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from sieve.errors import UnsupportedError
+from sieve.index_key import ELEMENTS, SUBSTRING, expression_of, kind_of
 from sieve.metadata.records import Commit
 from sieve.metadata.text_formats import TEXT_FORMATS
 from sieve.metadata.timestamps import ms_since_epoch
 from sieve.tables import delta, hudi
 from sieve.tables.column import Column
 from sieve.tables.data_file import Changes, DataFile, FileCuts
+from sieve.tables.names import spelled
 from sieve.tables.reading_conf import Conf, reading_conf
 from sieve.tables.registered_table import RegisteredTable
-from sieve.tables.table_info import TableInfo, table_info_from
+from sieve.tables.table_info import TableInfo, has_array, resolve_column, table_info_from
 
 DAMAGED = "__sieve_damaged__"
 """Name of the column that is true in the row of a corrupt record of a text format."""
 
+FAILED = "__sieve_failed__"
+"""Name of the column that is true in a row for which an expression fails."""
+
 LOCATION = "__sieve_location__"
 """Name of the column in `CatalogTable.frame` that identifies a row's file."""
+
+
+PLACE = "__sieve_place__"
+"""Name of the column that is `LOCATION` even in a row for which an expression fails."""
 
 
 class CatalogTable(RegisteredTable):
@@ -122,7 +134,9 @@ class CatalogTable(RegisteredTable):
         the position of the row's range among all ranges. For files in ``appended_only``, which are
         files that `appended` returned, only appended log files are read. In CSV and JSON, a plan
         with `LOCATION` reads all columns of a record. A corrupt record becomes one row with -1
-        minus the position, and rows after it are not read.
+        minus the position, and rows after it are not read. A row for which an expression fails has
+        -1 minus the position, too. For a column with any number of values for each row, each value
+        has a row, and a row without values has one row with NULL.
 
         Args:
             numbers: numbers of the files.
@@ -131,14 +145,65 @@ class CatalogTable(RegisteredTable):
             whole_texts: whether Python gets whole strings or binary values, not their leading
                 bytes.
         """
-        session = self._session(whole_texts=whole_texts and column.any_width)
+        whole_texts = (whole_texts and column.any_width) or column.kind == SUBSTRING
+        session = self._session(whole_texts=whole_texts)
         offsets = json.dumps([[*some] for some in cuts])
-        found = self._access.frame(session, [*numbers], [*appended_only], LOCATION, offsets)
+        computed = column.computed or "", column.kind or ""
+        found = self._access.frame(
+            session, [*numbers], [*appended_only], LOCATION, offsets, *computed
+        )
         frame = DataFrame(found, self._spark)
-        if self.info.format_name not in TEXT_FORMATS:
+        marks = [DAMAGED] if self.info.format_name in TEXT_FORMATS else []
+        marks += [FAILED] if column.computed else []
+        if not marks:
             return frame
-        place = functions.expr(f"if({DAMAGED}, ~{LOCATION}, {LOCATION})")
-        return frame.withColumn(LOCATION, place).drop(DAMAGED)
+        place = functions.expr(f"if({' OR '.join(marks)}, ~{LOCATION}, {LOCATION})")
+        if column.computed:
+            frame = frame.withColumn(PLACE, functions.col(LOCATION))
+        return frame.withColumn(LOCATION, place).drop(*marks)
+
+    def column(self, typed: Sequence[str], kind: str | None = None) -> Column:
+        """The column or expression that a statement names, given as a path or as a key.
+
+        Args:
+            kind: the kind of the index, or None to choose it by the type of the column.
+
+        Raises:
+            InvalidInputError, UnsupportedError: as `resolve_column`; an expression cannot be
+                indexed.
+        """
+        sql = expression_of(typed)
+        if sql is None:
+            if not has_array(self.info, typed):
+                column = resolve_column(self.info, typed)
+                if kind in (None, ELEMENTS):
+                    return column
+            sql = spelled(typed)
+        found = json.loads(self._access.define(sql, kind or kind_of(typed) or ""))
+        if "column" in found:
+            return resolve_column(self.info, found["column"])
+        if "refused" in found:
+            raise UnsupportedError(
+                "SIEVE_UNSUPPORTED_EXPRESSION",
+                f"{sql} of {self.info.label} cannot be indexed: {found['refused']}",
+            )
+        self.info = table_info_from(json.loads(self._access.info()))
+        made = self.info.column_of(tuple(found["key"]))
+        assert made is not None
+        return made
+
+    def write_file(
+        self, path: str, schema: pa.Schema, rows: Sequence[Sequence[Any]], **options: str
+    ) -> None:
+        """Writes rows to a Parquet file in the driver, as Spark's tasks write them.
+
+        Args:
+            path: URI of the file, to which the writer appends the extension of its format.
+            options: options of Spark's Parquet writer.
+        """
+        self._access.write(
+            path, from_arrow_schema(schema).json(), [[*row] for row in rows], options
+        )
 
     def _session(self, *, whole_texts: bool) -> Any:
         session = self._spark._jsparkSession  # noqa: SLF001 - no other door

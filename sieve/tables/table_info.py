@@ -101,7 +101,7 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
         )
     found = next((column for column in info.columns if fold(column.path) == wanted), None)
     if found is None:
-        names = [spelled(column.path) for column in info.columns]
+        names = [spelled(column.path) for column in info.columns if not column.computed]
         near = difflib.get_close_matches(typed, names, n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(names[:20])}"
         raise InvalidInputError(
@@ -122,9 +122,21 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
     return found
 
 
+def has_array(info: TableInfo, parts: Sequence[str]) -> bool:
+    """Returns whether a column name is that of an array, or of a field of structs in an array."""
+    typed = [part.lower() for part in parts]
+    return any(
+        typed[: len(column.path)] == [part.lower() for part in column.path]
+        and column.type.startswith("array<" if len(typed) == len(column.path) else "array<struct<")
+        for column in info.columns
+        if not column.computed
+    )
+
+
 def refuse_build(info: TableInfo) -> None:
     """Raises UnsupportedError for a table that a build and a query can read differently."""
-    names = [*(column.path[0] for column in info.columns), *info.partition_columns]
+    own = [column.path[0] for column in info.columns if not column.computed]
+    names = [*own, *info.partition_columns]
     refused = refuse_names(info.label, names) or refuse_option(info.label, info.fingerprint_parts)
     if refused is not None:
         raise refused

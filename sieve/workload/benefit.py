@@ -12,6 +12,9 @@ from typing import Final
 
 MOST_SHARE: Final = 0.5
 """An index helps if a query for a value reads at most this share of the table."""
+_UNEVEN: Final = 0.25
+"""Reads beyond this share, in locations. Locations differ in size, so the value in one of two files
+often has slightly more than half of the bytes."""
 
 
 class Benefit(StrEnum):
@@ -29,7 +32,7 @@ def benefit_of(reads: float, least: float, locations: float) -> Benefit:
         reads: mean number of locations that a query for one value reads with the index.
         least: mean number of locations that hold the value, which every query must read.
     """
-    most = MOST_SHARE * locations
+    most = MOST_SHARE * locations + _UNEVEN
     if least > most:
         return Benefit.CANNOT
     return Benefit.LITTLE if reads > most else Benefit.HELPS

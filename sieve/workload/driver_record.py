@@ -87,7 +87,12 @@ class ScanRecord:
 class IndexWork:
     """The scans that consulted an index: their number, and the bytes that they read and skipped.
 
-    If a scan consulted several indexes, its skipped bytes count for each of them.
+    If a scan consulted several indexes, its skipped bytes count for each of them, although one of
+    them may have skipped them all.
+
+    Attributes:
+        read_alone: bytes read by the scans that consulted no other index.
+        skipped_alone: bytes that these scans skipped.
     """
 
     scans: int = 0
@@ -95,6 +100,8 @@ class IndexWork:
     bytes_skipped: int = 0
     files_read: int = 0
     files_skipped: int = 0
+    read_alone: int = 0
+    skipped_alone: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +180,9 @@ def add_up(records: Iterable[ScanRecord], now_ms: int) -> RecordedWork:
                 work.bytes_skipped += one.bytes_skipped
                 work.files_read += one.files
                 work.files_skipped += one.files_skipped
+                if len(one.used) == 1:
+                    work.read_alone += one.bytes
+                    work.skipped_alone += one.bytes_skipped
     return RecordedWork(workload, indexes, max(1.0, (now_ms - since) / _DAY_MS))
 
 
@@ -215,7 +225,7 @@ def _text(value: object) -> str:
 def tree_uses(node: Mapping[str, Any]) -> Uses:
     """The column uses of a predicate tree without constants."""
     op = node["op"]
-    if op == "and":
+    if op in ("and", "exists"):
         return all_of(map(tree_uses, node["args"]))
     if op == "or":
         return any_of(map(tree_uses, node["args"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from sieve.index_key import expression_of
 from sieve.workload.column_use import Column
 from sieve.workload.record import Table
 
@@ -13,20 +14,25 @@ _PLAIN = re.compile(r"(?!on\b)[A-Za-z_]\w*", re.IGNORECASE | re.ASCII)
 
 
 def spelled(parts: Sequence[str]) -> str:
-    """Returns a qualified name, in which every part that is not a plain word is in backquotes."""
+    """Returns a qualified name. Parts that are not plain words are in backquotes."""
     return ".".join(
         part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in parts
     )
 
 
+def listed(column: Column) -> str:
+    """A column or an expression in the list of a statement."""
+    return expression_of(column) or spelled(column)
+
+
 def create_statement(table: Table, column: Column) -> str:
     """The CREATE statement of an index."""
-    return f"CREATE SIEVE INDEX ON {spelled(table)} ({spelled(column)})"
+    return f"CREATE SIEVE INDEX ON {spelled(table)} ({listed(column)})"
 
 
 def estimate_statement(table: Table, column: Column) -> str:
     """The ESTIMATE statement of an index."""
-    return f"ESTIMATE SIEVE INDEX ON {spelled(table)} ({spelled(column)})"
+    return f"ESTIMATE SIEVE INDEX ON {spelled(table)} ({listed(column)})"
 
 
 def drop_statement(table: Table, index: str) -> str:

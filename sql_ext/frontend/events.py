@@ -26,7 +26,6 @@ from sieve.operations.refresh import RefreshMode
 from sieve.operations.registered_index import Disabled, Ready, only_usable, open_index
 from sieve.operations.reregister import reregister
 from sieve.storage.java_errors import conditions
-from sieve.tables.table_info import resolve_column
 from sql_ext.driver.roots import FOLDER
 from sql_ext.frontend.error_report import error_report
 from sql_ext.statements import commands
@@ -136,7 +135,7 @@ class AutoRefresh:
                 reregister(table, context.indexes(table), context.environment)
             case "written":
                 write = _Write(body["replaced"] == "true", body["every"] == "true")
-                missed = self._write(_key(identity), write, context)
+                missed = self._write(identity, write, context)
                 return {"again": missed is not None} | asdict(missed or _Write())
         return {}
 
@@ -180,7 +179,10 @@ class AutoRefresh:
         while len(self._dropped) > _REMEMBERED:
             self._dropped.popitem(last=False)
 
-    def _write(self, key: Table, write: _Write, context: StatementContext) -> _Write | None:
+    def _write(
+        self, identity: TableIdentity, write: _Write, context: StatementContext
+    ) -> _Write | None:
+        key = _key(identity)
         with self._lock:
             if key in self._missed:
                 # The thread that refreshes this table reports the write, and the shim then sends
@@ -196,7 +198,7 @@ class AutoRefresh:
                 self._dropped[key] = [one for one in dropped if one not in ended]
         why = ""
         try:
-            _catch_up(key, ended, write, context)
+            _catch_up(identity, ended, write, context)
         except Exception as error:
             # No user waits for this refresh, so the state shows the error. Queries are still
             # correct.
@@ -225,7 +227,7 @@ class AutoRefresh:
 
 
 def _catch_up(
-    key: Table, ended: list[_Definition], write: _Write, context: StatementContext
+    identity: TableIdentity, ended: list[_Definition], write: _Write, context: StatementContext
 ) -> None:
     """After writes of a table, refreshes its indexes and builds missing ones.
 
@@ -234,7 +236,7 @@ def _catch_up(
             processed.
         write: the writes.
     """
-    name = commands.TableName(key)
+    name = commands.TableName(identity.name)
     table = context.table(name)
     if not table.info.registrations and reregister(table, {}, context.environment):
         table = context.table(name)
@@ -242,9 +244,7 @@ def _catch_up(
         before = ended[0]
         if before.name not in table.info.registrations:
             try:
-                wanted = Wanted(
-                    before.name, resolve_column(table.info, table.info.name_of(before.column))
-                )
+                wanted = Wanted(before.name, table.column(before.column))
                 context.check_executors(table, [wanted.column.type])
                 create_indexes(table, [wanted], before.options, before.comment, context.environment)
             except (InvalidInputError, UnsupportedError) as error:
@@ -273,7 +273,7 @@ def _catch_up(
 
 
 def _key(identity: TableIdentity) -> Table:
-    return identity.database.lower(), identity.table.lower()
+    return identity.namespace.lower(), identity.table.lower()
 
 
 def _definition(manifest: Manifest) -> _Definition:

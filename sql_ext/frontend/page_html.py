@@ -14,7 +14,9 @@ from html import escape
 from typing import Any, Final
 from urllib.parse import quote
 
+from sieve import index_key
 from sieve.metadata.manifest import Manifest
+from sieve.reader.reason import labelled
 from sieve.workload.rank import Suggestion, described
 from sieve.workload.spelling import create_statement
 from sql_ext.statements.describe import index_bytes
@@ -106,7 +108,7 @@ def _index(shown: ShownIndex) -> list[str]:
     present = (kind for kind in manifest.stats.expected if kind.kind == "present")
     return [
         *own,
-        _name(f"{'.'.join(manifest.column)} {manifest.type}"),
+        _name(f"{index_key.shown(manifest.column)} {manifest.type}"),
         escape(shown.state),
         f"{manifest.version} of {escape(manifest.instant)}",
         f"{manifest.locations.count:,}",
@@ -135,7 +137,7 @@ def _advice(advice: WorthHaving) -> Iterator[str]:
 def _suggestion(one: Suggestion, days: float) -> list[str]:
     return [
         _name(".".join(one.table)),
-        _name(".".join(one.column)),
+        _name(index_key.shown(one.column)),
         escape(described(one)),
         f"{one.files_before:,.1f}",
         f"{one.files_after:,.1f}",
@@ -158,7 +160,8 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     at = datetime.fromtimestamp(scan["at"] / 1000, UTC)
     number = scan["execution"]
     query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
-    reasons = [f"{reason}: {count:,}" for reason, count in scan["reasons"].items()]
+    functions = scan.get("functions", ())
+    reasons = [f"{labelled(reason, functions)}: {n:,}" for reason, n in scan["reasons"].items()]
     # A file that is read without a reason can contain a matching row, according to the index.
     matching = scan["files"] - scan["files_skipped"]
     matching -= sum(scan["reasons"].get(reason, 0) for reason in _OF_FILES)

@@ -10,9 +10,10 @@ relation's session and of the executing session. If the front end has requested 
 fingerprints, the request also has ``parts``, by hash. A query of an earlier instant has
 ``instant``, and ``in_part`` if Hudi lists partially visible slices.
 
-An answer has ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons`` and ``detail``. Its
-``parts`` describe the files to read in part: ``files``, their number; ``rows``, three integers per
-file (the difference to the previous file number, the number of ranges, bytes of the footer);
+An answer has ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons``, ``functions`` and
+``detail``. Its ``parts`` describe the files to read in part: ``files``, their number; ``rows``,
+three integers per file (the difference to the previous file number, the number of ranges, bytes
+of the footer);
 ``sizes``, bytes of each range except the last range of a file; ``skip``, a bit for each range. For
 partially visible slices, ``skip_in_part`` applies to all rows that were ever written to a slice,
 and ``skip`` to the slice's state at the instant.
@@ -126,7 +127,11 @@ def dictionary_to_wire(files: PackedFiles) -> Mapping[str, Any]:
 
 def to_wire(answer: PruneAnswer) -> Mapping[str, Any]:
     """An answer in the form that the driver reads."""
-    wire: dict[str, Any] = {"reasons": dict(answer.reasons), "detail": answer.detail}
+    wire: dict[str, Any] = {
+        "reasons": dict(answer.reasons),
+        "functions": list(answer.functions),
+        "detail": answer.detail,
+    }
     if answer.skip is None:
         return wire
     wire |= {

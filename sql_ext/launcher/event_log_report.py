@@ -19,7 +19,7 @@ from sieve.workload.event_log.open_logs import find_logs
 from sieve.workload.event_log.replay import Replay
 from sieve.workload.rank import Suggestion, described, suggest
 from sieve.workload.record import Table as TableName
-from sieve.workload.spelling import create_statement, estimate_statement, spelled
+from sieve.workload.spelling import create_statement, estimate_statement, listed, spelled
 
 # If the output is not a terminal, this width suffices for names of usual length.
 _PIPED_WIDTH = 160
@@ -102,7 +102,7 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
     for one in found:
         table.add_row(
             on_a_line(spelled(one.table)),
-            on_a_line(spelled(one.column)),
+            on_a_line(listed(one.column)),
             f"{one.scans / days:.1f}",
             decimal(round(one.bytes_read / days)),
             decimal(round(one.bytes_saved / days)),
@@ -114,7 +114,7 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
 def _record(one: Suggestion, days: float) -> Mapping[str, Any]:
     return {
         "table": spelled(one.table),
-        "column": spelled(one.column),
+        "column": listed(one.column),
         "asked": {str(kind): count for kind, count in one.kinds.items()},
         "scans_a_day": one.scans / days,
         "bytes_read_a_day": round(one.bytes_read / days),

@@ -41,7 +41,11 @@ DELTA_PACKAGES = {
 }
 """Delta's package for each release line of Spark."""
 ICEBERG_EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-ICEBERG_PACKAGES = {"4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"}
+ICEBERG_PACKAGES = {
+    "3.5": "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+    "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
+    "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+}
 """Iceberg's package for each release line of Spark."""
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 CONNECT_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -155,8 +159,7 @@ class Terminal:
     """How `sieve sql` shows rows and steps.
 
     Attributes:
-        is_one: whether standard error is a terminal and the user has not requested to see only
-            rows.
+        is_one: whether standard error is a terminal and the user wants to see more than rows.
         settings: settings that replace Sieve's defaults.
         environ: environment variables that the shim reads.
     """

@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
+from sieve.index_key import shown
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.scan_history import saved_records
 from sieve.operations.column_test import column_test
@@ -24,7 +25,6 @@ from sieve.operations.create import Wanted, check_wanted, default_name
 from sieve.operations.judgement import benefit_of_version
 from sieve.operations.registered_index import RegisteredIndex, Usable
 from sieve.tables.table import CatalogTable
-from sieve.tables.table_info import resolve_column
 from sieve.workload.benefit import Benefit
 from sieve.workload.column_use import Column
 from sieve.workload.driver_record import IndexWork, RecordedWork, ScanRecord, add_up, parse_record
@@ -65,6 +65,8 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
         }
         tables.add(name)
         indexed.update((name, column) for column in columns.values())
+        # Scans name an expression by its key.
+        indexed.update((name, index.registration.column) for index in indexes.values())
         existing += _existing(name, columns, indexes, record)
         context.environment.check_cancelled()
     groups = [group for group in record.workload if group.table in tables]
@@ -97,9 +99,9 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
             column cannot have an index or cannot be read.
     """
     table = context.table(commands.TableName(one.table))
-    column = resolve_column(table.info, one.column)
-    check_wanted(table, Wanted(default_name(column.path), column), IndexOptions())
-    context.plan_column(one.table, column.path)
+    column = table.column(one.column)
+    check_wanted(table, Wanted(default_name(column), column), IndexOptions())
+    context.plan_column(one.table, column)
     context.check_executors(table, [column.type])
     return column_test(table, column, context.environment)
 
@@ -149,7 +151,7 @@ def _create_row(one: Suggestion, days: float) -> Row:
     return (
         "create",
         *one.table,
-        ".".join(one.column),
+        shown(one.column),
         None,
         described(one),
         one.scans / days,
@@ -176,7 +178,7 @@ def _existing(
         yield (
             "drop" if wasted else "keep",
             *table,
-            ".".join(column),
+            shown(column),
             index,
             None,
             work.scans / record.days,
@@ -192,5 +194,5 @@ def _existing(
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
     """Returns whether an index skips nothing, according to many scans or to CREATE's judgement."""
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
-        return work.bytes_skipped <= WORTHWHILE_SHARE * (work.bytes_read + work.bytes_skipped)
+        return work.skipped_alone <= WORTHWHILE_SHARE * (work.read_alone + work.skipped_alone)
     return work.scans >= WASTED_SCANS and work.bytes_skipped == 0

@@ -11,11 +11,13 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from sieve.environment import Environment
-from sieve.errors import UnsupportedError
+from sieve.errors import InvalidInputError, UnsupportedError
+from sieve.index_key import KINDS
 from sieve.metadata.options import IndexOptions, parse_options
 from sieve.metadata.records import SESSION
 from sieve.operations.registered_index import RegisteredIndex, list_indexes
 from sieve.reader.cache import FileCache
+from sieve.tables.column import Column
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.resolve import open_registered, open_table, plan_column
 from sieve.tables.table import CatalogTable
@@ -124,7 +126,7 @@ class StatementContext:
             session.conf().set(key, value)
         return attach.wrap_session(self.spark_context, session), session
 
-    def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
+    def plan_column(self, table: Sequence[str], column: Column) -> None:
         """Raises the error that the user would get from a query of the column."""
         plan_column(attach.wrap_session(self.spark_context, self.session), table, column)
 
@@ -143,6 +145,24 @@ class StatementContext:
         """The indexes of a table by name."""
         info = table.info
         return list_indexes(info.registrations, info.malformed, info.identity, self.environment)
+
+
+def kind_option(
+    raw: Mapping[str, commands.OptionValue],
+) -> tuple[str | None, dict[str, commands.OptionValue]]:
+    """The option ``kind`` of a statement that names columns, and its other options.
+
+    Raises:
+        InvalidInputError: there is no such kind.
+    """
+    kind = raw.get("kind")
+    if kind is not None and str(kind).lower() not in KINDS:
+        raise InvalidInputError(
+            "SIEVE_INVALID_OPTION",
+            f"kind {str(kind)!r} is unknown; it is {' or '.join(sorted(KINDS))}, or left out",
+        )
+    others = {key: value for key, value in raw.items() if key != "kind"}
+    return None if kind is None else str(kind).lower(), others
 
 
 def options_of(raw: Mapping[str, commands.OptionValue], base: IndexOptions) -> IndexOptions:

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from sieve.errors import ConflictError, InvalidInputError, SieveError, UnavailableError
+from sieve.index_key import expression_of, shown
 from sieve.metadata.creation_record import report_if_dropped
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import AUTO, IndexOptions
@@ -36,21 +37,19 @@ from sieve.operations.reregister import reregister
 from sieve.storage.java_errors import conditions
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
-from sieve.tables.table_info import resolve_column
 from sql_ext.statements import commands
 from sql_ext.statements.answers import Outcome, answer_rows, change_between, refused_row
-from sql_ext.statements.context import Row, StatementContext, options_of
+from sql_ext.statements.context import Row, StatementContext, kind_option, options_of
 from sql_ext.statements.declared import build_missing, find_missing, undeclare
 
 
 def create(command: commands.CreateIndex, context: StatementContext) -> list[Row]:
     """``CREATE SIEVE INDEX``: rows of existing indexes (IF NOT EXISTS), then of new ones."""
-    options = options_of(command.options, IndexOptions())
+    kind, given = kind_option(command.options)
+    options = options_of(given, IndexOptions())
     table = context.table(command.table)
-    columns = [resolve_column(table.info, column.parts) for column in command.columns]
-    wanted = [
-        Wanted((command.name or default_name(column.path)).lower(), column) for column in columns
-    ]
+    columns = [table.column(column.parts, kind) for column in command.columns]
+    wanted = [Wanted((command.name or default_name(column)).lower(), column) for column in columns]
     there = context.indexes(table)
     present = {name: index for name, index in there.items() if not is_gone(index)}
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
@@ -63,7 +62,7 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
         ]
         wanted = [one for one in wanted if one.name not in present]
         for one, manifest in unchanged:
-            _advise_of_other(table, one, command.options, manifest, context)
+            _advise_of_other(table, one, given, manifest, context)
     else:
         unchanged = []
         taken = {
@@ -116,7 +115,7 @@ def _advise_of_other(
 ) -> None:
     """Adds advice on how an index that IF NOT EXISTS left unchanged differs from the request."""
     if manifest.column != wanted.column.key:
-        column = ".".join(table.info.name_of(manifest.column))
+        column = shown(table.info.name_of(manifest.column))
         context.environment.advice.add(
             dropped_column(table.info, manifest)
             or f"an index of this name is on column {column} and was left as it is; give the one "
@@ -134,7 +133,7 @@ def _advise_of_other(
 def refresh(command: commands.RefreshIndex, context: StatementContext) -> list[Row]:
     """``REFRESH SIEVE INDEX``: one row per index."""
     table = context.table(command.table)
-    column = None if command.column is None else command.column.parts
+    column = None if command.column is None else _named(table, command.column)
     name = None if command.name is None else command.name.lower()
     followed = follow(table, context)
     indexes = context.indexes(table)
@@ -239,7 +238,7 @@ def bring_up(
     # The failure of one index is reported after all other indexes are refreshed.
     if conflict is not None:
         raise conflict
-    context.background.clear(table.info.identity.database, table.info.identity.table)
+    context.background.clear(table.info.identity.namespace, table.info.identity.table)
     for one in chosen:
         indexed_column(table.info, usable(one).manifest)
     return answer_rows(outcomes, context)
@@ -269,13 +268,24 @@ def _to_drop(
 ) -> tuple[RegisteredTable, list[RegisteredIndex]]:
     table = context.registered(command.table)
     by_column = command.column is not None or bool(table.info.declared)
-    if by_column and table.info.provider == "delta":
+    computed = command.column is not None and expression_of(command.column.parts) is not None
+    if computed or (by_column and table.info.provider == "delta"):
         # Columns of the table can have been renamed. If the table cannot be read, the names in its
         # files are used.
         with contextlib.suppress(SieveError, Py4JError, PySparkException):
             table = context.table(command.table, jobs=False)
-    column = None if command.column is None else table.info.key_of(command.column.parts)
+    if command.column is None:
+        column = None
+    elif isinstance(table, CatalogTable):
+        column = table.info.key_of(_named(table, command.column))
+    else:
+        column = table.info.key_of(command.column.parts)
     return table, select(context.indexes(table), table.info.label, command.name, column)
+
+
+def _named(table: CatalogTable, column: commands.ColumnPath) -> tuple[str, ...]:
+    """The path of a column that possibly exists no more, or of an expression."""
+    return column.parts if expression_of(column.parts) is None else table.column(column.parts).path
 
 
 def alter(command: commands.AlterIndex, context: StatementContext) -> list[Row]:

@@ -22,12 +22,13 @@ from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
 from sieve.operations.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import RegisteredIndex, is_gone, only_usable
+from sieve.tables.column import Column
+from sieve.tables.names import same_value
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
-from sieve.tables.table_info import resolve_column
 from sql_ext.statements.answers import Outcome, change_between
 from sql_ext.statements.commands import ColumnPath, TableName
-from sql_ext.statements.context import StatementContext, options_of
+from sql_ext.statements.context import StatementContext, kind_option, options_of
 from sql_ext.statements.parser import parse_columns, parse_options
 
 _KEYS = (DECLARED_COLUMNS, DECLARED_OPTIONS)
@@ -64,12 +65,11 @@ class MissingIndexes:
         """The indexes with a name or column, in any case of letters; all if both are None."""
         if name is None and column is None:
             return self
-        path = None if column is None else [part.lower() for part in column]
         wanted = tuple(
             one
             for one in self.wanted
             if one.name == (name or "").lower()
-            or [part.lower() for part in one.column.path] == path
+            or (column is not None and same_value(one.column.path, column))
         )
         return replace(self, wanted=wanted, refused=())
 
@@ -86,19 +86,21 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
     taken = {name: one.registration.column for name, one in usable.items()}
     indexed = set(taken.values())
     wanted: dict[str, Wanted] = {}
-    options = IndexOptions()
+    options, kind = IndexOptions(), None
     try:
         text = declared.get(DECLARED_OPTIONS, "").strip()
-        options = options_of(parse_options(text) if text else {}, options)
+        kind, given = kind_option(parse_options(text) if text else {})
+        options = options_of(given, options)
     except InvalidInputError as error:
         # If an option is wrong, no index is built, because an index with unintended options would
         # remain.
         refused.append(_unreadable(DECLARED_OPTIONS, error))
         paths = ()
     for path in paths:
-        name = default_name(path.parts)
+        name = default_name(Column(path.parts, ""))
         try:
-            one = Wanted(name, resolve_column(table.info, path.parts))
+            column = table.column(path.parts, kind)
+            one = Wanted(default_name(column), column)
             if one.column.key in indexed:
                 continue
             refuse_taken([one], taken | {w.name: w.column.key for w in wanted.values()}, table.info)
@@ -106,7 +108,7 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         except (InvalidInputError, UnsupportedError) as error:
             refused.append(Refused(name, f"{error.message} (declared by {DECLARED_COLUMNS})"))
         else:
-            wanted[name] = one
+            wanted[one.name] = one
             indexed.add(one.column.key)
     return MissingIndexes(tuple(wanted.values()), options, tuple(refused))
 
@@ -173,13 +175,17 @@ def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> Non
     Raises:
         UnavailableError: the metastore refuses or does not answer; nothing was changed.
     """
-    columns = {one.registration.column for one in dropped}
+    columns = [one.registration.column for one in dropped]
     try:
         paths = _columns(table.info.declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError:
         # Does nothing if the table has no declaration.
         return
-    left = [path for path in paths if table.info.key_of(path.parts) not in columns]
+    left = [
+        path
+        for path in paths
+        if not any(same_value(table.info.key_of(path.parts), column) for column in columns)
+    ]
     if len(left) < len(paths):
         table.declare(", ".join(map(str, left)))
 

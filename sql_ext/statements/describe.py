@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from sieve.encoding.encoder import Encoder
+from sieve.index_key import GRAM_BYTES, SUBSTRING, kind_of, shown
 from sieve.indexing.auto_budget import map_left_out
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.options import AUTO, MANUAL, IndexOptions
@@ -106,7 +107,7 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     )
     if without_effect is not None:
         yield without_effect
-    limit = map_left_out(manifest)
+    limit = None if kind_of(manifest.column) == SUBSTRING else map_left_out(manifest)
     if limit is not None and benefit_of_version(manifest) is not Benefit.CANNOT:
         more = "more bytes" if limit == "bytes" else "longer to build"
         table = ".".join(map(quote, manifest.table.name))
@@ -117,6 +118,9 @@ def _problems(manifest: Manifest) -> Iterator[str]:
             f"SIEVE INDEX {on}"
         )
         return
+    if kind_of(manifest.column) == SUBSTRING:
+        # A query looks up several keys at once, so the reads for one key do not predict its reads.
+        return
     stats = manifest.stats
     words = advice(
         stats.expected,
@@ -126,7 +130,7 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     )
     if words is not None:
         useless = stats.ranges_total > 1 and benefit_of_version(manifest) is Benefit.CANNOT
-        yield words + ("; DROP this one" if useless else "")
+        yield words + ("; DROP this one, unless queries look for rare values" if useless else "")
 
 
 def _of_granularity(
@@ -162,7 +166,11 @@ def describe_rows(
         yield "state", index.state
         yield "problem", index.problem
         return
-    yield "column", ".".join(table.info.name_of(index.registration.column))
+    yield "column", shown(table.info.name_of(index.registration.column))
+    if (kind := kind_of(index.registration.column)) is not None:
+        yield "kind", kind
+    if kind == SUBSTRING:
+        yield "finds", f"texts with at least {GRAM_BYTES} bytes between wildcards"
     readable = table if unreadable is None and isinstance(table, CatalogTable) else None
     dropped = changed = None
     if readable is not None and isinstance(index, Ready | Disabled):

@@ -62,7 +62,7 @@ def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
     table = context.table(_table(given))
     (index,) = select(context.indexes(table), table.info.label, given["index"], None)
     found = usable(index)
-    context.plan_column(given["table"], indexed_column(table.info, found.manifest).path)
+    context.plan_column(given["table"], indexed_column(table.info, found.manifest))
     return found
 
 

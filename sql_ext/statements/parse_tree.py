@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
 from lark import Lark, Token, Tree
 
-from sql_ext.statements.comments import unquote_name, unquote_string
+from sieve.index_key import expression_key
+from sql_ext.statements.comments import blank_comments, unquote_name, unquote_string
 from sql_ext.statements.grammar_tables import load_grammar
 from sql_ext.statements.syntax_error import syntax_error
 
@@ -32,9 +34,11 @@ class Words:
         self._text = text
 
     def path(self, node: Node | Token, longest: int | None) -> tuple[str, ...]:
-        """The parts of a name, at most ``longest`` of them."""
+        """The parts of a name, at most ``longest`` of them; for an expression, its key."""
         assert isinstance(node, Tree)
         tokens = [child for child in node.children if isinstance(child, Token)]
+        if tokens[0].type == "EXPRESSION":
+            return expression_key(_on_a_line(self._text[tokens[0].start_pos : tokens[0].end_pos]))
         if longest is not None and len(tokens) > longest:
             form = "catalog.database.table" if longest == 3 else "catalog.database"
             raise self.error(
@@ -88,6 +92,12 @@ class Words:
     def error(self, token: Token, message: str) -> InvalidInputError:
         """A syntax error that points at a token."""
         return syntax_error(self._text, token.start_pos or 0, message, len(token))
+
+
+def _on_a_line(sql: str) -> str:
+    """The SQL of an expression without comments, and with one blank between words."""
+    text = blank_comments(sql).text.strip()
+    return text if re.search("['\"`]", text) else " ".join(text.split())
 
 
 def first_token(node: Node | Token) -> Token:

@@ -15,6 +15,7 @@ from sql_ext.statements import commands
 from sql_ext.statements.calls import CallReader
 from sql_ext.statements.commands import ColumnPath, Command, Namespace, OptionValue, TableName
 from sql_ext.statements.comments import blank_comments
+from sql_ext.statements.expressions import mark_expressions, mark_list
 from sql_ext.statements.parse_tree import Node, Words, first_token, grammar, string_of
 from sql_ext.statements.syntax_error import syntax_error, unexpected
 from sql_ext.statements.validate import problem
@@ -35,7 +36,7 @@ def parse_statement(text: str) -> Command:
     """
     blanked = blank_comments(text)
     try:
-        tree = grammar().parse(blanked.text, start="start")
+        tree = grammar().parse(mark_expressions(blanked.text), start="start")
     except UnexpectedToken as error:
         raise _refusal(text, blanked.text, blanked.unclosed, error) from None
     (statement,) = tree.children
@@ -49,7 +50,8 @@ def parse_statement(text: str) -> Command:
 def parse_columns(text: str) -> tuple[ColumnPath, ...]:
     """Parses a column list as in CREATE. Raises InvalidInputError if the text is wrong."""
     words = Words(text)
-    return tuple(ColumnPath(words.path(one, None)) for one in _part(text, "columns").children)
+    columns = _part(mark_list(text), "columns").children
+    return tuple(ColumnPath(words.path(one, None)) for one in columns)
 
 
 def parse_options(text: str) -> dict[str, OptionValue]:

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
+from sieve.index_key import shown
 from sieve.metadata.history import history
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import TableIdentity, identity_from
@@ -33,12 +34,12 @@ from sieve.operations.registered_index import (
     usable,
 )
 from sieve.predicate.tree import parse
+from sieve.reader.reason import labelled
 from sieve.storage.java_errors import first_line
 from sieve.tables.formats import UNCHANGING
 from sieve.tables.table import CatalogTable
-from sieve.tables.table_info import resolve_column
 from sql_ext.statements import commands
-from sql_ext.statements.context import Row, StatementContext, database_of, options_of
+from sql_ext.statements.context import Row, StatementContext, database_of, kind_option, options_of
 from sql_ext.statements.describe import (
     against_now,
     describe_rows,
@@ -161,7 +162,7 @@ def _freshness(table: CatalogTable, index: RegisteredIndex, context: StatementCo
 
 
 def _shown(index: RegisteredIndex, identity: TableIdentity, glance: _Glance) -> Row:
-    head = (identity.namespace, identity.table, index.name, ".".join(glance.column) or None)
+    head = (identity.namespace, identity.table, index.name, shown(glance.column) or None)
     if not isinstance(index, Ready | Disabled):
         return (*head, None, None, index.state, None, None, None, None)
     manifest = index.manifest
@@ -230,7 +231,11 @@ def explain(command: commands.ExplainSieve, context: StatementContext) -> list[R
             scan["ranges_read"],
             scan["bytes_total"],
             scan["bytes_read"],
-            ", ".join(f"{reason}: {count}" for reason, count in scan["reasons"].items()) or None,
+            ", ".join(
+                f"{labelled(reason, scan.get('functions', ()))}: {count}"
+                for reason, count in scan["reasons"].items()
+            )
+            or None,
         )
         for number, scan in enumerate(scans, 1)
     ]
@@ -238,17 +243,19 @@ def explain(command: commands.ExplainSieve, context: StatementContext) -> list[R
 
 def estimate(command: commands.EstimateIndex, context: StatementContext) -> list[Row]:
     """``ESTIMATE SIEVE INDEX``: one row per column, or with EXTENDED per column and budget."""
-    options = options_of(command.options, IndexOptions())
+    kind, given = kind_option(command.options)
+    options = options_of(given, IndexOptions())
     table = context.table(command.table)
-    columns = [resolve_column(table.info, column.parts) for column in command.columns]
+    columns = [table.column(column.parts, kind) for column in command.columns]
     for column in columns:
-        check_wanted(table, Wanted(default_name(column.path), column), options)
+        check_wanted(table, Wanted(default_name(column), column), options)
     asked = None
     if command.predicate is not None:
         # Spark parses the user's text with the user's permissions.
         predicate = command.margin + command.predicate
         name = list(command.table.parts)
-        raw = json.loads(context.driver.explain().predicate(context.session, name, predicate))
+        keys = json.dumps([column.key for column in columns if column.computed])
+        raw = json.loads(context.driver.explain().predicate(context.session, name, predicate, keys))
         asked = Asked(parse(raw["predicate"]), frozenset(raw["files"]))
     context.check_executors(table, [column.type for column in columns])
     wanted = [options]
@@ -286,7 +293,7 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
             # The report of a loss contains a key, so the user must have permission to query the
             # column.
             column = indexed_column(table.info, index.manifest)
-            context.plan_column(command.table.parts, column.path)
+            context.plan_column(command.table.parts, column)
         checked += check_index(table, index, command.sample, context.environment)
     refuse_losses(table.info.label, checked)
     for one in chosen:

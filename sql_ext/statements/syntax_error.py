@@ -46,7 +46,7 @@ _WORDS = {
     "$END": "the end of the statement",
 }
 # An expected literal is left out of a message if a name is expected, too.
-_LITERALS = {"STRING", "NUMBER"}
+_LITERALS = {"STRING", "NUMBER", "EXPRESSION"}
 # The kind of name that is expected after a word.
 _NAMES = {
     "ON": "a table name",

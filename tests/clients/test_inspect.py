@@ -42,6 +42,7 @@ def _inspect(site: Site, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_an_index_is_drawn_and_told(drawn: Site, tmp_path: Path) -> None:
     """The picture is a PNG of full size; the terminal shows a summary and the picture's path.
 

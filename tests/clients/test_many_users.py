@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from pyhive.exc import OperationalError
 from thrift_session import thrift_session
 
@@ -23,6 +24,7 @@ _CONFLICTS = re.compile(
 )
 
 
+@pytest.mark.long
 def test_many_sessions_at_once(site: Site) -> None:
     """No session gets a wrong row, hangs, or fails, except by a conflict of two statements."""
     with thrift_session(site.thrift_port) as connection:

@@ -15,7 +15,7 @@ from command import sieve
 
 COLUMNS = 72
 STATEMENTS = """
-CREATE TABLE t USING parquet AS SELECT id, 'x' AS s FROM range(0, 400, 1, 8);
+CREATE TABLE t USING parquet AS SELECT id, 'x' AS s FROM range(0, 10000, 1, 8);
 CREATE SIEVE INDEX ON t (id, s);
 SELECT 'a' AS first, 12345 AS second UNION ALL SELECT 'long', 1;
 EXPLAIN SIEVE SELECT * FROM t WHERE id = 123;

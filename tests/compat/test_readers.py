@@ -65,7 +65,14 @@ def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
     assert found == known
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=pytest.mark.long if number % 2 else ())
+        for number, path in enumerate(files())
+    ],
+    ids=lambda path: path.name,
+)
 def test_this_line_reads_what_is_known(lab: Lab, path: Path) -> None:
     """Reads each file as one type; the files together are read as all types."""
     number = files().index(path)

@@ -14,7 +14,7 @@ from test_delta_merge import assert_same_rows, merge
 pytestmark = pytest.mark.delta
 
 SHUFFLED = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
-COUNTERS = ("files_listed", "files_skipped", "scans_at_run_time")
+COUNTERS = ("scans", "files_listed", "files_skipped", "scans_at_run_time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +115,19 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     case, lab = CASES[name], tables
     with lab.settings(SHUFFLED if join == "shuffled" else {}):
         rows = lab.explain(case.text.replace("{t}", "t"))
-        (said,) = (row for row in rows if row["table"].endswith(".t"))
+        said, *later = (row for row in rows if row["table"].endswith(".t"))
         before = counted(lab)
         assert merge(lab, case.text, "t") == merge(lab, case.text, "twin")
         run = {counter: value - before[counter] for counter, value in counted(lab).items()}
     assert_same_rows(lab, case.text)
     assert (said["files_total"], said["files_read"]) == (8, case.read)
+    assert [(row["files_total"], row["indexes"], row["reasons"]) for row in later] == (
+        [(case.read, None, f"found-file: {case.read}")] * len(later)
+    )
+    # MERGE with inserts alone, and DELETE with vectors, read no file again.
+    again = case.read > 0 and name not in ("inserts", "delete")
+    assert len(later) == again
+    assert (run["scans"] > 1) == again
     if not case.read:
         # Spark reads no file if the source also lacks this key.
         assert run["files_skipped"] == run["files_listed"]
@@ -132,6 +139,33 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert run["files_skipped"] >= 8 - read
     if join == "shuffled" and name in ("on", "with-inserts", "when"):
         assert "join-not-repeatable" in said["reasons"]
+
+
+@pytest.mark.parametrize("shuffled", [True, False], ids=["shuffled", "broadcast"])
+@pytest.mark.parametrize(
+    ("source", "condition", "reads"),
+    [
+        ("(SELECT k FROM t)", "t.k >= 65", [8, 2]),
+        ("(SELECT k + 1 AS k FROM t WHERE k = 42)", "t.k >= 35", [1, 5]),
+        ("(SELECT x.k FROM t x, (SELECT k FROM t WHERE k = 3) y)", "t.k >= 65", [8, 1, 2]),
+    ],
+    ids=["whole", "part", "product"],
+)
+def test_merge_of_a_table_into_itself_names_the_files_of_its_target(
+    tables: Lab, shuffled: bool, source: str, condition: str, reads: list[int]
+) -> None:
+    """The source has scans of the same table. Only the target's files are read again."""
+    text = f"USING {source} b ON t.k = b.k AND {condition} WHEN MATCHED THEN UPDATE SET v = 'm'"
+    with tables.settings(SHUFFLED if shuffled else {}):
+        rows = tables.explain(f"MERGE INTO t {text}")
+        *first, later = rows
+        assert [row["files_read"] for row in first] == reads
+        assert (later["files_total"], later["reasons"]) == (reads[-1], f"found-file: {reads[-1]}")
+        for table in ("t", "twin"):
+            own = text.replace("FROM t", f"FROM {table}")
+            tables.sql(f"MERGE INTO {table} t {own}")
+    assert tables.sql("SELECT * FROM t EXCEPT ALL SELECT * FROM twin") == []
+    assert tables.sql("SELECT count(*) FROM t WHERE v = 'm'") != [(0,)]
 
 
 @pytest.mark.parametrize("shuffled", [True, False], ids=["shuffled", "broadcast"])

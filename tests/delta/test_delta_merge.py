@@ -267,7 +267,7 @@ def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
 
 
 def plan_of_matches(store: Any, after: int) -> str:
-    """The plan in which a MERGE searches for matches, among the executions after a given one."""
+    """The plan by which a MERGE searches for matches, among the later executions."""
     deadline = time.monotonic() + 30
     while True:
         done = store.executionsList()

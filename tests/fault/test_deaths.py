@@ -44,6 +44,9 @@ def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, o
     assert all(left[kind] <= most[kind] for kind in left), left
 
 
+@pytest.mark.parametrize(
+    "plain", ["files", pytest.param("ranges", marks=pytest.mark.long)], indirect=True
+)
 @pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
 def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
     """After SIGKILL before each effect, either the old or the new index is complete."""

@@ -77,6 +77,9 @@ def test_changes_are_announced(name: str, tmp_path: Path) -> None:
         assert not written[0]
 
 
+@pytest.mark.parametrize(
+    "step", ["files", pytest.param("ranges", marks=pytest.mark.long)], indirect=True
+)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_an_error_at_every_call(name: str, when: str, step: int, tmp_path: Path) -> None:

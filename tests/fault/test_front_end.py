@@ -63,6 +63,7 @@ def test_a_query_after_a_kill_keeps_its_rows(lab: Lab, jvm: int) -> None:
     lab.check(POINT, exactly=1)
 
 
+@pytest.mark.long
 def test_statements_after_a_kill_work(lab: Lab, jvm: int, table: str) -> None:
     """CREATE, ALTER and DROP work even if the front end was killed before each statement."""
     for statement, then in (
@@ -119,6 +120,7 @@ def test_a_drop_whose_front_end_is_killed_says_that_its_outcome_is_unknown(
     assert indexes(lab) == []
 
 
+@pytest.mark.long
 def test_the_next_create_sweeps_what_a_killed_one_left(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
@@ -278,7 +280,7 @@ def test_a_scan_asks_before_it_lists_files(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_what_was_asked_under_other_settings_does_not_serve(lab: Lab) -> None:
-    """The proof must be valid for the reading session's settings, with which files are read."""
+    """The proof must be valid for the settings of the session that reads the files."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):
         assert [tuple(row) for row in frame.collect()] == ROWS

@@ -14,6 +14,7 @@ from spark_session import Lab
 
 FETCHED = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
 MODES = {"broadcast": {}, "fetched": FETCHED}
+LONG = pytest.mark.long
 JOIN = "SELECT id, d.a FROM fault.t JOIN fault.d ON t.id = d.k WHERE d.a = 3"
 FILES = {"broadcast": 2 + 1, "fetched": 2 + 2}
 """Files read of both tables; a job for the keys reads the dimension a second time."""
@@ -38,7 +39,7 @@ def _rows(lab: Lab) -> list[tuple[int, int]]:
 
 
 @pytest.mark.usefixtures("dimension")
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["fetched", pytest.param("broadcast", marks=LONG)])
 def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
     lab: Lab, jvm: int, mode: str
 ) -> None:
@@ -61,7 +62,7 @@ def test_a_front_end_killed_with_keys_on_their_way_costs_no_rows(
 
 
 @pytest.mark.usefixtures("dimension")
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["broadcast", pytest.param("fetched", marks=LONG)])
 def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: str) -> None:
     """After `spark.sieve.prune.timeout`, the scan reads all files."""
     with lab.settings(MODES[mode]):
@@ -78,7 +79,12 @@ def test_keys_whose_answer_is_late_are_not_waited_for(lab: Lab, jvm: int, mode: 
 
 @pytest.mark.usefixtures("dimension")
 @pytest.mark.parametrize(
-    ("mode", "adaptive"), [("broadcast", "true"), ("fetched", "true"), ("fetched", "false")]
+    ("mode", "adaptive"),
+    [
+        pytest.param("broadcast", "true", marks=LONG),
+        ("fetched", "true"),
+        pytest.param("fetched", "false", marks=LONG),
+    ],
 )
 def test_a_build_side_that_fails_fails_with_the_error_of_spark(
     lab: Lab, mode: str, adaptive: str

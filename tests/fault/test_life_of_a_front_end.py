@@ -1,4 +1,4 @@
-"""The times at which a front end runs, and the times at which no front end runs."""
+"""When a front end runs, and when none runs."""
 
 from __future__ import annotations
 
@@ -127,6 +127,7 @@ def test_it_lives_with_its_driver(it: Driver, python: Python) -> None:
     wait_until(lambda: not alive(pid), "the front end of a killed driver ends")
 
 
+@pytest.mark.long
 def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
     """The driver warns once about each wrong value and each wrong name.
 

@@ -57,6 +57,7 @@ def test_gone_from_the_start(user: Driver, server: CutMetastore, index: Path) ->
     assert index.exists()
 
 
+@pytest.mark.long
 def test_gone_when_a_version_is_out(user: Driver, server: CutMetastore, index: Path) -> None:
     """If their version is published, REFRESH and ALTER succeed without the metastore."""
     server.before = lambda _: (index / "versions" / "2.json").exists()
@@ -88,7 +89,11 @@ def test_gone_when_an_index_is_half_dropped(
     assert "sieve.index" not in str(user.sql("SHOW TBLPROPERTIES shop.t"))
 
 
-@pytest.mark.parametrize(("moment", "shown"), [("after", ["ready"]), ("before", [])])
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [("after", ["ready"]), ("before", [])],
+)
 def test_gone_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, shown: list[str]
 ) -> None:
@@ -111,8 +116,15 @@ def test_gone_at_the_registration(
     assert len(folders(server)) == (0 if shown else 1)
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("times", [1, 100])
+@pytest.mark.parametrize(
+    ("times", "moment"),
+    [
+        pytest.param(1, "before", marks=pytest.mark.long),
+        (1, "after"),
+        (100, "before"),
+        pytest.param(100, "after", marks=pytest.mark.long),
+    ],
+)
 def test_a_line_that_is_cut_at_the_registration(
     user: Driver, server: CutMetastore, moment: str, times: int
 ) -> None:

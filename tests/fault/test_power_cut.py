@@ -86,6 +86,9 @@ def restore(warehouse: Warehouse, properties: str, image: Image) -> None:
             path.write_bytes(content)
 
 
+@pytest.mark.parametrize(
+    "plain", ["files", pytest.param("ranges", marks=pytest.mark.long)], indirect=True
+)
 @pytest.mark.parametrize("flushed", [True, False])
 @pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
 def test_a_power_cut_at_every_call(

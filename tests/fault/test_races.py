@@ -123,6 +123,9 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
 
 
 @pytest.mark.parametrize(
+    "step", ["files", pytest.param("ranges", marks=pytest.mark.long)], indirect=True
+)
+@pytest.mark.parametrize(
     ("name", "other"),
     [
         ("refresh", "vacuum"),
@@ -154,6 +157,9 @@ def cut_at(place: str) -> Callable[[str], None]:
     return seam
 
 
+@pytest.mark.parametrize(
+    "step", ["files", pytest.param("ranges", marks=pytest.mark.long)], indirect=True
+)
 @pytest.mark.parametrize("place", ["intents", "locations", "runs", "versions"])
 @pytest.mark.parametrize("name", ["refresh in full", "vacuum", "disable"])
 def test_who_works_on_an_index_that_is_dropped_is_told_so(
@@ -226,7 +232,7 @@ class Turns:
                 self._moved.notify_all()
 
     def seam(self, who: int) -> Callable[[str], None]:
-        """The hook of one statement; a phase that repeats does not count as a new phase."""
+        """The hook of one statement. A repeated phase is not a new phase."""
         phases = list(PHASES)
 
         def step(what: str) -> None:
@@ -259,6 +265,9 @@ def in_order(warehouse: Warehouse, order: Sequence[int]) -> list[list[str]]:
         return [one.result(120) for one in told]
 
 
+@pytest.mark.parametrize(
+    "step", [pytest.param("files", marks=pytest.mark.long), "ranges"], indirect=True
+)
 def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     """Two commits with five phases each have 252 possible orders.
 
@@ -292,7 +301,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 
 
 def test_a_refresh_whose_runs_are_taken_away(tmp_path: Path) -> None:
-    """Another refresh began and ends before this refresh, and names none of its runs.
+    """Another refresh ends before this refresh, and names none of this refresh's runs.
 
     VACUUM then deletes the runs that this refresh has written.
     """

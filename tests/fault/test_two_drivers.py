@@ -119,6 +119,7 @@ def test_a_driver_advises_by_what_others_have_scanned(
     assert len(list(history.iterdir())) == 3
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("one")
 def test_the_metastore_goes_away_under_a_create(server: CutMetastore, two: Driver) -> None:
     """CREATE reports the failure and leaves no file, and its driver continues."""

@@ -5,8 +5,8 @@ release, the statements and their data. For each file that has passed in the mod
 ``off.json`` has a digest of the release, the ``.sql`` and the ``.out``. As long as the digest is
 the same, the file would pass again. ``pytest tests/golden --regenerate`` stores digests.
 
-The files of ``EVERY_MODE`` run without the index each time, because they prove that Spark uses its
-own plans if Sieve is switched off.
+The files of ``EVERY_MODE`` always also run without the index. They prove that Spark uses its own
+plans if Sieve is switched off.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from corpus import EVERY_MODE, MODES, OVER_THRIFT, Script, read_script, render
+from corpus import EVERY_MODE, MODES, OVER_THRIFT, Script, read_script, render, step
 from engines import Engine, Result, SparkEngine, ThriftEngine
 from foretold import differences as unforetold
 from proven import is_proven, record
@@ -19,6 +19,9 @@ OFTEN = {"dynamic", "joinkinds", "joins", "subqueries"}
 
 For the other files it is compared for one query in 48.
 """
+
+FORETOLD = OFTEN | {"integers", "nulls", "partitions", "timestamps"}
+"""The files in which `make test` compares EXPLAIN."""
 
 Connect = Callable[[], Engine]
 
@@ -34,8 +37,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             pytest.param(
                 path,
                 mode,
-                id=f"{path.stem}-{mode}",
-                marks=[pytest.mark.long] if mode == "audited" else [],
+                each,
+                id=f"{path.stem}-{mode}" + ("" if each == step(path.stem, mode) else "-all"),
+                marks=()
+                if mode not in {"on", "audited"} and each == step(path.stem, mode)
+                else pytest.mark.long,
             )
             for path in sorted(Path(__file__).parent.glob("*.sql"))
             for mode in MODES
@@ -43,13 +49,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             or path.stem in EVERY_MODE
             or (mode == "thrift" and path.stem in OVER_THRIFT)
             if anew or mode != "off" or not is_proven(read_script(path))
+            for each in sorted({step(path.stem, mode), 1}, reverse=True)
         ]
-        metafunc.parametrize(("script", "mode"), runs, indirect=["script"])
+        metafunc.parametrize(("script", "mode", "each"), runs, indirect=["script"])
     elif "script" in metafunc.fixturenames:
         # Statements of the files of `EVERY_MODE` report on the scans of the whole session.
         paths = sorted(Path(__file__).parent.glob("*.sql"))
-        undisturbed = [path for path in paths if path.stem not in EVERY_MODE]
-        metafunc.parametrize("script", undisturbed, indirect=True, ids=lambda path: path.stem)
+        undisturbed = [
+            pytest.param(
+                path, id=path.stem, marks=() if path.stem in FORETOLD else pytest.mark.long
+            )
+            for path in paths
+            if path.stem not in EVERY_MODE
+        ]
+        metafunc.parametrize("script", undisturbed, indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +73,7 @@ def script(request: pytest.FixtureRequest) -> Script:
 
 @pytest.fixture(scope="module")
 def spark(script: Script, lab: Lab) -> Iterator[Connect]:
-    """Makes the file's tables once, and then opens sessions of the test run's driver."""
+    """Makes the file's tables once. Then it opens sessions in the driver of the test run."""
     with lab.database(f"golden_{script.name}") as database:
 
         def connect() -> Engine:
@@ -95,20 +108,21 @@ def in_ranges(engine: Engine, script: Script) -> Engine:
 
 
 @pytest.fixture
-def every(request: pytest.FixtureRequest) -> int:
+def every(request: pytest.FixtureRequest) -> int | None:
     """The option `--every`, which runs only each n-th query."""
-    return int(request.config.getoption("every"))
+    found: int | None = request.config.getoption("every")
+    return found
 
 
 def test_same_rows_in_every_mode(
-    script: Script, mode: str, every: int, request: pytest.FixtureRequest
+    script: Script, mode: str, each: int, every: int | None, request: pytest.FixtureRequest
 ) -> None:
     """A statement returns the rows of its ``.out`` file, and reads at most the allowed files."""
     regenerate = mode == "off" and request.config.getoption("regenerate")
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
     # Statements of the files of `EVERY_MODE` report on all earlier scans, so all statements must
     # run.
-    results = answers(connect(), mode, script, 1 if script.name in EVERY_MODE else every)
+    results = answers(connect(), mode, script, 1 if script.name in EVERY_MODE else every or each)
     if regenerate:
         script.expected.write_text(regenerated(results, script, connect), encoding="utf-8")
     assert not (wrong := differences(script, mode, results)), "\n".join(wrong)
@@ -116,7 +130,9 @@ def test_same_rows_in_every_mode(
         record(script)
 
 
-def test_explain_foretells_the_run(script: Script, lab: Lab, spark: Connect, every: int) -> None:
+def test_explain_foretells_the_run(
+    script: Script, lab: Lab, spark: Connect, every: int | None
+) -> None:
     """EXPLAIN predicts files listed and skipped, scans with run-time values, and reasons."""
     assert spark
     session = Lab(lab.spark.newSession())
@@ -124,7 +140,7 @@ def test_explain_foretells_the_run(script: Script, lab: Lab, spark: Connect, eve
     for key, value in (RANGES | INTERPRETED).items():
         session.spark.conf.set(key, value)
     often = 8 if script.name in OFTEN else 48
-    wrong = unforetold(session, script, max(often, every))
+    wrong = unforetold(session, script, max(often, every or 1))
     assert not wrong, "\n".join(wrong)
 
 

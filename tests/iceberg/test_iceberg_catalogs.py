@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from iceberg_tables import AUDITED, create, insert, namespace
 from pyspark.errors import PySparkException
@@ -90,3 +92,58 @@ def test_another_table_of_the_name(lab: Lab) -> None:
         lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
         with lab.setting("spark.sieve.registry.ttl", "0s"):
             assert lab.check("SELECT * FROM t WHERE id = 42", exactly=10).rows.total() == 1
+
+
+@pytest.mark.parametrize("name", ["spark_catalog.followed", "files.followed"])
+def test_indexes_follow_writes(lab: Lab, name: str) -> None:
+    """A write of this driver builds declared indexes and refreshes indexes with `refresh`."""
+    with namespace(lab, name):
+        create(lab, sieve_columns="id", sieve_options='refresh = "auto"')
+
+        def write(statement: str, version: int) -> int:
+            """The number of files that the index contains after a statement."""
+            lab.sql(statement)
+            rows = lab.sql("SHOW SIEVE INDEXES ON t")
+            deadline = time.monotonic() + 60
+            while [row[6:8] for row in rows] != [("ready", version)]:
+                assert time.monotonic() < deadline, rows
+                time.sleep(0.1)
+                rows = lab.sql("SHOW SIEVE INDEXES ON t")
+            return int(rows[0][9])
+
+        rows = "INSERT INTO t SELECT /*+ REPARTITION_BY_RANGE({}, id) */ id, 'v' FROM range({}, {})"
+        assert write(rows.format(5, 0, 50), 1) == 5
+        assert write(rows.format(3, 50, 80), 2) == 8
+        lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
+        assert write("DELETE FROM t WHERE id < 20 OR id = 55", 3) == 6
+        merge = "MERGE INTO t USING (SELECT 56L id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET"
+        assert write(f"{merge} v = 'm'", 4) == 6
+        lab.check("SELECT * FROM t WHERE id = 56", exactly=1)
+
+
+def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
+    """No statement replaces the table in the session's cache.
+
+    A statement that runs beside could commit to the former object, and queries would not see it.
+    """
+    jvm = lab.spark._jvm
+    database = lab.spark.sparkContext._gateway.new_array(jvm.java.lang.String, 1)
+    database[0] = "places"
+    name = jvm.org.apache.spark.sql.connector.catalog.Identifier.of(database, "t")
+    catalog = lab.spark._jsparkSession.sessionState().catalogManager().catalog("spark_catalog")
+
+    def cached() -> int:
+        found: int = jvm.java.lang.System.identityHashCode(catalog.loadTable(name).table())
+        return found
+
+    with namespace(lab, "spark_catalog.places"):
+        create(lab)
+        insert(lab)
+        before = cached()
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.sql("INSERT INTO t VALUES (42, 'new')")
+        lab.explain("SELECT * FROM t WHERE id = 42")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=2)
+        lab.sql("DROP SIEVE INDEX id_sieve ON t")
+        assert cached() == before

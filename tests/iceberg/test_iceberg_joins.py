@@ -58,3 +58,42 @@ def test_explain_names_the_keys(lab: Lab) -> None:
     assert received() - before == 3
     with lab.setting("spark.sieve.join.pruning", "off"):
         lab.check(JOIN, exactly=25)
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_values_of_a_subquery_pick_files(lab: Lab, adaptive: str) -> None:
+    """The result of a scalar subquery selects files like a constant."""
+    with lab.setting("spark.sql.adaptive.enabled", adaptive):
+        wanted = "(SELECT max(id) FROM d WHERE k = {})"
+        lab.check(f"SELECT * FROM t WHERE id = {wanted.format(4)}", exactly=2)
+        lab.check(f"SELECT * FROM t WHERE id >= {wanted.format(4)} - 1 AND id < 90", exactly=3)
+        # No row equals NULL.
+        lab.check(f"SELECT * FROM t WHERE id = {wanted.format(9)}", exactly=1)
+        lab.check(f"SELECT * FROM t WHERE id = {wanted.format(9)} OR id = 42", exactly=2)
+        lab.check("SELECT * FROM t WHERE v = (SELECT concat('v', max(k)) FROM d)", exactly=25)
+        with lab.setting("spark.sieve.join.pruning", "off"):
+            lab.check(f"SELECT * FROM t WHERE id = {wanted.format(4)}", exactly=25)
+    (scan,) = [r for r in lab.explain(f"SELECT * FROM t WHERE id = {wanted.format(4)}")
+               if r["table"].endswith(".t")]  # fmt: skip
+    assert scan["predicate"].endswith("(id = (subquery at run time))")
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_job_reads_the_keys_of_a_shuffled_join(lab: Lab, adaptive: str) -> None:
+    """The keys of a side that Spark does not broadcast select files if reading them pays."""
+    join = "SELECT /*+ MERGE(d) */ t.id, t.v FROM t {} JOIN d ON t.id = d.id AND d.k = {}"
+    own = "spark.sql"
+    shuffled = {f"{own}.autoBroadcastJoinThreshold": "-1", f"{own}.adaptive.enabled": adaptive}
+    with lab.settings(shuffled):
+        lab.check(join.format("", 3), exactly=25)
+        (scan,) = [r for r in lab.explain(join.format("", 3)) if r["table"].endswith(".t")]
+        assert "join-too-costly: 24" in scan["reasons"]
+        with lab.setting("spark.sieve.join.pruning", "always"):
+            # The job for the keys reads the file of `d` once more.
+            lab.check(join.format("", 3), exactly=3)
+            lab.check(join.format("RIGHT", 3))
+            lab.check(join.format("LEFT", 3), exactly=25)
+            lab.check("SELECT * FROM t WHERE id IN (SELECT id FROM d WHERE k = 4)")
+            lab.check("SELECT * FROM d LEFT ANTI JOIN t ON t.id = d.id", exactly=25)
+            lab.check("SELECT * FROM t LEFT ANTI JOIN d ON t.id = d.id", exactly=25)
+            lab.check("SELECT * FROM d WHERE id NOT IN (SELECT id FROM t)")

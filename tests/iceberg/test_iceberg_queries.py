@@ -185,7 +185,7 @@ def test_all_types(lab: Lab) -> None:
         + ", ".join(f"{value} {column.split()[0]}" for column, (value, _) in columns.items())
         + " FROM range(100)"
     )
-    lab.sql("INSERT INTO t (i) VALUES (NULL)")
+    lab.sql(f"INSERT INTO t SELECT {', '.join(['NULL'] * len(columns))}")
     lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(name.split()[0] for name in columns)})")
     for column, (_, predicate) in columns.items():
         lab.check(f"SELECT * FROM t WHERE {predicate}", exactly=1)

@@ -19,6 +19,8 @@ from tests.mutants.shim import repack
 ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).parent / "planted.toml"
 SPARK_35 = ROOT / "build" / "spark-3.5" / "pyspark"
+FORMATS = ("delta", "hudi", "iceberg")
+"""Folders of tests with a mark of their name, and of the jars that they need."""
 _CODE = ("sieve", "sql_ext", "udfs")
 _LONGEST_S = 900.0
 
@@ -74,9 +76,9 @@ def main(only: str) -> int:
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="sieve-planted-") as folder:
         bench = Bench(ROOT, Path(folder) / "bench")
-        if (ROOT / "build" / "hudi").exists():
-            (bench.folder / "build").mkdir()
-            (bench.folder / "build" / "hudi").symlink_to(ROOT / "build" / "hudi")
+        (bench.folder / "build").mkdir()
+        for name in FORMATS:
+            (bench.folder / "build" / name).symlink_to(ROOT / "build" / name)
         for fault in faults():
             if only in fault.file or only in fault.test:
                 end, failed = _end(fault, bench)
@@ -98,9 +100,10 @@ def _only(name: str, below: tuple[str, ...]) -> Path:
 def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
     """The outcome of the test with the fault, and the output lines with the failures."""
     test, path = fault.test_id(), bench.folder / fault.path()
-    hudi = test.startswith("tests/hudi/")
-    if hudi and not (ROOT / "build" / "hudi").exists():
-        return "NO HUDI", []
+    kind = next((name for name in FORMATS if test.startswith(f"tests/{name}/")), None)
+    if kind and not (ROOT / "build" / kind).exists():
+        return f"NO {kind.upper()}", []
+    hudi = kind == "hudi"
     spark = find_spark({"SPARK_HOME": str(SPARK_35)} if hudi else os.environ)
     jar, sound = shim_jar(spark), path.read_text()
     path.write_text(fault.planted())
@@ -111,7 +114,7 @@ def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
         code = bench.pytest(
             test,
             timeout=_LONGEST_S,
-            marks="hudi" if hudi else MARKS,
+            marks=kind or MARKS,
             spark=SPARK_35 if hudi else None,
         )
     finally:

@@ -37,8 +37,8 @@ _NEED_SPARK = [
 ]
 _MOST_TESTS = 150
 # A mutant that runs forever is detected by its CPU time, which hardly grows on a busy machine. A
-# mutant that waits forever is detected by the clock. A mutant that fills the memory is detected by
-# its address space.
+# mutant that waits forever is detected by the clock. A limit of the address space stops a
+# mutant that fills the memory.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
 _PYTEST = "-q -x -p no:cacheprovider --hypothesis-seed=0 -m".split()

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 
 from sieve.encoding import hashing
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
+from sieve.metadata.key_bounds import KeyBounds
 from sieve.predicate.key_ranges import key_ranges
 from sieve.predicate.tree import parse
-from sieve.reader.extents import concat_ends, extents
+from sieve.reader.extents import concat_ends, ends_of, extents
 from tests.build_steps import SHAPES, build
 from tests.generated_encoders import encoders_for
 from tests.generated_values import KINDS, image, ordered
@@ -137,6 +138,13 @@ def check_codes(kind, files, built):
     assert truth <= set(np.flatnonzero(together).tolist())
 
 
+def exact_bounds(encoded):
+    """The least and greatest code of each file."""
+    codes = [one.codes[one.valid & ~one.nan] for one in encoded]
+    least = np.array([some.min(initial=GREATEST) for some in codes], np.int64)
+    return KeyBounds(least, np.array([some.max(initial=LEAST) for some in codes], np.int64))
+
+
 def check_extents(kind, files, built):
     """Checks the extents in both directions.
 
@@ -146,9 +154,14 @@ def check_extents(kind, files, built):
     keyed = built.rows - built.nulls - built.nans
     encoded = [built.encoder.encode(kind.column(file)) for file in files]
     ends = concat_ends(built.ends, [one.location.astype(np.int64) for one in built.ends])
-    for turned, found in (
-        (lambda codes: codes, extents(ends, keyed)),
-        (lambda codes: ~codes, extents(ends.falling(), keyed)),
+    bounds = exact_bounds(encoded)
+    for turned, found, exact in (
+        (lambda codes: codes, extents(ends, keyed), False),
+        (lambda codes: ~codes, extents(ends.falling(), keyed), False),
+        (lambda codes: codes, extents(ends, keyed, bounds), True),
+        (lambda codes: ~codes, extents(ends.falling(), keyed, bounds.falling()), True),
+        (lambda codes: codes, extents(ends_of(bounds), keyed), True),
+        (lambda codes: ~codes, extents(ends_of(bounds.falling()), keyed), True),
     ):
         steps = found.steps
         assert np.all(steps.codes[1:] >= steps.codes[:-1])
@@ -159,6 +172,9 @@ def check_extents(kind, files, built):
             assert found.has_keys[at] == (len(codes) > 0)
             assert not len(codes) or found.least[at] <= codes[0]
             own = steps.locations == at
+            if exact and len(codes):
+                assert found.least[at] == codes[0] == steps.codes[own][0]
+                assert steps.codes[own][-1] == codes[-1]
             surely = np.cumsum(steps.rows[own])
             there = np.searchsorted(codes, steps.codes[own], side="right")
             assert np.all(surely <= there)
@@ -171,9 +187,10 @@ def check_counts(files, built):
     assert built.nans.tolist() == [sum(is_nan(v) for v in file) for file in files]
 
 
+@pytest.mark.usefixtures("half")
 @pytest.mark.parametrize("shape", SHAPES)
 @given(columns(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_shape_answers_every_question(shape, column, data):
     """Each file with a match is found for any type, encoder, budget and order of work."""
     kind, files = column
@@ -184,8 +201,9 @@ def test_every_shape_answers_every_question(shape, column, data):
     check_extents(kind, files, built)
 
 
+@pytest.mark.usefixtures("half")
 @given(columns(), st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_values_that_share_a_hash_lose_nothing(column, data):
     """All values have one of three hashes, and a map finds the files of every value with a hash."""
     kind, files = column

@@ -5,6 +5,7 @@ from __future__ import annotations
 from unittest import mock
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -74,8 +75,9 @@ def runs(draw):
     return files
 
 
+@pytest.mark.usefixtures("half")
 @given(runs(), st.lists(INTERVALS, max_size=6), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
     """Points, ranges and lists are looked up in any order, with cold and warm caches."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))
@@ -103,8 +105,9 @@ def test_lazy_reading_finds_what_eager_reading_finds(files, look_ups, data):
                 assert run.locations_of(points).tolist() == mapped.tolist()
 
 
+@pytest.mark.usefixtures("half")
 @given(runs(), INTERVALS, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_each_query_by_itself_finds_what_it_finds_alone(files, look_ups, data):
     """Overlapping queries are answered together, in any order."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))

@@ -138,7 +138,7 @@ def test_false_statements_stay_within_bounds(made, data):
 
 @given(st.integers(), st.integers(-(1 << 63), (1 << 63) - 1))
 def test_hashes_keep_values_apart(unscaled, code):
-    """A decimal's bytes are its number's shortest form. A code can be recovered from its hash."""
+    """A decimal has the shortest bytes of its unscaled number. A hash determines its code."""
     image = decimal_bytes(unscaled)
     assert int.from_bytes(image, "big", signed=True) == unscaled
     if len(image) > 1:

@@ -10,6 +10,7 @@ import operator
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,8 +176,9 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.usefixtures("half")
 @given(st.data())
-@settings(max_examples=500)
+@settings(max_examples=250)
 def test_no_location_with_a_wanted_row_is_dropped(data):
     """Each location with a TRUE row is kept, for any types, values, tree and segments."""
     table = data.draw(tables())

@@ -223,11 +223,12 @@ def _scans_at_run_time(lab: Lab) -> int:
     return int(lab.sql(count)[0][0])
 
 
-def test_random_joins_give_the_rows_of_spark(lab: Lab) -> None:
-    """24 joins in two stars; in many of them, values of the query select files."""
-    found = _check(lab, 0, 12) + _check(lab, 1, 12)
-    assert found["given values"] >= 6, found
-    assert found["skip by them"] >= 3, found
+@pytest.mark.parametrize("queries", [6, pytest.param(12, marks=pytest.mark.long)])
+def test_random_joins_give_the_rows_of_spark(lab: Lab, queries: int) -> None:
+    """Joins in two stars; in many of them, values of the query select files."""
+    found = _check(lab, 0, queries) + _check(lab, 1, queries)
+    assert found["given values"] >= queries // 2, found
+    assert found["skip by them"] >= queries // 4, found
     assert found["fail in Spark"] == 0, found
 
 

@@ -105,7 +105,7 @@ def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -
     """The rows of all files; each row has the position of its range."""
     numbers = [*range(len(tiled.paths))]
     frame = tiled.access.frame(
-        lab.spark._jsparkSession, numbers, [], LOCATION, json.dumps([[*own] for own in cuts])
+        lab.spark._jsparkSession, numbers, [], LOCATION, json.dumps([*map(list, cuts)]), "", ""
     )
     return DataFrame(frame, lab.spark).select("id", "pad", "p", LOCATION, *columns)
 
@@ -140,7 +140,24 @@ def beside_lines(tiled: Tiled) -> list[list[int]]:
     return cuts
 
 
-@pytest.mark.parametrize("mode", MODES)
+LONG = {
+    ("orc", "rows in small tasks"),
+    ("csv", "rows in small tasks"),
+    ("csv-crlf", "batches"),
+    ("json", "rows in small tasks"),
+}
+"""Text has one reader, and its lines are cut alike in both modes."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [
+        pytest.param(kind, mode, marks=pytest.mark.long if (kind, mode) in LONG else ())
+        for kind in FORMATS
+        for mode in MODES
+    ],
+    indirect=["kind"],
+)
 def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
     """Every row is read exactly once, from the range at its position, with any number of tasks."""
     rng = random.Random(f"{kind} {mode}")

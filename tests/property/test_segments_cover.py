@@ -169,7 +169,7 @@ def test_blocks_hold_exactly_their_keys_rows(rows, options, size):
 
 
 def probes(rows):
-    """Each key, its neighbours, the middle of each hole, and values beyond both ends."""
+    """Returns each key, its neighbours, the middle of each hole, and values beyond both ends."""
     codes = sorted({code for code, _, _ in rows})
     middles = [(low + high) // 2 for low, high in itertools.pairwise(codes)]
     around = [code + off for code in codes for off in (-1, 0, 1)]

@@ -323,3 +323,38 @@ def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
         if of_map:
             assert "loses key 142 (" in words
             assert not t.run("SELECT word FROM t WHERE id = 142").rows
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda b: replace(b, least=b.least + 1), "not between the least and the greatest key"),
+        (lambda b: replace(b, greatest=b.greatest - 1), "not between the least and the greatest"),
+        (lambda b: replace(b, least=b.least - 1), "no row has the least or the greatest key"),
+        (lambda b: replace(b, greatest=b.greatest + 1), "no row has the least or the greatest"),
+    ],
+)
+def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message: str) -> None:
+    """Bounds that exclude a key lose the key; bounds without a row lose first rows."""
+    t.sql("CREATE SIEVE INDEX ON t (id)")
+    forge(t, "id_sieve", listed("bounds", change))
+    assert message in lost(t)
+
+
+def test_an_index_without_bounds_is_usable(lab: Lab) -> None:
+    """An earlier release stored no bounds. REFRESH adds the bounds of the files that it reads."""
+    with lab.database("unbounded"):
+        create(lab, "parquet", COLUMNS)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        forge(lab, "id_sieve", listed("bounds", lambda _: None))
+        assert check(lab) == {("id_sieve", "ok"): FILES}
+        first, last = "SELECT id FROM t ORDER BY id LIMIT 3", "SELECT max(id) FROM t"
+        lab.check(first, exactly=1)
+        lab.check(last, exactly=1)
+        lab.sql("INSERT INTO t SELECT id + 1000, word, f FROM t WHERE id BETWEEN 10 AND 12")
+        (row,) = lab.sql("REFRESH SIEVE INDEX ON t")
+        assert row[2] > FILES
+        assert set(check(lab)) == {("id_sieve", "ok")}
+        lab.check(first, exactly=1)
+        lab.check(last, exactly=1)
+        lab.check("SELECT id FROM t WHERE id BETWEEN 1011 AND 1020", at_most=2)

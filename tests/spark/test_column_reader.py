@@ -37,7 +37,7 @@ def reasons(lab: Lab, query: str) -> Any:
     "kind",
     [
         "USING parquet",
-        "STORED AS ORC",
+        pytest.param("STORED AS ORC", marks=pytest.mark.long),
         pytest.param("USING orc", marks=pytest.mark.long),
         pytest.param("STORED AS PARQUET", marks=pytest.mark.long),
     ],
@@ -103,6 +103,29 @@ def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> 
                 assert lab.facts("a_sieve")["files unproven"] == "1"
 
 
+@pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=pytest.mark.long)])
+def test_a_change_of_written_rows_costs_nothing_in_text(lab: Lab, kind: str) -> None:
+    """A comment, a default of later rows and a codec change no record of a file."""
+    with lab.database("written"):
+        lab.sql(f"CREATE TABLE t (id BIGINT, x INT) USING {kind}")
+        lab.sql(f"INSERT INTO t SELECT id, 1 FROM range(0, 40, 1, {FILES})")
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        for change in (
+            "ALTER COLUMN x COMMENT 'a remark'",
+            "ALTER COLUMN x SET DEFAULT 9",
+            "ALTER COLUMN id SET DEFAULT 7",
+            "ALTER COLUMN id DROP DEFAULT",
+            "SET TBLPROPERTIES ('some' = 'thing')",
+            "SET SERDEPROPERTIES ('compression' = 'gzip')",
+            "SET SERDEPROPERTIES ('mergeSchema' = 'true')",
+        ):
+            lab.sql(f"ALTER TABLE t {change}")
+            lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
+        assert {row.change for row in lab.spark.sql("REFRESH SIEVE INDEX ON t").collect()} == {
+            "unchanged"
+        }
+
+
 def test_the_default_of_a_column_that_files_lack_decides(lab: Lab) -> None:
     """Files that lack the column are read as if the column contained the default value."""
     with lab.database("lacking"):
@@ -134,7 +157,7 @@ def test_a_column_that_is_found_by_an_id(lab: Lab) -> None:
             assert reasons(lab, "SELECT b FROM t WHERE a = 3") == CHANGED
 
 
-@pytest.mark.parametrize("vectorized", ["true", "false"])
+@pytest.mark.parametrize("vectorized", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized: str) -> None:
     """For texts without an annotation and for INT96, the reader uses the types of the table."""
     for k in range(FILES):
@@ -158,7 +181,15 @@ def test_the_types_of_files_decide_nothing(lab: Lab, tmp_path: Path, vectorized:
 
 
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="VARIANT came with Spark 4")
-@pytest.mark.parametrize("how", ["v", "struct(id n, v) s", "map('k', v) m", "array(v) l"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param("v", marks=pytest.mark.long),
+        "struct(id n, v) s",
+        "map('k', v) m",
+        pytest.param("array(v) l", marks=pytest.mark.long),
+    ],
+)
 def test_a_variant_beside_the_column(lab: Lab, how: str) -> None:
     """Spark rewrites the columns of the relation in order to read only parts of the value."""
     with lab.database("variants"):
@@ -191,25 +222,25 @@ def test_a_widened_column_switches_the_index_off_until_refresh(lab: Lab) -> None
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
-def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab) -> None:
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("orc", marks=pytest.mark.long)])
+def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: str) -> None:
     """Parquet and ORC files store instants; the session's zone matters only for constants."""
-    for kind in ("parquet", "orc"):
-        with lab.database("zones"):
-            lab.sql(
-                f"CREATE TABLE t USING {kind} AS SELECT timestamp_seconds(id * 3600) ts, "
-                f"CAST(timestamp_seconds(id * 3600) AS TIMESTAMP_NTZ) n "
-                f"FROM range(0, 40, 1, {FILES})"
-            )
-            lab.sql("CREATE SIEVE INDEX ON t (ts, n)")
-            for zone, hour in (("Asia/Tokyo", 14), ("America/New_York", 0), ("UTC", 5)):
-                with lab.setting("spark.sql.session.timeZone", zone):
-                    for where, shown_hour in (
-                        (f"ts = TIMESTAMP '1970-01-01 {hour:02}:00:00'", hour),
-                        ("n = TIMESTAMP_NTZ '1970-01-01 05:00:00'", hour),
-                        (f"date_trunc('HOUR', ts) = TIMESTAMP '1970-01-01 {hour:02}:00:00'", hour),
-                    ):
-                        found = lab.check(f"SELECT hour(ts) FROM t WHERE {where}", exactly=1)
-                        assert found.rows == {f"({shown_hour},)": 1}
+    with lab.database("zones"):
+        lab.sql(
+            f"CREATE TABLE t USING {kind} AS SELECT timestamp_seconds(id * 3600) ts, "
+            f"CAST(timestamp_seconds(id * 3600) AS TIMESTAMP_NTZ) n "
+            f"FROM range(0, 40, 1, {FILES})"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (ts, n)")
+        for zone, hour in (("Asia/Tokyo", 14), ("America/New_York", 0), ("UTC", 5)):
+            with lab.setting("spark.sql.session.timeZone", zone):
+                for where, shown_hour in (
+                    (f"ts = TIMESTAMP '1970-01-01 {hour:02}:00:00'", hour),
+                    ("n = TIMESTAMP_NTZ '1970-01-01 05:00:00'", hour),
+                    (f"date_trunc('HOUR', ts) = TIMESTAMP '1970-01-01 {hour:02}:00:00'", hour),
+                ):
+                    found = lab.check(f"SELECT hour(ts) FROM t WHERE {where}", exactly=1)
+                    assert found.rows == {f"({shown_hour},)": 1}
 
 
 def test_statements_say_what_a_query_of_the_session_would_find(lab: Lab) -> None:

@@ -22,6 +22,7 @@ from sieve.tables.column import Column
 from sieve.tables.table import LOCATION
 
 FILES = 4
+LONG = pytest.mark.long
 QUERY = "SELECT * FROM t WHERE id = 5"
 
 
@@ -54,8 +55,15 @@ def scramble(path: Path) -> None:
     path.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
 
 
-@pytest.mark.parametrize("kind", ["parquet", "orc"])
-@pytest.mark.parametrize("damage", [cut, scramble])
+@pytest.mark.parametrize(
+    ("damage", "kind"),
+    [
+        (cut, "parquet"),
+        pytest.param(cut, "orc", marks=LONG),
+        pytest.param(scramble, "parquet", marks=LONG),
+        (scramble, "orc"),
+    ],
+)
 def test_a_damaged_file_fails_the_build_even_where_queries_pass_over_it(
     lab: Lab, kind: str, damage: Callable[[Path], None]
 ) -> None:
@@ -96,7 +104,7 @@ def test_ignore_corrupt_files_as_an_option_of_the_table_is_set_aside_too(lab: La
         assert indexes_below(lab, "t") == []
 
 
-@pytest.mark.parametrize("kind", ["csv", "json"])
+@pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=LONG)])
 def test_a_torn_archive_of_text_fails_the_build(lab: Lab, kind: str) -> None:
     """A truncated gzip file is an error; it is not read as a shorter file."""
     with lab.database("torn"):
@@ -132,7 +140,9 @@ def test_a_missing_file_is_not_passed_over_by_a_build(lab: Lab) -> None:
             assert len(lab.sql("SELECT * FROM t")) == 40
 
 
-@pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "json"])
+@pytest.mark.parametrize(
+    "kind", ["parquet", pytest.param("orc", marks=LONG), "csv", pytest.param("json", marks=LONG)]
+)
 def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
     """An index never skips a file that seems empty, because a reader could miss its rows."""
     with lab.database("rowless"):
@@ -198,9 +208,16 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize("kind", ["csv", "json"])
-@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
-@pytest.mark.parametrize("corrupt", ["", pytest.param(", broken STRING", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    [
+        ("PERMISSIVE", "csv"),
+        pytest.param("PERMISSIVE", "json", marks=LONG),
+        pytest.param("DROPMALFORMED", "csv", marks=LONG),
+        ("DROPMALFORMED", "json"),
+    ],
+)
+@pytest.mark.parametrize("corrupt", ["", pytest.param(", broken STRING", marks=LONG)])
 def test_malformed_text_gives_the_same_rows_in_every_projection(
     lab: Lab, tmp_path: Path, kind: str, mode: str, corrupt: str
 ) -> None:

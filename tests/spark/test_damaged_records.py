@@ -64,21 +64,27 @@ ALLOWED = {
         "BackslashEscapingAnyCharacter", "NonNumericNumbers", "UnquotedFieldNames",
     )
 }  # fmt: skip
+LONG = pytest.mark.long
 CASES = [
     ("json", {}, {}),
-    ("json", {"multiLine": "true"}, {}),
-    ("json", ALLOWED, {"spark.sql.json.enablePartialResults": "false"}),
+    pytest.param("json", {"multiLine": "true"}, {}, marks=LONG),
+    pytest.param("json", ALLOWED, {"spark.sql.json.enablePartialResults": "false"}, marks=LONG),
     ("json", {"columnNameOfCorruptRecord": "broken", "mode": "PERMISSIVE"}, {}),
     ("json", {"MODE": "dropmalformed", "encoding": "UTF-8"}, {}),
-    ("json", {"primitivesAsString": "true"}, {"spark.sql.columnNameOfCorruptRecord": "broken"}),
-    ("csv", {}, {}),
+    pytest.param(
+        "json", {"primitivesAsString": "true"},
+        {"spark.sql.columnNameOfCorruptRecord": "broken"}, marks=LONG,
+    ),
+    pytest.param("csv", {}, {}, marks=LONG),
     ("csv", {"multiLine": "true", "mode": "DROPMALFORMED"}, {}),
-    ("csv", {"columnPruning": "false"}, {}),
-    ("csv", {"columnnameofcorruptrecord": "broken"}, {}),
-    ("csv", {}, {"spark.sql.csv.parser.columnPruning.enabled": "false"}),
+    pytest.param("csv", {"columnPruning": "false"}, {}, marks=LONG),
+    pytest.param("csv", {"columnnameofcorruptrecord": "broken"}, {}, marks=LONG),
+    pytest.param(
+        "csv", {}, {"spark.sql.csv.parser.columnPruning.enabled": "false"}, marks=LONG
+    ),
     ("csv", {"dateFormat": "yyyy-M-d"}, {"spark.sql.legacy.timeParserPolicy": "LEGACY"}),
     ("csv", {"escape": '"', "nullValue": "x"}, {}),
-    ("csv", {"escape": '"', "multiLine": "true"}, {}),
+    pytest.param("csv", {"escape": '"', "multiLine": "true"}, {}, marks=LONG),
 ]  # fmt: skip
 PROJECTIONS = ("*", "a", "n, a", "count(*)")
 
@@ -205,7 +211,14 @@ def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
             lab.sql(statement)
 
 
-@pytest.mark.parametrize("kind", ["VOID", "STRUCT<x: INT, y: VOID>", "ARRAY<VOID>"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("VOID", marks=LONG),
+        "STRUCT<x: INT, y: VOID>",
+        pytest.param("ARRAY<VOID>", marks=LONG),
+    ],
+)
 @pytest.mark.usefixtures("database")
 def test_json_with_a_void_is_refused(lab: Lab, tmp_path: Path, kind: str) -> None:
     """If Spark skipped the value of a void column in JSON, other values would change."""

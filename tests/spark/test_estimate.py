@@ -13,29 +13,35 @@ from spark_session import COMPILED, Lab
 
 FILES = 20
 LARGE = 3_000_000
+LATE = "CASE WHEN id % 50 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS late"
 WIDE = "budget = '4%'"
 """A share of the large table's bytes with which a build has more cuts than it weighs."""
 
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A small table, a partitioned table, and a large table that ESTIMATE reads in part."""
-    late = "CASE WHEN id % 50 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS late"
+    """A small table and a partitioned table."""
     with lab.database("estimates"):
         lab.sql(f"""
-            CREATE TABLE small USING parquet AS SELECT {late.format(rows=8000)},
+            CREATE TABLE small USING parquet AS SELECT {LATE.format(rows=8000)},
               concat('k', (id * 7919) % 8000) AS text, id % 2 = 0 AS flag,
               CASE WHEN id % 9 > 0 THEN cast(id AS double) / 7 END AS f, uuid() AS u
             FROM range(0, 8000, 1, {FILES})""")
         lab.sql(f"""
             CREATE TABLE parts USING parquet PARTITIONED BY (p) AS
             SELECT id AS late, id DIV 200 AS p FROM range(0, 2000, 1, {FILES})""")
-        with lab.settings(COMPILED):
-            lab.sql(f"""
-                CREATE TABLE large USING parquet AS SELECT {late.format(rows=LARGE)}
-                FROM range(0, {LARGE}, 1, {FILES})""")
         lab.sql("CREATE TABLE empty (late INT) USING parquet")
         yield lab
+
+
+@pytest.fixture(scope="module")
+def large(tables: Lab) -> Lab:
+    """Creates a large table that ESTIMATE reads in part."""
+    with tables.settings(COMPILED):
+        tables.sql(f"""
+            CREATE TABLE large USING parquet AS SELECT {LATE.format(rows=LARGE)}
+            FROM range(0, {LARGE}, 1, {FILES})""")
+    return tables
 
 
 LONG = pytest.mark.long
@@ -59,14 +65,16 @@ def number(text: str) -> float:
         pytest.param("small", "late", "shape = 'sieve'", marks=LONG),
         pytest.param("small", "u", "shape = 'auto'", marks=LONG),
         ("small", "u", "shape = 'map'"),
-        ("large", "late", "shape = 'auto'"),
+        pytest.param("large", "late", "shape = 'auto'", marks=LONG),
         pytest.param("large", "late", WIDE, marks=LONG),
     ],
 )  # fmt: skip
 def test_it_tells_what_create_then_makes(
-    tables: Lab, table: str, column: str, options: str
+    tables: Lab, table: str, column: str, options: str, request: pytest.FixtureRequest
 ) -> None:
     """Estimated bytes are right within a quarter or 4 KB, files within a quarter or half a file."""
+    if table == "large":
+        request.getfixturevalue("large")
     on = f"ON {table} ({column}) OPTIONS ({options})"
     with tables.settings(COMPILED if table == "large" else {}):
         before = told(tables, f"ESTIMATE SIEVE INDEX EXTENDED {on}")
@@ -158,7 +166,32 @@ def test_a_predicate_reads_what_is_told(
     assert ("no part" in (before.advice or "")) == (predicate == "f > 1 ; ;")
 
 
+@pytest.mark.parametrize(
+    ("key", "options", "predicate"),
+    [
+        ("upper(text)", "", "upper(text) = 'K4321'"),
+        ("(flag, late)", "", "flag AND late = 4320"),
+        ("text", "OPTIONS (kind = 'substring')", "text LIKE '%k4321%'"),
+        ("array(late, late + 1)", "", "array_contains(array(late, late + 1), 4321)"),
+    ],
+)
+def test_a_predicate_on_an_expression(tables: Lab, key: str, options: str, predicate: str) -> None:
+    """The estimated number of files is the number that EXPLAIN gives with the index."""
+    before = told(
+        tables, f"ESTIMATE SIEVE INDEX EXTENDED ON small ({key}) {options} WHERE {predicate}"
+    )
+    tables.sql(f"CREATE SIEVE INDEX tried ON small ({key}) {options}")
+    try:
+        (scan,) = tables.explain(f"SELECT * FROM small WHERE {predicate}")
+    finally:
+        tables.sql("DROP SIEVE INDEX tried ON small")
+    assert "no part" not in (before.advice or "")
+    assert scan["files_read"] < FILES
+    assert abs(before.files_predicate - scan["files_read"]) <= 1
+
+
 @pytest.mark.long
+@pytest.mark.usefixtures("large")
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
     """For a point or a range anywhere in the domain, ESTIMATE reads parts of the table."""
     point, wide = 1_234_567, 2_000_000
@@ -201,27 +234,35 @@ def test_a_sample_of_files_stands_for_a_table_of_many(tables: Lab) -> None:
         cannot = row.column in ("everywhere", "five")
         assert ("cannot help" in row.advice) == cannot
         assert ("cannot help" in described.get("advice", "")) == cannot
+    before = jobs(tables)
+    tables.sql("ESTIMATE SIEVE INDEX ON many (late)")
+    assert jobs(tables) - before <= 4
     tables.sql("DROP TABLE many")
 
 
-def test_a_map_is_not_advised_where_values_are_in_every_file(tables: Lab) -> None:
+def jobs(lab: Lab) -> int:
+    """The number of Spark's jobs so far."""
+    return int(lab.spark.sparkContext._jsc.sc().statusStore().jobsList(None).size())
+
+
+@pytest.mark.parametrize("column", ["name", pytest.param("mode", marks=LONG)])
+def test_a_map_is_not_advised_where_values_are_in_every_file(tables: Lab, column: str) -> None:
     """With any shape, ESTIMATE and CREATE report that the index cannot help, and propose no map."""
     tables.sql("""
         CREATE TABLE modes USING parquet AS SELECT /*+ REPARTITION(12) */ id,
         element_at(array('REG AIR', 'AIR', 'SHIP', 'TRUCK'), 1 + int(id % 4)) AS mode,
         concat('Customer#00000', id % 4) AS name, concat('Customer#00000', id) AS each
         FROM range(20000)""")
-    for column in ("mode", "name"):
-        for options in ("shape = 'auto'", "shape = 'map'"):
-            on = f"ON modes ({column}) OPTIONS ({options})"
-            for statement in ("ESTIMATE SIEVE INDEX", "CREATE OR REPLACE SIEVE INDEX"):
-                (row,) = tables.spark.sql(f"{statement} {on}").collect()
-                assert "cannot help" in row.advice, (statement, on)
-                assert "'map'" not in row.advice
+    for options in ("shape = 'auto'", "shape = 'map'"):
+        on = f"ON modes ({column}) OPTIONS ({options})"
+        for statement in ("ESTIMATE SIEVE INDEX", "CREATE OR REPLACE SIEVE INDEX"):
+            (row,) = tables.spark.sql(f"{statement} {on}").collect()
+            assert "cannot help" in row.advice, (statement, on)
+            assert "'map'" not in row.advice
     (row,) = tables.spark.sql("CREATE SIEVE INDEX ON modes (each)").collect()
     assert row.advice is None
     tables.sql("CREATE TABLE few USING parquet AS SELECT /*+ REPARTITION(2) */ * FROM modes")
-    (row,) = tables.spark.sql("CREATE SIEVE INDEX ON few (mode)").collect()
+    (row,) = tables.spark.sql(f"CREATE SIEVE INDEX ON few ({column})").collect()
     assert "cannot help" in row.advice
     for name in ("modes", "few"):
         tables.sql(f"DROP TABLE {name}")

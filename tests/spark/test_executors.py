@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "fault"))
 from driver import Driver, DriverError, driver
 from processes import children
 
-ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, id % 7 AS r FROM range(500)"
+ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id, id % 7 AS r FROM range(20000)"
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
@@ -107,6 +107,7 @@ def test_a_root_that_is_not_shared(cluster: Driver, python: Python, tmp_path: Pa
     cluster.sql("RESET spark.sieve.roots")
 
 
+@pytest.mark.long
 def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
     """Executors build an index; they receive the code once, even if the front end is new.
 

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from spark_session import Lab
 
+_INNER = "SELECT /*+ BROADCAST(f) */ f.k FROM big JOIN fact f ON big.c = f.k"
 KEYS = "{} IN (keys of spark_catalog.explained.dim{} at run time)"
 
 
@@ -82,6 +83,36 @@ def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> 
             assert KEYS.format("id", ", read for them,") in fact["predicate"]
             assert fact["reasons"] is None
             assert star.check(query, at_most=3).rows.total() == 1
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT f.k FROM big JOIN fact f ON big.n = f.id WHERE big.c = 'c3'",
+        "SELECT n FROM big WHERE n IN (SELECT id FROM fact) AND c = 'c3'",
+        # The outer join's keys do not pass the inner join to the side that Spark broadcasts.
+        f"{_INNER} JOIN dim d ON f.id = d.n",
+    ],
+)
+def test_a_side_that_spark_broadcasts_gets_no_keys(star: Lab, query: str, adaptive: str) -> None:
+    """EXPLAIN names the reason, and the run counts it."""
+
+    def refused() -> int:
+        rows = star.sql("SELECT * FROM sieve_status()")
+        return sum(int(value) for _, reason, value in rows if reason == "join-broadcast")
+
+    star.sql(
+        "CREATE OR REPLACE TEMP VIEW big AS SELECT /*+ REPARTITION(2) */ id AS n, "
+        "concat('c', id) AS c FROM range(1000000)"
+    )
+    with star.setting("spark.sql.adaptive.enabled", adaptive):
+        (fact,) = (row for row in star.explain(query) if row["table"].endswith(".fact"))
+        assert "join-broadcast: 8" in fact["reasons"]
+        assert "at run time" not in (fact["predicate"] or "")
+        before = refused()
+        star.sql(query)
+        assert refused() > before
 
 
 READS = {

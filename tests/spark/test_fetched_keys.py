@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import uuid4
 
 import pytest
 from spark_session import Answer, Lab, scans
@@ -145,6 +146,16 @@ def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
         lab.sql(f"REFRESH TABLE {table}")
 
 
+def _declare(lab: Lab, table: str, size: int) -> None:
+    """Changes the size of a table in the catalog alone, so that its files stay readable."""
+    own = lab.files(table)[0].with_name("own.parquet")
+    own.touch()
+    os.truncate(own, size)
+    lab.sql(f"ANALYZE TABLE {table} COMPUTE STATISTICS NOSCAN")
+    own.unlink()
+    lab.sql(f"REFRESH TABLE {table}")
+
+
 @pytest.mark.parametrize(
     ("build", "cost"),
     [
@@ -174,12 +185,7 @@ def test_the_price_is_of_what_an_index_leaves(star: Lab) -> None:
     star.sql(f"CREATE TABLE large USING parquet AS SELECT id AS k, id % 7 AS v {rows}")
     star.sql(f"CREATE TABLE wide USING parquet AS SELECT id * 7 % 1000 AS k, id AS n {rows}")
     for table in ("large", "wide"):
-        own = star.files(table)[0].with_name("own.parquet")
-        own.touch()
-        os.truncate(own, 1 << 30)
-        star.sql(f"ANALYZE TABLE {table} COMPUTE STATISTICS NOSCAN")
-        own.unlink()
-        star.sql(f"REFRESH TABLE {table}")
+        _declare(star, table, 1 << 30)
     star.sql("CREATE SIEVE INDEX ON large (k, v)")
     star.sql("CREATE SIEVE INDEX ON wide (n)")
     few = "SELECT k FROM wide WHERE n < 3"
@@ -226,6 +232,40 @@ def test_keys_are_fetched_by_cheap_expressions_alone(star: Lab) -> None:
         assert _gives(star, "SELECT k, sha2(s, 256) FROM dim WHERE attr = 7")
         with star.setting("spark.sieve.join.pruning", "always"):
             assert all(_gives(star, f"SELECT k FROM dim WHERE {c}") for c in COSTLY.values())
+
+
+def _records_read(lab: Lab, query: str) -> int:
+    """The records that all jobs of a query read from files."""
+    context = lab.spark.sparkContext
+    group, tracker, store = uuid4().hex, context.statusTracker(), context._jsc.sc().statusStore()
+    context.setJobGroup(group, query)
+    try:
+        lab.spark.sql(query).collect()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(group))
+    stages = {stage for job in jobs for stage in job.stageIds if tracker.getStageInfo(stage)}
+    return sum(store.lastStageAttempt(stage).inputRecords() for stage in stages)
+
+
+def test_costly_expressions_are_evaluated_once(star: Lab) -> None:
+    """The side has 50 rows. A job that fetches keys reads them and evaluates the filter once more.
+
+    The keys leave five files of ten, with a hundred rows each.
+    """
+    star.sql("CREATE TABLE heavy USING parquet AS SELECT id AS k FROM range(0, 1000, 1, 10)")
+    _declare(star, "heavy", 1 << 30)
+    star.sql("CREATE SIEVE INDEX ON heavy (k)")
+    costly = COSTLY["a higher-order function"]
+    for condition, conf, records in (
+        (costly, AUTO, 50 + 1000),
+        (costly, FETCHED, 50 + 50 + 500),
+        ("attr = 7", AUTO, 50 + 50 + 500),
+    ):
+        build = f"SELECT k FROM dim WHERE {condition}"
+        query = f"SELECT h.k FROM ({build}) d LEFT JOIN heavy h ON h.k = d.k"
+        with star.settings(conf):
+            assert _records_read(star, query) == records, (condition, conf)
 
 
 def test_a_scan_of_unknown_size_is_no_large_one(star: Lab) -> None:
@@ -362,6 +402,14 @@ def test_ranges_hold_all_keys(star: Lab, key: str, rows: int, least: int) -> Non
     assert all(lasts[bisect_right(firsts, value) - 1] >= value >= firsts[0] for value in values)
 
 
+def test_a_range_of_many_keys_may_follow_single_keys(star: Lab) -> None:
+    """The first keys of a long list remain single, and the last keys become one range."""
+    keys = "SELECT id AS k FROM range(-30000, 500, 1, 1)"
+    with star.settings(FETCHED):
+        found = star.check(f"SELECT count(*) FROM fact JOIN ({keys}) d USING (k)", exactly=5)
+    assert found.rows == {"(500,)": 1}
+
+
 def test_a_range_of_keys_may_leave_the_type_of_the_column(star: Lab) -> None:
     """Sieve fetches many keys as ranges; a range can begin or end beyond the column's type."""
     star.sql(
@@ -393,3 +441,17 @@ def test_columns_of_a_union_go_by_their_place(star: Lab, conf: dict[str, str]) -
     dimension = len(star.files("dim"))
     with star.settings(conf):
         star.check(query, exactly=5 + 5 + dimension * (1 + bool(conf)))
+
+
+@pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
+def test_each_of_two_keys_has_its_own_values(star: Lab, conf: dict[str, str]) -> None:
+    """The keys of one column, used for another column of the same type, would lose rows."""
+    star.sql(
+        "CREATE TABLE IF NOT EXISTS pairs USING parquet AS "
+        "SELECT id AS a, 999 - id AS b FROM range(0, 1000, 1, 10)"
+    )
+    star.sql("CREATE SIEVE INDEX IF NOT EXISTS ON pairs (a, b)")
+    build = "SELECT id * 10 AS a, 999 - id * 10 AS b FROM range(0, 50, 1, 1) WHERE id < 5"
+    query = f"SELECT a, b FROM pairs JOIN ({build}) d USING (a, b)"
+    with star.settings(conf):
+        assert star.check(query, exactly=1).rows.total() == 5

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from spark_session import Lab
 
 
@@ -322,6 +323,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
+@pytest.mark.long
 def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
     """Tables are made by LIKE, Hive or a DataFrame, or are empty.
 

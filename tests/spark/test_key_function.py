@@ -71,7 +71,14 @@ def _codes(array: pa.Array, type_name: str) -> list[int | None]:
     ]
 
 
-@pytest.mark.parametrize("type_name", COLUMNS)
+ALIKE = {"tinyint", "smallint", "float", "decimal(9,2)", "timestamp_ntz", "decimal(19,0)"}
+"""Types with the codes of a wider type, which `make test-long` tests."""
+
+
+@pytest.mark.parametrize(
+    "type_name",
+    [pytest.param(name, marks=pytest.mark.long if name in ALIKE else ()) for name in COLUMNS],
+)
 def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name: str) -> None:
     """The function returns the encoder's codes, in compiled code, interpreted code and WHERE."""
     array = _column(type_name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from spark_session import INTERPRETED, Lab, scans
@@ -41,7 +42,11 @@ def write(path: Path, keys: list[int], line: str, ending: str) -> None:
     path.write_bytes(text.encode())
 
 
-@pytest.mark.parametrize("form", FORMS)
+def _forms(*long: str) -> list[Any]:
+    return [pytest.param(form, marks=pytest.mark.long if form in long else ()) for form in FORMS]
+
+
+@pytest.mark.parametrize("form", _forms("csv with a separator"))
 def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
@@ -66,7 +71,9 @@ def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
             assert len(CUTS) + 1 - skipped == len(some)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form", _forms("json", "csv with a separator", "csv of two bytes an ending")
+)
 def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:

@@ -116,7 +116,7 @@ def test_statements_stand_in_blocks(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("table")
-@pytest.mark.parametrize("escaped", ["false", "true"])
+@pytest.mark.parametrize("escaped", [pytest.param("false", marks=pytest.mark.long), "true"])
 def test_strings_in_blocks_mean_what_they_mean_outside(lab: Lab, escaped: str) -> None:
     """A raw string has no escapes; with `escapedStringLiterals`, no string has escapes in Spark."""
     if lab.spark.version < "4.1":

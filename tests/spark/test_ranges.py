@@ -19,7 +19,7 @@ from spark_session import Lab, scans
 
 FILES, GROUPS, ROWS = 4, 12, 500
 """Files of a table, row groups of a file, rows of a row group."""
-SMALL = {"spark.sieve.range.bytes": "1000"}
+SMALL = {"spark.sieve.range.bytes": "10000"}
 """Cuts the files of these tests, which are small."""
 READ = {
     "spark.sql.files.openCostInBytes": "0",
@@ -28,6 +28,13 @@ READ = {
     "spark.sql.orc.filterPushdown": "false",
     "spark.sieve.strict": "true",
 }
+LONG = pytest.mark.long
+PARQUET = pytest.mark.parametrize(
+    "table",
+    ["parquet", pytest.param("orc", marks=LONG), pytest.param("csv", marks=LONG)],
+    indirect=True,
+)
+"""For facts in which all formats share their code."""
 KEYS = random.Random(22).sample(range(10_000_000), FILES * GROUPS * ROWS)
 
 
@@ -108,6 +115,7 @@ def test_a_point_query_reads_one_range(lab: Lab) -> None:
     lab.check("SELECT * FROM t WHERE k = -1", exactly=0)
 
 
+@PARQUET
 @pytest.mark.parametrize(("adaptive", "most"), [("true", "20000"), ("false", "1g")])
 def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
     """Merged or separate ranges of several files never cause more tasks than Spark alone has."""
@@ -126,6 +134,7 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
             assert tasks <= scanned(lab, query)[1]
 
 
+@PARQUET
 def test_tasks_have_work(lab: Lab) -> None:
     """A task reads 8 MB, unless Spark's own maximum is less; Spark alone would split by cores."""
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
@@ -239,6 +248,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         assert sum(singles[k] for k in (0, *borders)) == size + len(borders) * footer
 
 
+@PARQUET
 def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
     """With ignoreCorruptFiles, Spark omits the rest of a split after damage."""
     query = f"SELECT k FROM t WHERE k = {KEYS[77]}"
@@ -248,6 +258,7 @@ def test_damaged_files_are_read_whole_where_they_may_be(lab: Lab) -> None:
         assert (told["files_read"], told["reasons"]) == (1, "whole-file: 1")
 
 
+@PARQUET
 def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
     """With a high spark.sql.files.openCostInBytes, a scan reads distant ranges together."""
     query = f"SELECT * FROM t WHERE k IN ({KEYS[3]}, {KEYS[GROUPS * ROWS - 3]})"
@@ -289,6 +300,7 @@ def test_functions_and_metrics_tell_ranges(lab: Lab) -> None:
     assert metrics.apply("bytesSkipped").value() == left
 
 
+@PARQUET
 def test_audits_read_skipped_ranges(lab: Lab) -> None:
     """Audits also read the skipped ranges of a file if the query reads the file's other ranges."""
     with lab.setting("spark.sieve.audit.sample", "1.0"):
@@ -298,6 +310,7 @@ def test_audits_read_skipped_ranges(lab: Lab) -> None:
     assert after["files_audited"] - before["files_audited"] == FILES
 
 
+@PARQUET
 def test_a_file_that_changed_is_read_whole(lab: Lab, table: str, tmp_path: Path) -> None:
     """A new file, and a replaced file with the same name, are read whole."""
     write(tmp_path / "t", table)

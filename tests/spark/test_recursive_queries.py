@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from spark_session import Lab
@@ -43,6 +44,17 @@ MODES = {
 }
 
 
+OFTEN = {
+    "adaptive", "fetched", "fetched, planned once, as data frames", "a join with the result",
+    "a subquery", "an outer join", "a loop over its rows",
+}  # fmt: skip
+"""What `make test` runs of `MODES` and `BEYOND`."""
+
+
+def _some(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=() if name in OFTEN else LONG) for name in names]
+
+
 def _listed(lab: Lab) -> Counter[str]:
     """The numbers of files that scans listed and skipped; plans do not show a round's scans."""
     status = lab.sql("SELECT counter, value FROM sieve_status() WHERE counter LIKE 'files_%'")
@@ -62,7 +74,7 @@ def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
     return done["files_listed"], done["files_listed"] - done["files_skipped"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", _some(MODES))
 @pytest.mark.parametrize("hint", ["/*+ BROADCAST(w) */", pytest.param("", marks=LONG)])
 def test_each_round_reads_the_files_of_its_own_keys(graph: Lab, hint: str, mode: str) -> None:
     """A filter from another round would lose rows, and Spark could not analyse its plan again."""
@@ -88,7 +100,7 @@ BEYOND = {
 }
 
 
-@pytest.mark.parametrize("kind", BEYOND)
+@pytest.mark.parametrize("kind", _some(BEYOND))
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_queries_around_a_loop(graph: Lab, kind: str, adaptive: str) -> None:
     """If a loop is a side of a join, it supplies keys like any other plan."""
@@ -116,7 +128,10 @@ INSIDE = {
 }
 
 
-@pytest.mark.parametrize("kind", INSIDE)
+@pytest.mark.parametrize(
+    "kind",
+    ["a subquery in a round", "a table beside", pytest.param("an outer join", marks=LONG)],
+)
 @pytest.mark.parametrize("mode", ["fetched", pytest.param("adaptive", marks=LONG)])
 def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> None:
     """A round can contain joins and subqueries of any kind."""
@@ -125,8 +140,9 @@ def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> No
     assert read <= listed
 
 
+@pytest.mark.parametrize("mode", ["adaptive", pytest.param("planned once", marks=LONG)])
 @pytest.mark.parametrize("where", ["view", "cached"])
-def test_loops_are_planned_again_where_they_are_used(graph: Lab, where: str) -> None:
+def test_loops_are_planned_again_where_they_are_used(graph: Lab, where: str, mode: str) -> None:
     """A query can use a view twice, and each round can join a cached table."""
     names = (
         "CREATE TABLE names USING parquet AS SELECT id AS k, id % 7 AS g FROM range(0, 800, 1, 8)"
@@ -141,10 +157,9 @@ def test_loops_are_planned_again_where_they_are_used(graph: Lab, where: str) -> 
             graph.sql("CACHE TABLE far AS SELECT k, g FROM names JOIN edges ON k = src WHERE g = 4")
             beside = "JOIN far ON k % 7 = 4 AND k > e.dst AND k < e.dst + 9 WHERE"
             query = loop.replace("WHERE", beside) + "SELECT * FROM walk"
-        for conf in ({}, PLANNED_ONCE):
-            listed, read = _check(graph, query, conf)
-            assert listed > FILES
-            assert read <= listed // 2
+        listed, read = _check(graph, query, MODES[mode])
+        assert listed > FILES
+        assert read <= listed // 2
     finally:
         graph.sql("DROP VIEW IF EXISTS far")
         graph.sql("DROP TABLE IF EXISTS names")

@@ -46,7 +46,7 @@ def reading(lab: Lab) -> Iterator[list[int]]:
 
 
 def stages(lab: Lab) -> list[Any]:
-    """Spark's records of finished stages, after all listeners have received their events."""
+    """Spark's records of finished stages, read after all listeners have received their events."""
     context = lab.spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     store = context.statusStore()

@@ -18,7 +18,7 @@ def refusing(lab: Lab) -> Iterator[Lab]:
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (p) AS "
             "SELECT id, CAST(id AS STRING) AS s, "
-            "array(id) AS arr, map(id, id) AS m, named_struct('a', id) AS st, "
+            "array(array(id)) AS arr, map(id, id) AS m, named_struct('a', id) AS st, "
             "INTERVAL '1' DAY AS gap, 1 AS p FROM range(10)"
         )
         lab.sql("CREATE TABLE padded (id INT, c CHAR(5), v VARCHAR(5)) USING parquet")

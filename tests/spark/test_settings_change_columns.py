@@ -76,7 +76,7 @@ def _by_spark(query: str) -> Writer:
 
 
 def _damaged(_: Lab, path: Path) -> None:
-    """An ORC file in which the width of a patch makes numbers longer than 64 bits."""
+    """An ORC file with patches so wide that numbers are longer than 64 bits."""
     numbers = [2030, 2000, 2020, 1000000, *range(2040, 2200, 10)]
     orc.write_table(pa.table({"a": numbers}), path, compression="uncompressed")
     content = path.read_bytes()
@@ -299,7 +299,17 @@ def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
 
 @pytest.mark.parametrize(
     ("kind", "case"),
-    [pytest.param(k, case, id=f"{k} {case.key}") for k, cases in CASES.items() for case in cases],
+    [
+        # Spark needs many seconds to fail at the damaged file.
+        pytest.param(
+            k,
+            case,
+            id=f"{k} {case.key}",
+            marks=pytest.mark.long if case.write is _damaged else (),
+        )
+        for k, cases in CASES.items()
+        for case in cases
+    ],
 )
 def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) -> None:
     """Under another setting or option, the same file and schema have other values."""
@@ -315,6 +325,49 @@ def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) 
             with lab.setting(case.key, case.value):
                 assert _rows(lab, path, case, {}) != before
         assert _rows(lab, path, case, {}) == before
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "parquet",
+        pytest.param("orc", marks=pytest.mark.long),
+        "csv",
+        pytest.param("json", marks=pytest.mark.long),
+    ],
+)
+def test_padding_changes_char_columns_alone(lab: Lab, tmp_path: Path, kind: str) -> None:
+    """The settings of CHAR change its values, so it has no index; indexes beside it stay in use."""
+    padding = ("spark.sql.readSideCharPadding", "spark.sql.legacy.charVarcharAsString")
+    plain: dict[str, str] = {}
+    modes = [plain, {padding[0]: "false"}, {padding[1]: "true"}]
+    with lab.database("padded"):
+        lab.spark.sql(
+            "SELECT id, concat('k', id) c, concat('k', id) v FROM range(0, 40, 1, 4)"
+        ).write.format(kind).save(str(tmp_path / "t"))
+        for file in (tmp_path / "t").iterdir():
+            os.utime(file, (1_600_000_000, 1_600_000_000))
+        lab.sql(
+            f"CREATE TABLE t (id BIGINT, c CHAR(5), v VARCHAR(5)) USING {kind} "
+            f"LOCATION '{tmp_path / 't'}'"
+        )
+        lengths = []
+        for mode in modes:
+            # Spark caches a table's columns as the first query reads them.
+            lab.sql("REFRESH TABLE t")
+            with lab.settings(mode):
+                lengths += lab.sql("SELECT length(c), length(v) FROM t WHERE id = 15")
+                with pytest.raises(PySparkException, match="SIEVE_UNSUPPORTED_TYPE"):
+                    lab.sql("CREATE SIEVE INDEX ON t (c)")
+        assert [tuple(row) for row in lengths] == [(5, 3), (3, 3), (3, 3)]
+        for built in modes:
+            with lab.settings(built):
+                lab.sql("CREATE OR REPLACE SIEVE INDEX i ON t (v)")
+            for mode in modes:
+                lab.sql("REFRESH TABLE t")
+                with lab.settings(mode):
+                    found = lab.check("SELECT id, length(c) n FROM t WHERE v = 'k15'", exactly=1)
+                    assert found.rows == {f"(15, {3 if mode else 5})": 1}
 
 
 def _decided(kind: str, scope: str, key: str) -> bool:

@@ -27,6 +27,7 @@ _STATEMENT = re.compile(
 DATABASES = {
     "home": ["docs/index.md"],
     "tutorial": ["docs/tutorial.md"],
+    "json": ["docs/recipes/json.md"],
     "readme": ["README.md", "docs/sql.md", "docs/recipes/advise.md"],
 }
 ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
@@ -94,7 +95,10 @@ def tables(shown: str) -> list[list[list[str]]]:
 
 @pytest.mark.parametrize(
     ("database", "least"),
-    [("home", 1), ("tutorial", 8), pytest.param("readme", 8, marks=pytest.mark.tools)],
+    [
+        pytest.param(name, least, marks=pytest.mark.tools if name == "readme" else ())
+        for name, least in zip(DATABASES, (1, 10, 1, 8), strict=True)
+    ],
 )
 def test_the_sql_of_pages_is_true(lab: Lab, database: str, least: int) -> None:
     """The blocks of a page run in order in an empty database."""

@@ -70,7 +70,15 @@ def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
     assert lab.check("SELECT * FROM p WHERE id = 5077 AND d = 0", at_most=1).rows.total() == 0
 
 
-@pytest.mark.parametrize("how", ["inner", "left_outer", "left_semi", "left_anti"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "inner",
+        pytest.param("left_outer", marks=pytest.mark.long),
+        pytest.param("left_semi", marks=pytest.mark.long),
+        "left_anti",
+    ],
+)
 def test_the_static_side_of_a_stream_is_pruned_by_its_own_filter(
     lab: Lab, tmp_path: Path, how: str
 ) -> None:

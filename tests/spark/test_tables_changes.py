@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 
+import pytest
 from spark_session import Lab
 
 
@@ -116,6 +117,7 @@ def test_a_deleted_file_is_forgotten_by_refresh(lab: Lab) -> None:
         assert lab.facts()["files gone"] == "0"
 
 
+@pytest.mark.long
 def test_added_columns_leave_the_reader_of_others(lab: Lab) -> None:
     """After ADD COLUMN, an index is used as before, and REFRESH reads only new files."""
     with lab.database("columns"):

@@ -23,7 +23,13 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(form, marks=() if form in ("parquet", "csv", "hive_orc") else pytest.mark.long)
+        for form in FORMATS
+    ],
+)
 def test_each_format_is_indexed_and_pruned(lab: Lab, form: str) -> None:
     """Queries find integers, decimals, strings and NULLs in few files of each format."""
     with lab.database(f"formats_{form}"):
@@ -80,6 +86,8 @@ def test_an_empty_table_can_be_indexed(lab: Lab) -> None:
         assert lab.check("SELECT * FROM t WHERE id = 3", exactly=1).rows == {"(3, 'x')": 1}
 
 
+@pytest.mark.long
+@pytest.mark.long
 def test_files_without_rows_prove_nothing(lab: Lab) -> None:
     """A scan always reads a file without rows, and a table of such files can be indexed."""
     with lab.database("norows"):
@@ -93,6 +101,7 @@ def test_files_without_rows_prove_nothing(lab: Lab) -> None:
         assert lab.check("SELECT * FROM t WHERE id = 3", exactly=2).rows == {"(3,)": 1}
 
 
+@pytest.mark.long
 def test_bucketed_tables_prune_and_still_join_by_bucket(lab: Lab) -> None:
     """The index skips bucket files, both in one scan and in a join of two tables by bucket."""
     with lab.database("buckets"), lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):

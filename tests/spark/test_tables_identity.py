@@ -115,6 +115,7 @@ def test_a_namesake_made_anew_starts_without_an_index(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 8", exactly=1)
 
 
+@pytest.mark.long
 def test_two_databases_keep_their_namesakes_apart(lab: Lab) -> None:
     """Tables of the same name in two databases have separate indexes."""
     with lab.database("apart_a"), lab.database("apart_b"):
@@ -143,6 +144,7 @@ def test_a_renamed_table_loses_speed_not_rows(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=4)
 
 
+@pytest.mark.long
 def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
     """In a session that is already open, DISABLE stops pruning, and ENABLE starts it again."""
     with lab.database("switched"):

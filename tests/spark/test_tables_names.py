@@ -13,7 +13,14 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-@pytest.mark.parametrize("form", ["parquet", "orc", "json"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "parquet",
+        pytest.param("orc", marks=pytest.mark.long),
+        pytest.param("json", marks=pytest.mark.long),
+    ],
+)
 def test_columns_of_strange_names(lab: Lab, form: str) -> None:
     """A column's name can contain blanks, dots, commas, quotes, or words of the grammar."""
     usable = [c for c in COLUMNS if form != "orc" or c not in ("x`y", "a,b")]

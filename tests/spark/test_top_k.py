@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,6 +87,10 @@ PRUNED = {
         f"SELECT k FROM fact WHERE r IN ({_LONG}, NULL) ORDER BY k LIMIT 3",
         12,
     ),
+    "a choice with NULL": (
+        "SELECT k FROM fact WHERE rare > 0 OR tied >= 14 ORDER BY k LIMIT 3",
+        5,
+    ),
     "OFFSET": ("SELECT k FROM fact ORDER BY k LIMIT 10 OFFSET 95", 2),
     "a limit, then OFFSET": (
         "SELECT k FROM (SELECT k FROM fact ORDER BY k LIMIT 100) OFFSET 95",
@@ -157,6 +162,21 @@ UNPRUNED = {
 }  # fmt: skip
 
 
+LONG = {
+    "exactly a file", "scattered, descending", "ties", "text, descending", "all columns",
+    "another case", "a view", "NULLs and keys", "NaN and keys", "limits", "two columns",
+    "min of some", "min in partitions", "the page before", "the next page by a field",
+    "max of CSV", "another column's max", "a function's min", "min of an unindexed",
+    "HAVING count", "by a function", "a sort of a part",
+}  # fmt: skip
+"""Queries that differ from another of `PRUNED` or `UNPRUNED` in a value, a column or a direction.
+`make test-long` runs them."""
+
+
+def _kinds(queries: Iterable[str]) -> list[Any]:
+    return [pytest.param(kind, marks=pytest.mark.long if kind in LONG else ()) for kind in queries]
+
+
 _WITHOUT: dict[str, Answer] = {}
 """Answers without the index, which are the same for every plan of the query."""
 
@@ -167,7 +187,7 @@ def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | No
         lab.check(query, exactly=files, known=_WITHOUT)
 
 
-@pytest.mark.parametrize("kind", PRUNED)
+@pytest.mark.parametrize("kind", _kinds(PRUNED))
 def test_files_that_can_hold_one_of_the_rows_are_read(top: Lab, kind: str) -> None:
     """The scan reads at most one file more than the rows need, which is the file of the bound.
 
@@ -176,7 +196,7 @@ def test_files_that_can_hold_one_of_the_rows_are_read(top: Lab, kind: str) -> No
     _check(top, *PRUNED[kind], MODES[list(PRUNED).index(kind) % 2])
 
 
-@pytest.mark.parametrize("kind", UNPRUNED)
+@pytest.mark.parametrize("kind", _kinds(UNPRUNED))
 def test_where_something_else_decides_about_rows_all_are_read(top: Lab, kind: str) -> None:
     """No bound is used for other filters, samples, generators, joins or other aggregates."""
     _check(top, *UNPRUNED[kind], MODES[len(kind) % 2])
@@ -216,7 +236,7 @@ def test_calls_of_a_sorted_frame_read_what_a_limit_does(
     ]
 
 
-@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_a_scan_with_a_bound_is_not_taken_for_one_without(top: Lab, adaptive: str) -> None:
     """Spark reuses only exchanges of equal scans, and scans with different bounds are unequal."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
@@ -268,7 +288,9 @@ def test_off_reads_all(top: Lab) -> None:
     _check(top, "SELECT min(k) FROM fact", FILES, conf)
 
 
-@pytest.mark.parametrize("key", ["ignoreCorruptFiles", "ignoreMissingFiles"])
+@pytest.mark.parametrize(
+    "key", ["ignoreCorruptFiles", pytest.param("ignoreMissingFiles", marks=pytest.mark.long)]
+)
 def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path, key: str) -> None:
     """A setting or table option can let the reader ignore damaged or missing files."""
     query = "SELECT k FROM {} ORDER BY k LIMIT 3"
@@ -289,6 +311,7 @@ def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path,
         assert scan.inputRDD().getNumPartitions() > 1
 
 
+@pytest.mark.long
 def test_files_behind_the_index_are_read(top: Lab) -> None:
     """A scan reads new, changed and replaced files, and files that were removed give no bound."""
     with top.database("behind"):

@@ -8,7 +8,7 @@ from spark_session import Lab
 MANY = ", ".join(f"{n}.0" for n in range(1, 13))
 
 
-@pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE"])
+@pytest.mark.parametrize("kind", [pytest.param("FLOAT", marks=pytest.mark.long), "DOUBLE"])
 def test_a_list_may_have_either_zero(lab: Lab, kind: str) -> None:
     """Spark makes a set of a long IN list, and rows are the same with either zero in the list."""
     with lab.database("zeros"):

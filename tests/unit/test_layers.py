@@ -11,7 +11,8 @@ import pytest
 
 HOME = Path(__file__).resolve().parents[2]
 PURE = (
-    "errors client environment arrays storage encoding segments metadata predicate reader workload"
+    "errors index_key client environment arrays storage encoding segments metadata predicate "
+    "reader workload"
 ).split()
 # The stores for HDFS and S3 call a JVM over py4j, and py4j works without PySpark.
 _REQUIRED = ("numpy", "pyarrow", "xxhash", "py4j")

@@ -44,7 +44,7 @@ class KeyAxis:
     def over(low: Codes, high: Codes) -> KeyAxis:
         """The axis for one or more entries."""
         first, last = int(low.min()), int(high.max())
-        ends = np.sort(np.concatenate([_distance(low, first), _distance(high, first) + 1]))
+        ends = np.sort(np.concatenate([_distance(low, first), _after(high, first)]))
         whole = float(last - first) + 1
         half = len(ends) // 2
         narrowest = float((ends[half:] - ends[: len(ends) - half]).min()) / whole
@@ -66,7 +66,7 @@ class KeyAxis:
 
     def end(self, codes: Codes) -> Numbers:
         """The position at which each code ends and the next one begins."""
-        placed: Numbers = np.interp(_distance(codes, self.first) + 1, self.offsets, self.places)
+        placed: Numbers = np.interp(_after(codes, self.first), self.offsets, self.places)
         return placed
 
     def code(self, place: float) -> int:
@@ -77,12 +77,19 @@ class KeyAxis:
 
 def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
     """The begin and end of each covered stretch, float64[n, 2]; its number of entries, int64[n]."""
-    begin, end = _distance(low, first), _distance(high, first) + 1
+    begin, end = _distance(low, first), _after(high, first)
     order = np.argsort(begin)
     begin, end = begin[order], np.maximum.accumulate(end[order])
     new = np.flatnonzero(np.append(True, begin[1:] > end[:-1]))
     until = np.append(new[1:], len(begin))
     return np.stack([begin[new], end[until - 1]], axis=1), until - new
+
+
+def _after(codes: Codes, first: int) -> Numbers:
+    """The distance of the next code, or the next greater float if one code is lost by rounding."""
+    distance = _distance(codes, first)
+    after: Numbers = np.maximum(distance + 1, np.nextafter(distance, np.inf))
+    return after
 
 
 def _distance(codes: Codes, first: int) -> Numbers:

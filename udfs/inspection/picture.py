@@ -188,9 +188,9 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
 def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
     """Shortens each text to the characters that distinguish it from its neighbours.
 
-    A code represents several texts. The last characters of its text are those of the least of these
-    texts, which is not always a key. Only the characters that the text shares with its text in
-    `until` certainly belong to a key.
+    A code represents several texts. Its text ends like the least of these texts, which is not
+    always a key. Only the characters that the text shares with its text in `until` certainly belong
+    to a key.
     """
     labels = []
     for k, (key, last) in enumerate(zip(keys, until, strict=True)):

@@ -47,7 +47,7 @@ class Gathered:
 
     Attributes:
         hashes: uint64[k].
-        values: uint64[k], a location, or n_locations plus the number of a list.
+        values: uint64[k], a location, or n_locations + i for list i.
         lists: the posting lists of the hashes that are in several locations.
     """
 

@@ -48,7 +48,7 @@ def fingerprint_for(
     """The most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
 
     The result is None if no map fits the budget. With 0 bits, a query for an indexed key reads the
-    key's locations, and a query for an absent key reads an arbitrary location.
+    key's locations. A query for an absent key reads an arbitrary location.
     """
     return next(
         (

@@ -249,8 +249,8 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
     if not 1 <= n <= 2 * MAX_ENTRIES:
         raise corrupt_segment(f"claims {n} blocks")
     sizes, at = integer_coding.decode(payload, at + _BLOCKS.size, n)
-    # The last cell of the first block is the block's size less one. Every other block adds its
-    # size.
+    # The last cell of the first block is the block's size less one. Each later block adds
+    # its size.
     ends = _summed(sizes, most, 1)
     return (np.append(np.uint64(0), ends[:-1] + _ONE), ends), at
 

@@ -238,10 +238,11 @@ class Plan:
 def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
     """The segments that use as much of a budget as possible, with their plan and price.
 
-    If many segments change their coding at the same price, the bytes can halve there. If much of
-    the budget is then unused, a version without blocks can be better. Therefore a version without
-    blocks is tried, too, unless no price led to blocks. With a budget of 0.3 % for a column of
-    e-mail addresses, queries then read about 180 instead of 189 of 200 files (`bench rivals`).
+    If many segments change their coding at the same price, the bytes can halve at this price. If a
+    version with blocks leaves much of the budget unused, a version without blocks can be better.
+    Therefore a version without blocks is tried, too, unless no price led to blocks. With a budget
+    of 0.3 % for a column of e-mail addresses, queries then read about 180 instead of 189 of 200
+    files (`bench rivals`).
 
     Args:
         planned: the plan of all segments that share the budget.
@@ -357,7 +358,7 @@ def _named(
     # The probes that overlap an entry are contiguous.
     from_, to = np.searchsorted(end, first), np.searchsorted(begin, last, side="right")
     met = to - from_
-    # A probe that also overlaps the location's previous entry has already counted the location.
+    # A probe counts a location once, even if it overlaps two entries of the location.
     again = np.maximum(to[:-1] - from_[1:], 0)
     met[1:] -= np.where(location[1:] == location[:-1], again, 0)
     return float(met @ weights_at(weights, location))

@@ -1,9 +1,8 @@
 """Chooses the grid and the coding of one segment at a cost per byte: precision against bytes.
 
 A wider cell saves bits but makes entries cover more keys, so queries read more files without a
-match. The search starts from grids in which one more bit saves about as much as it costs, according
-to the query model. The search then tries finer and coarser grids (rate-distortion optimal
-quantisation).
+match. The search starts from grids where one more bit saves about as much as it costs by the query
+model. The search then tries finer and coarser grids (rate-distortion optimal quantisation).
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coded:
-    """An encoded segment, and the number of files without a match that queries read because of it.
+    """An encoded segment, and the number of files that queries read needlessly because of it.
 
     Attributes:
         payload: encoded bytes.

@@ -4,9 +4,10 @@
     DataFilters    [isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]
 
 Spark does not quote constants in these lists, so a text with unbalanced brackets makes its list
-unreadable. ``PushedFilters`` has all filters that an index can evaluate, except functions of a
-column. The parser finds these functions in ``DataFilters``. A name counts as a column only if the
-scan's schema has the name. So a part of a constant never counts as a column.
+unreadable. ``PushedFilters`` has all filters that an index of a column can evaluate, except
+functions. The parser finds these functions, and common expressions, in ``DataFilters``. A name
+counts as a column only if the scan's schema has the name. So a part of a constant never counts as a
+column.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from sieve.errors import UnsupportedError
+from sieve.index_key import expression_key
 from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of, any_of, negated
+from sieve.workload.spelling import spelled
 
 MAX_DEPTH: Final = 200
 _CUT_OFF = re.compile(r"\.\.\. \d+ more fields")
@@ -39,6 +42,12 @@ _KINDS = {
 _FUNCTION = re.compile(
     r"(?:^\[|, )\((?P<calls>(?:(?:cast|year|trunc|date_trunc|date_add|date_sub)\()+)(?:\w+, )?"
     r"(?P<name>[^#(),]{1,300})#\d+L?[^=<>]{0,200} (?P<op><=>|=|<=|>=|<|>) "
+)
+# These functions do not keep the order of values, so only an index on the expression helps.
+_EXPRESSION = re.compile(
+    r"(?:^\[|, )\((?:(?P<call>lower|upper|length)\((?P<name>[^#(),]{1,300})#\d+L?\)"
+    r"|get_json_object\((?P<json>[^#(),]{1,300})#\d+, (?P<path>\$[\w.\[\]]{1,300})\)) "
+    r"(?P<op><=>|=|<=|>=|<|>) "
 )
 
 
@@ -89,7 +98,20 @@ def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
         UnreadableFilterError: the filters are cut off, or a constant has unbalanced brackets.
     """
     uses = all_of([_Parser(pushed).conjunction(), *_functions(data_filters, schema)])
-    return {column: use for column, use in uses.items() if schema.has(column)}
+    own = {column: use for column, use in uses.items() if schema.has(column)}
+    return {**own, **all_of(_expressions(data_filters, schema))}
+
+
+def _expressions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
+    for found in _EXPRESSION.finditer(data_filters):
+        name = (found["name"] or found["json"],)
+        if schema.has(name) and schema.is_text(name[0]):
+            equal = found["op"] in ("=", "<=>")
+            column = spelled(name)
+            sql = f"{found['call']}({column})"
+            if found["json"]:
+                sql = f"get_json_object({column}, '{found['path']}')"
+            yield {expression_key(sql): ColumnUse(Kind.EQUALS if equal else Kind.RANGE)}
 
 
 def _functions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:

@@ -12,7 +12,7 @@ from sieve.arrays.bit_packing import ARRAY_HEAD_BYTES, EXCEPTION_BYTES, pack, un
     ("width", "bits", "each"), [(1, 1, 1 / 8), (55, 55, 55 / 8), (56, 56, 7), (57, 0, 12)]
 )
 def test_numbers_of_up_to_56_bits_are_packed(width: int, bits: int, each: float) -> None:
-    """After up to 7 other bits in its first byte, a longer number might not fit in a word."""
+    """A number can begin after 7 bits of a byte, so a longer number might not fit in a word."""
     values = np.full(80, (1 << width) - 1, np.uint64)
     data = pack(values)
     assert data[0] == bits

@@ -32,8 +32,8 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
 def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package or class never changes, so its name is looked up only once.
 
-    Any other name can change, so each use looks up the name. Repeated calls of `remember_names`
-    change nothing.
+    Other names can change, so the connection looks them up at each use. Repeated calls of
+    `remember_names` change nothing.
     """
     asked: list[str] = []
     answers = {

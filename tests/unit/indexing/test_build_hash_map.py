@@ -70,14 +70,15 @@ def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
     """
     asked: list[Any] = []
     monkeypatch.setattr(build_hash_map, "_PAIRS_PER_MAP", 20)
-    monkeypatch.setattr(build_hash_map, "map_batches", lambda *_: None)
+    persisted: Any = SimpleNamespace(persist=lambda _: None)
+    monkeypatch.setattr(build_hash_map, "map_batches", lambda *_: persisted)
     monkeypatch.setattr(hash_map_tasks, "pack_hashes", lambda *given: asked.append(given))
-    monkeypatch.setattr(build_hash_map, "sf", SimpleNamespace(col=lambda _: Key()))
+    monkeypatch.setattr(build_hash_map, "value_columns", lambda *_: None)
     partial = np.arange(len(rows)) == 1
     sample: Any = SimpleNamespace(encoder=Encoder("bigint"), domain_sample=None)
-    values: Any = SimpleNamespace(select=lambda *_: None)
+    values: Any = None
     seen: Any = SimpleNamespace(rows=np.array(rows, np.int64), partial=partial)
-    SharedPairs(values, sample, seen, None)
+    SharedPairs(values, sample, seen, None)._packed()
     ((_, _, made, proves),) = asked
     assert made == parts
     assert (proves is None) == (len(rows) < 2)
@@ -113,11 +114,3 @@ def test_collected_pairs_are_not_read_again(
     hashes = np.sort(hash_codes(np.arange(8)).view(np.int64))
     assert (first["first"], first["last"]) == (hashes[0], hashes[-1])
     assert first == second
-
-
-class Key:
-    """Replaces a column of Spark."""
-
-    def alias(self, _: str) -> Key:
-        """The same column under another name."""
-        return self

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
-from sieve.indexing import block_rows, build_hash_map, build_run, build_tasks
+from sieve.indexing import block_rows, build_hash_map, build_run, build_tasks, column_profile
 from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.tiling import Tiling, whole_files
 from sieve.metadata.options import IndexOptions
+from sieve.metadata.paths import run_dir
 from sieve.reader.cache import FileCache
 from sieve.reader.run_reader import Run
 from sieve.storage.local import LocalStore
@@ -134,7 +136,7 @@ ONE_TASK = [
     # Each row has the options, the column, the jobs, the bytes and files of the run, and the mean
     # number of files read for a key.
     (AUTO, numbers, f"{WHOLE}weighing writing", (3_643, 1, 1.0)),
-    (AUTO, scattered, f"{WHOLE}weighing writing {MAPPED}", (6_009, 2, 1.01)),
+    (AUTO, scattered, f"{WHOLE}weighing {MAPPED} writing", (6_009, 2, 1.01)),
     (IndexOptions("intervals", "3000B"), numbers, f"{WHOLE}writing", (2_497, 1, 1.0)),
     (IndexOptions("intervals", "3000B"), doubles, f"{WHOLE}writing", (2_478, 1, 1.0)),
     (IndexOptions("map", "50%"), texts, f"{WHOLE}{MAPPED}", (9_216, 2, 1.0)),
@@ -206,6 +208,53 @@ def test_a_small_column_is_weighed_by_one_task(
     check(build, options, jobs, *figures)
     # One task merges the sketches that the tasks have made of their pairs.
     assert ranges_of(build.cluster) == ("1" if "mapping" in jobs else "")
+
+
+@pytest.mark.parametrize(("options", "column", "jobs"), [one[:3] for one in ONE_TASK])
+def test_a_small_table_is_indexed_without_executors(
+    frames: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: IndexOptions,
+    column: Drawn,
+    jobs: str,
+) -> None:
+    """The front end writes the same rows as executors, after two jobs: to count and to read.
+
+    A location that was read incompletely is in neither of the runs.
+    """
+    short = [BYTES] * FILES
+    counted = frame(table(column)[:-1], TYPES[column][1], Cluster())
+    for whole in ({}, {"whole": counted}):
+        one = Build(tmp_path / f"executors-{len(whole)}", column, options, **whole)
+        other = Build(
+            tmp_path / f"local-{len(whole)}", column, options, whole_files(short),
+            write_file=fake_frames.write_file, **whole,
+        )  # fmt: skip
+        assert other.jobs == one.jobs
+        calls_of_executors = one.cluster.calls
+        assert other.cluster.calls == ["collect"] * (1 if whole else 2)
+        (file,) = files_of(other)
+        assert file == [row for rows in files_of(one) for row in rows]
+        for name in ("rows", "nulls", "nans"):
+            assert getattr(other.built, name).tolist() == getattr(one.built, name).tolist()
+        assert other.built.expected == one.built.expected
+        assert (other.built.rows[-1] == -1) == bool(whole)
+        if not whole:
+            complete = file
+            assert [job.partition(" ")[0] for job in other.jobs] == jobs.split()
+    frames.setattr(column_profile, "MOST", sum(map(len, other.rows)) - 1)
+    larger = Build(tmp_path / "large", column, options, write_file=fake_frames.write_file)
+    assert "mapInArrow" in larger.cluster.calls
+    # The front end has written the few intervals, and executors the maps, if any.
+    assert [row for rows in files_of(larger) for row in rows] == complete
+    assert larger.cluster.calls.count("mapInArrow") < calls_of_executors.count("mapInArrow")
+
+
+def files_of(build: Build) -> list[list[dict[str, Any]]]:
+    """The rows of each file of a run."""
+    assert build.built.run is not None
+    folder = Path(run_dir(build.home, build.built.run.id).removeprefix("file:"))
+    return [pq.read_table(path).to_pylist() for path in sorted(folder.glob("*.parquet"))]
 
 
 @pytest.mark.parametrize(("options", "column", "jobs", "moved", "figures"), SEVERAL_TASKS)

@@ -166,9 +166,11 @@ def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path
     )
     step = look_up_keys(BIGINT, [], f"file:{tmp_path}", [], dict)
     found = pa.Table.from_batches(step(iter([batch])))
+    none = dict.fromkeys(("rows", "nulls", "nans", "missed"), 0)
+    none |= dict.fromkeys(("key", "least", "greatest"))
     assert found.to_pylist() == [
-        {"location": 0, "rows": 0, "nulls": 0, "nans": 0, "missed": 0, "damaged": 2, "key": None},
-        {"location": 2, "rows": 0, "nulls": 0, "nans": 0, "missed": 0, "damaged": 1, "key": None},
+        {"location": 0, "damaged": 2, **none},
+        {"location": 2, "damaged": 1, **none},
     ]
 
 
@@ -193,7 +195,7 @@ def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     values: list[int | None] = [*keys.tolist(), None]
     assert answers(tmp_path, run, limit, values).tolist() == [101, 1, 0, 2]
     # These are looked up by code: keys before, between and after all keys of the run, and a key of
-    # another location. These are looked up by hash: keys that are in no map.
+    # another location. These are looked up by hash: keys that no map has.
     sound = [5, 6, 8, 9]
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)

@@ -99,7 +99,7 @@ def test_some_shapes_are_not_made_again_for_their_bytes(shape: str) -> None:
 def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
     rows: int, share: float, wide: bool, allowed: int
 ) -> None:
-    """A second reading has a larger budget if it can pay off."""
+    """A second reading has a larger budget if that can pay off."""
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
     # The limit is 1.5 cuts per byte plus 64 cuts per location, and at most one cut per row.

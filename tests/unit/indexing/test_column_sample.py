@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from sieve.indexing.column_sample import _width
+from sieve.encoding.encoder import Encoder
+from sieve.indexing.column_sample import Sample, _width, zoomed
+from sieve.segments.query_model import QueryModel
 
 
 @pytest.mark.parametrize(
@@ -18,3 +21,16 @@ from sieve.indexing.column_sample import _width
 def test_the_width_of_a_value_is_what_parquet_takes(type_name: str, width: int) -> None:
     """The budget is a share of the column's bytes, so the width must be the width in Parquet."""
     assert _width(type_name) == width
+
+
+@pytest.mark.parametrize("others", [0, 1000])
+def test_a_column_of_few_values_has_no_windows(others: int) -> None:
+    """If each key has many rows, windows have every key, and their share would be 0 of 0."""
+    codes = np.append(np.repeat([0, 1], 5000), np.arange(others) * 1000)
+    plain, none = Encoder.for_type("int"), np.empty((0, 2), np.int64)
+    sample = Sample(
+        plain, QueryModel.of_sample(codes), codes, codes.view(np.uint64), 10**6, 4, 10**6
+    )
+    found = zoomed(sample, 0.5, none)
+    assert (found is sample) == (others == 0)
+    assert 0 < found.share <= 1

@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from sieve.errors import UnavailableError
-from sieve.indexing import find_unreadable_file
+from sieve.indexing import find_unreadable_file, value_columns
 from sieve.indexing.find_unreadable_file import named_if_unreadable
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile
@@ -123,7 +123,7 @@ def test_a_file_fails_where_its_reader_does(
 
     table: Any = SimpleNamespace(frame=frame)
     suspects = [(FILES[3], 3), (FILES[4], 4)]
-    monkeypatch.setattr(find_unreadable_file, "sf", SimpleNamespace(col=column))
+    monkeypatch.setattr(value_columns, "sf", SimpleNamespace(col=column))
     monkeypatch.setattr(find_unreadable_file, "raised_in", lambda *_: reader)
     if fails is None:
         assert error is not None
@@ -131,4 +131,4 @@ def test_a_file_fails_where_its_reader_does(
             find_unreadable_file._fails(table, COLUMN, suspects)
     else:
         assert find_unreadable_file._fails(table, COLUMN, suspects) is fails
-    assert steps == [[3, 4], ((COLUMN.expression, "v"), LOCATION), "noop", "overwrite"]
+    assert steps == [[3, 4], ((COLUMN.in_frame, "v"), LOCATION), "noop", "overwrite"]

@@ -36,19 +36,31 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
     assert [sum(one.kinds) for one in asked] == [pytest.approx(weight)]
 
 
-@pytest.mark.parametrize(("cuts", "tried"), [(0, False), (10, False), (11, True), (21, True)])
-def test_intervals_are_tried_where_several_tasks_share_them(
-    monkeypatch: pytest.MonkeyPatch, cuts: int, tried: bool
+@pytest.mark.parametrize(
+    ("cuts", "few", "tried"),
+    [
+        (0, False, False),
+        (10, False, False),
+        (11, False, True),
+        (21, False, True),
+        (0, True, False),
+        (10, True, True),
+    ],
+)
+def test_intervals_are_tried_before_they_are_written(
+    monkeypatch: pytest.MonkeyPatch, cuts: int, few: bool, tried: bool
 ) -> None:
     """A trial of intervals uses the lowest price.
 
-    If one task makes all intervals, a trial costs as much as writing them.
+    If one task makes all intervals, a trial costs a quarter of the time of writing them. It pays if
+    a map is likely.
     """
     asked: list[float] = []
     monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 10)
     monkeypatch.setattr(fit_budget, "_trial", lambda *given: asked.append(given[2]) or "tried")
     model = QueryModel.of_sample(np.arange(100))
-    profile: Any = SimpleNamespace(sample=SimpleNamespace(query_model=model), weights=None)
+    sample = SimpleNamespace(query_model=model)
+    profile: Any = SimpleNamespace(sample=sample, weights=None, few=few)
     found = fit_budget.trial_of_least_cost(
         None,  # type: ignore[arg-type]
         SimpleNamespace(cuts=(cuts, 0, 99)),  # type: ignore[arg-type]

@@ -97,7 +97,7 @@ def test_grown_files_are_kept_with_all_their_places() -> None:
 def test_grown_files_are_read_again_with_many_deltas() -> None:
     """Grown files are read again with the new files as one run.
 
-    Grown files with a slot in a delta are read again, too.
+    So are grown files with a slot in a delta run.
     """
     base, known = version(100, *([1] * MOST_DELTAS))
     also = np.full((100 + MOST_DELTAS, 1), -1)

@@ -32,6 +32,8 @@ OLD = 1_600_000_000_000
 class Listed:
     """A table with a different listing at each call; it records the files that are read."""
 
+    write_file = None
+
     def __init__(self, *listings: Sequence[DataFile], **parts: str) -> None:
         self.listings = [tuple(listing) for listing in listings]
         self.read: list[int] = []

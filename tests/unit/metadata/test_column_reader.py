@@ -177,7 +177,7 @@ def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
 
 
 def merge_on_read(*columns: dict[str, Any], **more: str) -> dict[str, str]:
-    """A fingerprint of a table in which Hudi orders records by `o`, and finds them by `k`."""
+    """A fingerprint of a Hudi table with the record key `k` and the ordering column `o`."""
     own = {"type": "MERGE_ON_READ", "recordkey.fields": "k", "ordering.fields": "o, O2"}
     properties = {f"hudi.hoodie.table.{name}": value for name, value in own.items()}
     mode = {"hudi.hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}
@@ -241,6 +241,20 @@ def test_every_column_decides_in_text(format_name: str) -> None:
         assert changed_parts(("a",), then, now) == ()
     now = then | {f"conf.spark.sql.{format_name}.nobody": "1", "option.nobody": "1"}
     assert len(changed_parts(("a",), then, now)) == 2
+
+
+@pytest.mark.parametrize("format_name", ["csv", "json"])
+def test_what_only_affects_written_rows_decides_nothing_in_text(format_name: str) -> None:
+    """Settings of literals decide only if a file can lack a column that has a default."""
+    defaulted = field("b", "long", CURRENT_DEFAULT="7")
+    then = parts(format_name, A, field("b", "long"), records="whole")
+    written = {"option.compression": "gzip", "option.mergeschema": "true"}
+    literals = {"conf.spark.sql.ansi.enabled": "true", "conf.spark.sql.timestampType": "x"}
+    now = then | parts(format_name, A, defaulted) | written | literals
+    assert changed_parts(("a",), then, now) == ()
+    existing = field("b", "long", EXISTS_DEFAULT="7")
+    then = parts(format_name, A, existing, records="whole")
+    assert len(changed_parts(("a",), then, then | literals)) == 2
 
 
 def test_a_column_that_is_not_there_needs_all_parts() -> None:

@@ -102,7 +102,7 @@ def test_no_version(index: str) -> None:
 
 
 def test_versions_follow_each_other(index: str) -> None:
-    """Each publish creates the next number, and readers find that number from any hint."""
+    """Each publish creates the next number. Readers find it from any hint."""
     base = None
     for number in range(1, 12):
         base = publish(LocalStore(), index, base, plan)

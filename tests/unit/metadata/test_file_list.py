@@ -228,6 +228,8 @@ class Listed:
             column_of=lambda key: Column(key, "bigint"),
         )  # fmt: skip
 
+    write_file = None
+
     def fingerprint(self) -> str:
         return SAMPLE.fingerprint
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sieve.encoding.encoder import Encoder
 from sieve.indexing.build_run import build_run
+from sieve.indexing.local_rows import WriteFile
 from sieve.indexing.tiling import Tiling, whole_files
 from sieve.metadata.file_list import Locations
 from sieve.metadata.file_ranges import FileRanges
@@ -42,7 +43,10 @@ class Table:
 
     Attributes:
         expected: the expected reads of the index that was built last.
+        write_file: writes files of a run in the front end; None if executors do all.
     """
+
+    write_file: WriteFile | None = None
 
     def __init__(self, type_: str, files: Sequence[Ranges], length: int = LENGTH) -> None:
         self.length = length

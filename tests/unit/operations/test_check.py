@@ -191,7 +191,8 @@ def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
     )
     return SimpleNamespace(
         locations=lambda: SimpleNamespace(every_range=of),
-        manifest=SimpleNamespace(null_proof=null_proof),
+        placement=lambda: SimpleNamespace(bounds=None),
+        manifest=SimpleNamespace(column=("id",), null_proof=null_proof),
     )
 
 
@@ -279,6 +280,7 @@ def test_a_file_is_whole_where_the_list_counts_its_rows(
     )
     index: Any = SimpleNamespace(
         locations=lambda: SimpleNamespace(every_range=ranges),
-        manifest=SimpleNamespace(null_proof=True),
+        placement=lambda: SimpleNamespace(bounds=None),
+        manifest=SimpleNamespace(column=("id",), null_proof=True),
     )
     assert bool(_loss(index, 0, _Seen(*seen))) is lost

@@ -14,6 +14,7 @@ import pytest
 from sieve.errors import InvalidInputError
 from sieve.indexing import build_tasks, choose_run
 from sieve.indexing.auto_budget import MapPlan
+from sieve.indexing.column_profile import Profile
 from sieve.metadata.options import IndexOptions
 from sieve.operations import estimate
 from sieve.operations.estimate import Estimate, estimate_index
@@ -67,19 +68,22 @@ def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
 
 
 @pytest.mark.parametrize(
-    ("options", "shapes"),
+    ("options", "shapes", "seconds"),
     [
-        (AUTO, ["intervals"]),
-        (IndexOptions(budget="100B"), ["intervals"]),
-        (IndexOptions("intervals", "20KB"), ["intervals"]),
-        (IndexOptions("map", "20KB"), ["intervals", "map"]),
-        (IndexOptions("sieve"), ["sieve"]),
+        (AUTO, ["intervals"], 4 + 5),
+        (IndexOptions(budget="100B"), ["intervals"], 4),
+        (IndexOptions("intervals", "20KB"), ["intervals"], 4),
+        (IndexOptions("map", "20KB"), ["intervals", "map"], 4 + 5),
+        (IndexOptions("sieve"), ["sieve"], 4),
     ],
 )
 def test_an_estimate_of_a_small_column_is_the_build(
-    tmp_path: Path, options: IndexOptions, shapes: list[str]
+    tmp_path: Path, options: IndexOptions, shapes: list[str], seconds: int
 ) -> None:
-    """Shapes and expected reads are exact, and the number of bytes is almost exact."""
+    """Shapes and expected reads are exact, and the number of bytes is almost exact.
+
+    The build reads for three seconds, and makes the index in one step or two.
+    """
     (found,) = estimated(COLUMN, options)
     built = index(tmp_path, COLUMN, options).manifest
     (run,) = built.runs
@@ -89,8 +93,7 @@ def test_an_estimate_of_a_small_column_is_the_build(
     assert found.share == pytest.approx(found.bytes / (20 * 50 * 8))
     assert found.asked is None
     assert (list(found.shapes), found.expected) == (shapes, COLUMN.expected)
-    # The build reads for one second, and makes the index in three seconds.
-    assert found.seconds == 4.0
+    assert found.seconds == 1 + 2 + seconds
 
 
 @pytest.mark.parametrize("budget", ["auto", "5KB"])
@@ -174,14 +177,17 @@ def test_a_query_reads_what_its_keys_and_its_files_leave(
     assert found.asked == Reads(0, 0, 0, understood=False)
 
 
-@pytest.mark.parametrize("options", [IndexOptions("intervals", "40KB"), AUTO])
+@pytest.mark.parametrize(
+    ("options", "making"), [(IndexOptions("intervals", "40KB"), 4 + 5), (AUTO, 4 + 5 + 6)]
+)
 def test_windows_stand_for_a_large_column(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions, making: int
 ) -> None:
     """The bytes and time of the windows are a share of those of the whole column.
 
     An estimated query has separate windows.
     """
+    monkeypatch.setattr(estimate, "_CUTS", 1000)
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
     monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 1000)
     table = Table("bigint", scattered(40, 100), MB)
@@ -198,9 +204,17 @@ def test_windows_stand_for_a_large_column(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # A reading needs one second, and an empty job needs three seconds. Two seconds more are the
-    # time to make a quarter of the column on two cores.
-    assert found.seconds == pytest.approx(1 + 3 + 2 * 4 / 2, rel=0.2)
+    # A reading needs three seconds. Two cores make four quarters of the column.
+    assert found.seconds == pytest.approx(1 + 2 + making * 4 / 2, rel=0.1)
+
+
+def test_a_build_limits_its_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of the rows has 1000 cuts, but the build weighs only 2000, on two cores."""
+    monkeypatch.setattr(estimate, "_CUTS", 500)
+    monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
+    monkeypatch.setattr(Profile, "most_cuts", lambda *_: 2000)
+    (found,) = estimated(Table("bigint", scattered(40, 100), MB), IndexOptions("intervals", "40KB"))
+    assert found.seconds == pytest.approx(1 + 2 + 4, rel=0.1)
 
 
 def test_a_table_without_files_takes_nothing() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sieve.metadata.options import IndexOptions
 from sieve.metadata.records import Expected
-from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files
+from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files, seconds_to_make
 
 
 def test_small_tables_are_read_whole() -> None:
@@ -55,10 +55,12 @@ def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: flo
     assert found.bytes == found.exact_bytes == pytest.approx(10 * of_all)
 
 
-def test_what_a_job_takes_whatever_it_reads_is_not_scaled() -> None:
-    """Two jobs read the column; the table has five times the files of the sample."""
+def test_the_seconds_of_a_job_that_reads_nothing_are_not_scaled() -> None:
+    """The table has five times the files of the sample; taking the sample needs half as long."""
     some = sample_files([10] * 100, every=False)
-    assert some.seconds_of_all(1.5, 1.5, 0.0) == pytest.approx(2 * 1.5)
-    assert some.seconds_of_all(1.4, 1.5, 0.0) == pytest.approx(2 * 1.4)
-    # A reading needs 0.1 s per file, plus 1.3 s for the job.
-    assert some.seconds_of_all(3.3, 1.5, 0.3) == pytest.approx(2 * (1.3 + 100 * 0.1) + 5 * 0.3)
+    assert some.seconds_to_read(0.5, 0.1) == pytest.approx(0.5)
+    assert some.seconds_to_read(3.0, 2.1) == pytest.approx(3.0 + 1.5 * 4 * 2.0)
+    whole = sample_files([10] * 4, every=False)
+    assert whole.seconds_to_read(3.0, 2.1) == pytest.approx(3.0)
+    assert seconds_to_make(0.2, 31) == pytest.approx(0.2)
+    assert seconds_to_make(1.3, 5) == pytest.approx(1.3 + 4 * 1.0)

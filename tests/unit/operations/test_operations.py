@@ -97,6 +97,8 @@ class Commits:
         )
         return Changes(folders, self._listed)
 
+    write_file = None
+
     def instant_ms(self) -> int:
         return 1_800_000_000_000
 

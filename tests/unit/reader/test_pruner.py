@@ -383,6 +383,7 @@ def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> N
     parts = [{"op": "unknown", "why": "a function", "names": [name]} for name in ("x", "x", "z")]
     answer = table.prune(both(equals("x", 25), *parts))
     assert answer["reasons"] == {"unsupported-predicate": 2}
+    assert answer["functions"] == ["a function"]
     assert answer["used"] == ["x@1"]
     answer = table.prune(parts[0])
     assert ("skip" in answer, answer["reasons"]) == (False, {"unsupported-predicate": 1})

@@ -54,7 +54,7 @@ def test_a_price_is_interpolated_between_those_around_the_budget(
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
     """Returns the bytes at a multiple of the price.
 
-    The bytes are those of the first step with at least this multiple of the price.
+    Returns the bytes of the first step with at least this multiple of the price.
     """
     return lambda times: next(size for most, size in steps if times <= most)
 
@@ -106,7 +106,7 @@ def test_attempts_go_from_the_expected_price_to_the_right_one(
 def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """The bytes determine the next price, a fifth to four fifths of the way between both."""
+    """The bytes determine the next price, at a fifth to four fifths of the way between both."""
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:

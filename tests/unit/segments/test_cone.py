@@ -192,7 +192,7 @@ def test_pairs_that_would_lose_rows_are_refused(chunks):
     ],
 )
 def test_a_set_is_compared_with_the_one_before(sets, previous, changed):
-    """Sets are compared element by element, even with the last set of the previous chunk."""
+    """Each set is compared with the set before, also with the last set of the previous chunk."""
 
     def keys(some):
         offsets = np.cumsum([0, *map(len, some)])

@@ -280,7 +280,7 @@ def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
 
 
 def test_a_stretch_without_intervals_takes_no_bytes():
-    """It is possible that a task gets a part of the domain in which no file has a key."""
+    """A task can get a part of the domain without any key."""
     intervals, query_model = column(random_files(2))
     nothing = plan(intervals.take(np.zeros(len(intervals), np.bool_)), query_model)
     assert nothing.trial(1e-3, []) == (0, [])

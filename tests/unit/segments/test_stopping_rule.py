@@ -61,7 +61,7 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
 
 
 def test_near_the_least_is_enough_for_each_kind() -> None:
-    """Each kind of query must be near its minimum; ranges with many files cannot hide other kinds.
+    """Each kind of query must be near its minimum; ranges of many files must not hide others.
 
     For an absent key, a read of one file counts as near the minimum.
     """

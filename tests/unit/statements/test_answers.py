@@ -97,7 +97,7 @@ def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
 
 
 def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
-    """New and changed files are also counted without ON, but not for a disabled index."""
+    """SHOW without ON also counts new and changed files, but not for a disabled index."""
     session = Session(warehouse)
     session.sql(CREATE)
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["ready"]

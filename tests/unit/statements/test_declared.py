@@ -35,7 +35,7 @@ STRUCT = "struct<b:int,`c d`:int>"
 COLUMNS = (
     *(Column((name,), "bigint") for name in ("id", "Day", "a_b", "x,y", "on")),
     Column(("flag",), "boolean"),
-    Column(("tags",), "array<string>"),
+    Column(("tags",), "map<string,string>"),
     Column(("a",), STRUCT),
     Column(("a", "b"), "int"),
     Column(("a", "c d"), "int"),

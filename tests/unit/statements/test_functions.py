@@ -29,7 +29,7 @@ class Statement(PlainStatement):
     denied: bool = False
 
     def plan_column(self, table: Any, column: Any) -> None:
-        self.asked.append((list(table), list(column)))
+        self.asked.append((list(table), list(column.path)))
         if self.denied:
             raise DeniedError("SIEVE_PERMISSION_DENIED", "no right to query t")
 

@@ -11,6 +11,8 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from sieve.errors import InvalidInputError, UnsupportedError
+from sieve.index_key import expression_key
+from sieve.tables.column import Column
 from sieve.tables.resolve import open_table, plan_column
 
 
@@ -149,7 +151,9 @@ def test_the_right_to_query_a_column_is_asked_for_by_planning() -> None:
         return SimpleNamespace(_jdf=SimpleNamespace(queryExecution=lambda: execution))
 
     def table(name: str) -> Any:
-        return SimpleNamespace(select=lambda column: select(name, column))
+        return SimpleNamespace(selectExpr=lambda column: select(name, column))
 
-    plan_column(SimpleNamespace(table=table), ["shop", "my`t"], ["a.b", "c"])  # type: ignore[arg-type]
-    assert planned == [("`shop`.`my``t`", "`a.b`.`c`")]
+    spark: Any = SimpleNamespace(table=table)
+    plan_column(spark, ["shop", "my`t"], Column(("a.b", "c"), "int"))
+    plan_column(spark, ["t"], Column(("lower(a)",), "string", expression_key("lower(`col-1`)")))
+    assert planned == [("`shop`.`my``t`", "`a.b`.c"), ("`t`", "lower(a)")]

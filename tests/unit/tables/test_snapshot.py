@@ -1,4 +1,4 @@
-"""The files that are so old that their length and time distinguish them from any later state."""
+"""The files so old that length and time tell them apart from any later state."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Clocked:
 
 
 def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
-    """A file that is this old."""
+    """A file of the given age."""
     return DataFile(f"{root}/{name}", 10, NOW - ms)
 
 

@@ -146,7 +146,7 @@ class Rows:
 def test_a_frame_is_read_in_a_session_of_its_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
 ) -> None:
-    """All columns with the same settings share a session.
+    """Builds of columns with the same settings share a session.
 
     Whole texts are read in the session of the user. If a text format has a corrupt record, its
     location has the name of the file.
@@ -159,11 +159,19 @@ def test_a_frame_is_read_in_a_session_of_its_column(
     )
     number, name = Column(("id",), "bigint"), Column(("name",), "string")
     session, *rest = (frame := found.frame((3, 5), number, {5}, [(7,), ()])).found
-    assert rest == [[3, 5], [5], LOCATION, "[[7], []]"]
+    assert rest == [[3, 5], [5], LOCATION, "[[7], []]", "", ""]
     assert session.own == {"spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1)}
     damaged = [(LOCATION, f"if({DAMAGED}, ~{LOCATION}, {LOCATION})"), DAMAGED]
     assert frame.steps == ([] if format_name == "parquet" else damaged)
-    assert found.frame((3,), Column(("other",), "int")).found == (session, [3], [], LOCATION, "[]")
+    assert found.frame((3,), Column(("other",), "int")).found == (
+        session,
+        [3],
+        [],
+        LOCATION,
+        "[]",
+        "",
+        "",
+    )
     assert found.frame((3,), name).found[0] is session
     assert found.frame((3,), name, whole_texts=True).found[0] is sessions
     assert found.frame((3,), number, whole_texts=True).found[0] is session

@@ -77,9 +77,13 @@ def test_crowded_keys_are_spread() -> None:
     assert layout.covered()[0] > 0.9
 
 
-def test_a_column_of_few_values_is_mostly_dark() -> None:
-    """If each value is in each file, the gaps between values need little of the picture."""
-    layout = _layout([(10**15 * k, 10**15 * k, file) for k in range(4) for file in range(3)], 3)
+@pytest.mark.parametrize("apart", [10**15, 1 << 61])
+def test_a_column_of_few_values_is_mostly_dark(apart: int) -> None:
+    """If each value is in each file, the gaps between values need little of the picture.
+
+    The distance of two texts can be too large for a float to tell a code from the next one.
+    """
+    layout = _layout([(apart * k, apart * k, file) for k in range(4) for file in range(3)], 3)
     assert not layout.axis.even
     assert layout.covered().tolist() == pytest.approx([1 / 1.05] * 3)
 

@@ -111,7 +111,7 @@ def test_scans_and_the_work_of_indexes() -> None:
     assert (group.table, group.scans, group.bytes) == (("shop", "orders"), 5, 1030)
     assert group.left == {("id",): 100 + 10 + 20}
     assert found.indexes == {
-        (("shop", "orders"), "id_sieve"): IndexWork(3, 30, 270, 3, 27),
+        (("shop", "orders"), "id_sieve"): IndexWork(3, 30, 270, 3, 27, 20, 180),
         (("shop", "orders"), "a@b"): IndexWork(1, 10, 90, 1, 9),
     }
     assert found.days == 2.0
@@ -133,7 +133,7 @@ def test_records_of_several_drivers_add_up() -> None:
     found = add_up([late, early, record(since=0)], 4 * DAY)
     (group,) = found.workload
     assert (group.scans, group.bytes) == (3, 12)
-    assert found.indexes == {(("shop", "orders"), "i"): IndexWork(3, 12, 0, 3, 0)}
+    assert found.indexes == {(("shop", "orders"), "i"): IndexWork(3, 12, 0, 3, 0, 12, 0)}
     assert found.days == 3.0
 
 

@@ -14,7 +14,7 @@ from sieve.workload.event_log.filters import (
 
 SCHEMA = (
     "struct<id:bigint,customer:bigint,name:string,ts:timestamp,s:struct<a:bigint,b b:bigint>,"
-    "my col:bigint,a.b:bigint,x,y:int:bigint,t`k:int>"
+    "my col:bigint,my text:string,a.b:bigint,x,y:int:bigint,t`k:int>"
 )
 EQUALS = ColumnUse(Kind.EQUALS)
 
@@ -58,6 +58,26 @@ def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
 def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
     """The cases are all forms in which Spark writes a source's filter, from real event logs."""
     assert uses(pushed) == {(name,): use for name, use in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("[isnotnull(name#1), (lower(name#1) = x)]", {"lower(name)": EQUALS}),
+        ("[(upper(my text#3) > X), (length(name#1) <=> 3)]",
+         {"upper(`my text`)": ColumnUse(Kind.RANGE), "length(name)": EQUALS}),
+        ("[(upper(id#1) = 5)]", {}),
+        ("[(get_json_object(name#1, $.user.ids[0]) = 42)]",
+         {"get_json_object(name, '$.user.ids[0]')": EQUALS}),
+        ("[(lower(missing#1) = x)]", {}),
+        ("[(get_json_object(name#1, $['a b']) = 42)]", {}),
+        ("[NOT (lower(name#1) = x)]", {}),
+        ("[(lower(name#1) = id#2L)]", {"lower(name)": EQUALS}),
+    ],
+)  # fmt: skip
+def test_expressions(data: str, expected: dict[str, ColumnUse]) -> None:
+    """Expressions of one column, in the text that Spark writes for a scan's filters."""
+    assert uses("[]", data) == {("", sql): use for sql, use in expected.items()}
 
 
 def test_names_with_dots_blanks_and_back_ticks() -> None:

@@ -2,12 +2,15 @@ package org.apache.spark.sql.sieve.ask
 
 import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray, LongAccumulator, LongAdder}
+import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.sieve.base.Reason.Reason
-import org.apache.spark.sql.sieve.base.{Json, Reason}
+import org.apache.spark.sql.sieve.base.{Json, LruMap, Reason}
 
-/** Counters of events in this driver since its start: a fixed number of sums. */
+/** Counters of events in this driver since its start: a bounded number of sums. */
 object Counters {
   private val unused = Reason.values.toSeq.map(_ -> new LongAdder)
+  /** The scans with a function that no index can evaluate, by the function's name. */
+  private val functions = new LruMap[String, Long](100)
   private val scans, pruned, atRunTime, listed, skipped, ranges, rangesSkipped, bytesSkipped = new LongAdder
   private val nanos, audits, reread, keys, nanosForKeys = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
@@ -42,6 +45,7 @@ object Counters {
     rangesSkipped.add(result.ranges.total - result.ranges.read)
     bytesSkipped.add(result.bytesSkipped)
     unused.foreach { case (reason, times) => if (result.reasons.contains(reason)) times.increment() }
+    result.functions.foreach(name => functions.synchronized(functions.merge(name, 1L, _ + _)))
   }
 
   /** Counts a scan that received run-time values, such as keys of a join. `received` is the number of values. */
@@ -77,7 +81,9 @@ object Counters {
     "key_wait_ms" -> millis(nanosForKeys.sum), "files_listed" -> listed.sum,
     "files_skipped" -> skipped.sum, "ranges_listed" -> ranges.sum,
     "ranges_skipped" -> rangesSkipped.sum, "bytes_skipped" -> bytesSkipped.sum).map(counter) ++
-    unused.map { case (reason, times) => Seq("index_not_used", reason.toString, times.sum) } ++ Seq(
+    unused.map { case (reason, times) => Seq("index_not_used", reason.toString, times.sum) } ++
+    functions.synchronized(functions.asScala.toSeq.sorted)
+      .map { case (name, times) => Seq("unsupported_function", name, times) } ++ Seq(
     "prune_calls" -> calls.get, "prune_ms" -> millis(nanos.sum),
     "prune_ms_p50" -> within(0.5), "prune_ms_p95" -> within(0.95),
     "prune_ms_greatest" -> millis(longest.get), "scans_audited" -> audits.sum,

@@ -31,7 +31,7 @@ object FileGroups {
         location <- locations.of(directory.values, file)
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       }
-        // A file that is listed twice has its rows in both groups, so the file counts in neither group.
+        // A file that is listed twice has rows in both groups. So it counts in neither.
         groups(of.number) = if (groups(of.number) == absent) group else twice
     }
     encoded(groups.map(group => if (group == twice) absent else group))

@@ -2,6 +2,7 @@ package org.apache.spark.sql.sieve.ask
 
 import java.util.Base64
 import scala.util.Try
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.sieve.formats.TableFormat
@@ -12,17 +13,57 @@ import org.apache.spark.unsafe.types.UTF8String
  * Translates Catalyst filters to the tree that the front end reads. The tree has column names, literals as Spark's
  * internal values, and NOT only at its leaves. An expression that the tree cannot represent becomes "unknown", which
  * any row can satisfy.
+ *
+ * @param elements the keys of indexes whose keys are the values of variables
  */
 class Filters(
-    columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String]) {
+    columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String],
+    expressions: IndexedExpressions = IndexedExpressions.none, elements: Map[ExprId, Seq[String]] = Map.empty) {
   /** A node of the tree as a JSON object. */
   type Node = Map[String, Any]
 
   // JSON parsers reject trees that are nested much deeper.
   private val deepest = 200
+  // One hash for each combination of the values that a conjunction has for the columns of a tuple.
+  private val mostTuples = 1000
 
   def conjunction(filters: Seq[Expression]): Node =
-    join("and", filters.map(f => translate(f, negated = false, 1)))
+    join("and", filters.map(f => translate(f, negated = false, 1)) ++ tuples(filters))
+
+  /** The keys of indexed tuples for which a conjunction has a value of each column. */
+  private def tuples(conjuncts: Seq[Expression]): Seq[Node] =
+    if (expressions.tuples.isEmpty) Nil
+    else {
+      val values: Map[Seq[String], Seq[Literal]] = conjuncts.collect {
+        case Equality(Column(path, _), v: Literal) if v.value != null => path -> Seq(v)
+        case Equality(v: Literal, Column(path, _)) if v.value != null => path -> Seq(v)
+        case In(Column(path, _), list) if list.forall(_.isInstanceOf[Literal]) => path -> list.collect { case v: Literal => v }
+        case InSet(Column(path, t), set) => path -> set.toSeq.map(Literal(_, t))
+        // The optimizer turns `flag = true` into `flag`.
+        case Column(path, BooleanType) => path -> Seq(Literal.TrueLiteral)
+        case Not(Column(path, BooleanType)) => path -> Seq(Literal.FalseLiteral)
+      }.toMap
+      for {
+        tuple <- expressions.tuples
+        found = tuple.columns.flatMap(c => values.get(c.path))
+        if found.size == tuple.columns.size && found.map(list => BigInt(list.size)).product <= mostTuples
+        rows = found.foldLeft(Seq(Seq.empty[Literal])) { (rows, list) => rows.flatMap(row => list.map(row :+ _)) }
+        keys = rows.filter(_.forall(_.value != null)).map(tuple.keyOf)
+        if keys.nonEmpty && !keys.contains(None)
+      } yield leaf("in", tuple.key) + ("values" -> keys.flatten)
+    }
+
+  /** The keys of `(a, b) IN ((1, 2), (3, 4))`, if an index has the tuple `(a, b)`. */
+  private def members(columns: Seq[Expression], rows: Seq[Any]): Option[Node] = {
+    val paths = columns.map { case Column(path, _) => path; case _ => Nil }
+    expressions.tuples.find(_.columns.map(_.path).toSet == paths.toSet).flatMap { tuple =>
+      val places = tuple.columns.map(c => paths.indexOf(c.path))
+      val keys = rows.collect { case row: InternalRow =>
+        tuple.keyOf(places.map(k => Literal(row.get(k, columns(k).dataType), columns(k).dataType)))
+      }
+      if (keys.contains(None)) None else Some(leaf("in", tuple.key) + ("values" -> keys.flatten))
+    }
+  }
 
   /**
    * The path of a column in the files, with the names that an index uses. None for an expression that is not a
@@ -88,17 +129,47 @@ class Filters(
     case _ => false
   }
 
+  private val forms = new PredicateForms(Column.unapply(_).nonEmpty, isNegatable)
+
   private def translate(e: Expression, negated: Boolean, depth: Int): Node = e match {
     case _ if depth > deepest || !e.deterministic => unknown(e)
+    case Column(path, BooleanType) => leaf("=", path) + ("value" -> !negated)
+    case ElementPredicate(found) if !negated && found.indexed(elementsOf).nonEmpty =>
+      val (holds, keys) = found.indexed(elementsOf).get
+      // Two nested variables of one array can be different elements. The tree cannot tell them apart.
+      val own = elements.filterNot(other => keys.values.exists(_ == other._2)) ++ keys
+      val one = new Filters(columns, partitions, stored, expressions, own).translate(holds, negated = false, depth + 1)
+      join("exists", Seq(one))
+    case _ => parts(e, negated, depth).getOrElse(whole(e, negated, depth))
+  }
+
+  private def whole(e: Expression, negated: Boolean, depth: Int): Node =
+    forms.of(e, negated).fold(direct(e, negated, depth))(translate(_, negated = false, depth + 1))
+
+  /** A predicate on parts of a text that has an index on substrings, and possibly another index. */
+  private def parts(e: Expression, negated: Boolean, depth: Int): Option[Node] =
+    for (of <- PartsOfText.of(e, negated); key <- expressions.key(ManyKeys.substring, of.text, plain)) yield {
+      val other = whole(e, negated, depth)
+      val others = Seq(other).filter(_("op") != "unknown")
+      val nodes = others ++ of.grams.map(gram => join("exists", Seq(leaf("=", key) + ("value" -> gram))))
+      if (nodes.nonEmpty) join("and", nodes) else other + ("why" -> Grams.tooShort(why(e)))
+    }
+
+  private def direct(e: Expression, negated: Boolean, depth: Int): Node = e match {
     case Not(child) => translate(child, !negated, depth + 1)
     case _: And =>
       val parts = operands(e) { case And(a, b) => (a, b) }
-      join(if (negated) "or" else "and", parts.map(translate(_, negated, depth + 1)))
+      val whole = if (negated) Nil else tuples(parts)
+      join(if (negated) "or" else "and", parts.map(translate(_, negated, depth + 1)) ++ whole)
     case _: Or =>
       val parts = operands(e) { case Or(a, b) => (a, b) }
       join(if (negated) "and" else "or", parts.map(translate(_, negated, depth + 1)))
     case Literal(v, BooleanType) => node(if (v != null && v != negated) "true" else "false")
+    case EqualTo(Columns(columns), Literal(row, _)) if !negated => members(columns, Seq(row)).getOrElse(unknown(e))
+    case EqualTo(Literal(row, _), Columns(columns)) if !negated => members(columns, Seq(row)).getOrElse(unknown(e))
     case c: BinaryComparison => compare(c, negated)
+    case In(Columns(columns), Literals(rows)) if !negated => members(columns, rows).getOrElse(unknown(e))
+    case InSet(Columns(columns), rows) if !negated => members(columns, rows.toSeq).getOrElse(unknown(e))
     case In(Column(path, t), Literals(values)) => member(e, path, t, values, negated)
     case InSet(Column(path, t), set) => member(e, path, t, set.toSeq, negated)
     case In(f, list @ Literals(_)) if !negated && list.size <= MonotoneSolver.mostValues =>
@@ -108,12 +179,9 @@ class Filters(
     case StartsWith(Column(path, StringType), Literal(v: UTF8String, StringType)) if !negated =>
       leaf("starts with", path) + ("value" -> base64(v.getBytes))
     case Like(Column(path, StringType), Literal(v: UTF8String, StringType), escape) if !negated =>
-      // LIKE compares characters. Each sequence of bytes that is not valid UTF-8 is decoded as the replacement
-      // character.
-      val fixed = v.toString.takeWhile(c => c != '%' && c != '_' && c != escape && c != '\uFFFD')
-      if (fixed.isEmpty) unknown(e)
-      else leaf("starts with", path) + ("value" -> base64(fixed.getBytes("UTF-8")))
-    case Column(path, BooleanType) => leaf("=", path) + ("value" -> !negated)
+      TextPrefixes.fixed(v, escape).fold(unknown(e)) { fixed =>
+        leaf("starts with", path) + ("value" -> base64(fixed.getBytes))
+      }
     case _ => unknown(e)
   }
 
@@ -176,14 +244,26 @@ class Filters(
   }
 
   /**
-   * Matches a plain column of the table, or a field of one of its structs, and returns its path and type. Columns
-   * are identified by expression id.
+   * Matches a plain column of the table, a field of one of its structs, or an expression that has an index. Returns
+   * the path and type. Columns are identified by expression id.
    */
   private object Column {
     def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
-      case a: AttributeReference => columns.get(a.exprId).filterNot(partitions).map(n => (Seq(n), a.dataType))
-      case g: GetStructField =>
-        unapply(g.child).map { case (p, _) => (p :+ g.childSchema(g.ordinal).name, g.dataType) }
+      case variable: NamedLambdaVariable => elements.get(variable.exprId).map((_, e.dataType))
+      case _ => plain(e).map((_, e.dataType)).orElse(expressions.key(e, plain))
+    }
+  }
+
+  private def plain(e: Expression): Option[Seq[String]] =
+    ColumnPath.of(e, a => columns.get(a.exprId).filterNot(partitions))
+
+  /** The key of the index on the elements of an array. */
+  private def elementsOf(array: Expression): Option[Seq[String]] = expressions.key(ManyKeys.elements, array, plain)
+
+  /** The values of a struct, such as `(a, b)`. */
+  private object Columns {
+    def unapply(e: Expression): Option[Seq[Expression]] = e match {
+      case CreateNamedStruct(parts) if expressions.tuples.nonEmpty => Some(Tuple.values(parts))
       case _ => None
     }
   }
@@ -219,8 +299,24 @@ class Filters(
   private def join(op: String, args: Seq[Node]): Node = Map("op" -> op, "args" -> args)
   private def leaf(op: String, path: Seq[String]): Node = Map("op" -> op, "col" -> stored(path))
 
-  private def unknown(e: Expression): Node = Map("op" -> "unknown", "why" -> e.prettyName) ++
-    Some(e.references.flatMap(a => columns.get(a.exprId)).toSeq.map(name => stored(Seq(name)).head)).filter(_.nonEmpty).map("names" -> _)
+  private def unknown(e: Expression): Node = {
+    val names = e.references.toSeq.flatMap(a => columns.get(a.exprId))
+    val of = names.map(name => stored(Seq(name)).head) ++ expressions.over(names) ++
+      e.collect { case variable: NamedLambdaVariable => variable }.flatMap(v => elements.get(v.exprId)).map(_(1))
+    Map("op" -> "unknown", "why" -> why(e)) ++ Some(of).filter(_.nonEmpty).map("names" -> _)
+  }
+
+  /** The name of the first function that no index can evaluate, as SQL users write it. */
+  private def why(e: Expression): String =
+    FunctionNames.of(unordered(e).headOption.getOrElse(e))
+
+  /** The functions that have no known order and that no other function contains. */
+  private def unordered(e: Expression): Seq[Expression] = e match {
+    case Column(_, _) | _: Literal | _: AttributeReference => Nil
+    case _: HigherOrderFunction => Seq(e)
+    case _: Predicate => e.children.flatMap(unordered)
+    case _ => MonotoneFunction.of(e).fold(Seq(e))(f => unordered(f.argument))
+  }
 
   private def symbol(c: BinaryComparison): String = c match {
     case _: EqualTo => "="
@@ -239,9 +335,11 @@ object Filters {
   def isUnused(filter: Expression): Boolean =
     filter == DynamicPruningExpression(Literal.TrueLiteral)
 
-  def of(output: Seq[Attribute], relation: HadoopFsRelation): Filters = new Filters(
+  def of(
+      output: Seq[Attribute], relation: HadoopFsRelation,
+      expressions: IndexedExpressions = IndexedExpressions.none): Filters = new Filters(
     output.map(a => a.exprId -> a.name).toMap, relation.partitionSchema.fieldNames.toSet,
-    TableFormat.of(relation).stored(relation))
+    TableFormat.of(relation).stored(relation), expressions)
 
   /**
    * The filters whose result depends only on the row. Filters that use a subquery's result or a join's keys are

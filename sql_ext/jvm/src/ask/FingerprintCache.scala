@@ -9,13 +9,13 @@ import org.apache.spark.sql.sieve.formats.Fingerprint
  * session that created its relation.
  */
 object FingerprintCache {
-  private type Key = (TableKey, Map[String, String])
+  private type Key = (TableKey, Map[String, String], Map[String, String])
   private val latest = new LruMap[Key, Seq[Fingerprint]](256)
 
   /** Computes the current fingerprints. Afterwards `likely` returns them. */
   def update(index: IndexedScan): Seq[Fingerprint] = {
     val made = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
-      .distinct.map(Fingerprint.of(index.relation, index.table, _)).distinct
+      .distinct.map(Fingerprint.of(index.relation, index.table, _).and(index.expressions.parts)).distinct
     latest.synchronized(latest.put(key(index), made))
     made
   }
@@ -28,5 +28,5 @@ object FingerprintCache {
     Option(latest.synchronized(latest.get(key(index)))).getOrElse(update(index))
 
   private def key(index: IndexedScan): Key =
-    (Registry.key(index.executing, index.table), index.executing.sessionState.conf.getAllConfs)
+    (Registry.key(index.executing, index.table), index.executing.sessionState.conf.getAllConfs, index.expressions.parts)
 }

@@ -12,6 +12,8 @@ trait IndexedScan {
   def table: CatalogTable
   /** The indexes that the table had when the scan was planned. */
   def entry: Entry
+  /** The expressions that have an index, as the query's session computes them. */
+  def expressions: IndexedExpressions
   /** The session that runs the query. Another session can have created the relation. */
   def executing: Compat.Session
   /** True if a filter of the query has an indexed column only in comparisons that also have a partition column. */

@@ -11,10 +11,13 @@ import org.apache.spark.sql.types._
  * Spark's own expression, evaluated by Spark. The solver finds the bounds of the argument by bisection over the values
  * for which the function is monotone. The ranges also contain all values outside the monotone part of a function.
  *
+ * The positions of a function's arguments are their ordinals, or the negative ordinals if the function falls. So the
+ * function of a position never decreases.
+ *
  * @param column returns the type of an expression that is a plain column, and None for any other expression
  */
 class MonotoneSolver(column: Expression => Option[DataType]) {
-  /** A range of ordinals, both ends included. */
+  /** A range of ordinals or positions, both ends included. */
   private type Range = (BigInt, BigInt)
   /**
    * A column, and ranges of its values. Each range has its least and greatest value, both included. None means that
@@ -28,7 +31,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
   def solve(f: Expression, op: String, v: Any): Option[Solution] = for {
     function <- MonotoneFunction.of(f)
     // If an evaluation fails, the bounds are unknown.
-    ranges <- Try(compared(f, function, op, v)).toOption.flatten
+    ranges <- Try(compared(new Search(f, function), op, v)).toOption.flatten
     solved <- invert(function.argument, ranges)
   } yield solved
 
@@ -44,69 +47,80 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
       })
     } else for {
       function <- MonotoneFunction.of(e)
-      below <- Try(ranges.flatMap(between(e, function, _)) ++ outside(function)).toOption
+      results <- NumberedValues.of(e.dataType)
+      search = new Search(e, function)
+      below <- Try(ranges.flatMap(between(search, results, _)) ++ search.outside).toOption
       solved <- invert(function.argument, below)
     } yield solved
 
   /** Returns the arguments for which a comparison of the function's result with a constant is TRUE. */
-  private def compared(f: Expression, function: MonotoneFunction, op: String, v: Any): Option[Seq[Range]] = {
-    val least = start(f, function, v, orEqual = true)
-    val above = start(f, function, v, orEqual = false)
+  private def compared(search: Search, op: String, v: Any): Option[Seq[Range]] = {
+    lazy val least = search.start(v, orEqual = true)
+    lazy val above = search.start(v, orEqual = false)
     val range = op match {
       case "=" => Some((least, above - 1))
-      case "<" => Some((function.low, least - 1))
-      case "<=" => Some((function.low, above - 1))
-      case ">" => Some((above, function.high))
-      case ">=" => Some((least, function.high))
+      case "<" => Some((search.low, least - 1))
+      case "<=" => Some((search.low, above - 1))
+      case ">" => Some((above, search.high))
+      case ">=" => Some((least, search.high))
       case _ => None
     }
-    range.map { case (from, to) => widened(function, from, to).toSeq ++ outside(function) }
+    range.map { case (from, to) => search.widened(from, to).toSeq ++ search.outside }
   }
 
   /** Returns the arguments for which the function's result is in a range. */
-  private def between(f: Expression, function: MonotoneFunction, range: Range): Option[Range] =
-    NumberedValues.of(f.dataType).flatMap { results =>
-      val from = start(f, function, results.value(range._1), orEqual = true)
-      val after = start(f, function, results.value(range._2), orEqual = false)
-      // A bound that is the least or greatest value of the type excludes no argument.
-      widened(function, if (range._1 == results.low) function.low else from,
-        if (range._2 == results.high) function.high else after - 1)
+  private def between(search: Search, results: NumberedValues, range: Range): Option[Range] =
+    // A bound that is the least or greatest value of the type excludes no argument.
+    search.widened(
+      if (range._1 == results.low) search.low else search.start(results.value(range._1), orEqual = true),
+      if (range._2 == results.high) search.high else search.start(results.value(range._2), orEqual = false) - 1)
+
+  /** A search over the arguments of a function. */
+  private class Search(f: Expression, function: MonotoneFunction) {
+    private val argument = function.argument
+    private val all = NumberedValues.of(argument.dataType).get
+    private val order = TypeUtils.getInterpretedOrdering(f.dataType)
+    private val bound = f.transform {
+      case c if c eq argument => BoundReference(0, argument.dataType, nullable = true)
+    }
+    /** The first and the last position. */
+    val (low, high) = if (function.rises) (function.low, function.high) else (-function.high, -function.low)
+
+    private def ordinal(position: BigInt): BigInt = if (function.rises) position else -position
+
+    /**
+     * Returns the first position whose result is greater than `v`, or equal to `v` if `orEqual` is set. Returns `high
+     * + 1` if there is no such position.
+     */
+    def start(v: Any, orEqual: Boolean): BigInt = {
+      var (from, to) = (low, high + 1)
+      while (from < to) {
+        val middle = (from + to) >> 1
+        val found = order.compare(bound.eval(InternalRow(all.value(ordinal(middle)))), v)
+        if (found > 0 || orEqual && found == 0) to = middle else from = middle + 1
+      }
+      from
     }
 
-  /**
-   * Returns the first argument whose result is greater than `v`, or equal to `v` if `orEqual` is set. Returns `high
-   * + 1` if there is no such argument.
-   */
-  private def start(f: Expression, function: MonotoneFunction, v: Any, orEqual: Boolean): BigInt = {
-    val argument = function.argument
-    val bound = f.mapChildren { c =>
-      if (c eq argument) BoundReference(0, argument.dataType, nullable = true) else c
+    /**
+     * Returns the arguments of a range of positions that is widened at each end by the function's `slack`. None if the
+     * range is empty.
+     */
+    def widened(from: BigInt, to: BigInt): Option[Range] = {
+      def clamp(at: BigInt): BigInt = at.max(low).min(high)
+      def slack(at: BigInt): BigInt = function.slackNear(ordinal(clamp(at)).toLong)
+      // A range that ends at the least or greatest value of the type also contains all values beyond it, such as
+      // decimals with more digits.
+      val (first, last) = (clamp(from - slack(from)), clamp(to + slack(to + 1)))
+      if (first > last) None
+      else if (function.rises) Some((first, last))
+      else Some((-last, -first))
     }
-    val order = TypeUtils.getInterpretedOrdering(f.dataType)
-    val arguments = NumberedValues.of(argument.dataType).get
-    var (low, high) = (function.low, function.high + 1)
-    while (low < high) {
-      val middle = (low + high) >> 1
-      val found = order.compare(bound.eval(InternalRow(arguments.value(middle))), v)
-      if (found > 0 || orEqual && found == 0) high = middle else low = middle + 1
-    }
-    low
+
+    /** The arguments for which the function is not known to be monotone. */
+    def outside: Seq[Range] = Seq((all.low, function.low - 1), (function.high + 1, all.high))
+      .filter { case (from, to) => from <= to }
   }
-
-  /** Returns a range that is widened at each end by the function's `slack`. None if the range is empty. */
-  private def widened(function: MonotoneFunction, from: BigInt, to: BigInt): Option[Range] = {
-    def clamp(at: BigInt): BigInt = at.max(function.low).min(function.high)
-    // A range that ends at the least or greatest value of the type also contains all values beyond it, such as
-    // decimals with more digits.
-    val low = clamp(from - function.slack(clamp(from)))
-    val high = clamp(to + function.slack(clamp(to + 1)))
-    if (low <= high) Some((low, high)) else None
-  }
-
-  private def outside(function: MonotoneFunction): Seq[Range] =
-    NumberedValues.of(function.argument.dataType).toSeq.flatMap { all =>
-      Seq((all.low, function.low - 1), (function.high + 1, all.high)).filter { case (from, to) => from <= to }
-    }
 }
 
 object MonotoneSolver {

@@ -15,11 +15,16 @@ object NumberedValues {
     case d: DecimalType =>
       val most = BigInt(10).pow(d.precision) - 1
       Some(NumberedValues(-most, most, x => Decimal(new java.math.BigDecimal(x.bigInteger, d.scale), d.precision, d.scale)))
+    // Finite floats and infinities are mapped to integers in ascending order. NaN has no number. Comparisons of an index
+    // treat NaN as a value above the greatest number.
     case FloatType =>
-      // Finite floats and infinities are mapped to integers in ascending order.
       def float(i: Int): Float = java.lang.Float.intBitsToFloat(if (i >= 0) i else i ^ Int.MaxValue)
       val top = java.lang.Float.floatToRawIntBits(Float.PositiveInfinity)
       Some(NumberedValues(-top - 1, top, x => float(x.toInt)))
+    case DoubleType =>
+      def double(i: Long): Double = java.lang.Double.longBitsToDouble(if (i >= 0) i else i ^ Long.MaxValue)
+      val top = java.lang.Double.doubleToRawLongBits(Double.PositiveInfinity)
+      Some(NumberedValues(-top - 1, top, x => double(x.toLong)))
     case _ => None
   }
 }

@@ -26,13 +26,14 @@ import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecord
  * @param bytesSkipped the number of bytes that are not read
  * @param rangesOf     returns the number of ranges of a listed file, or the reason why the file is in no index
  * @param detail       details of a reason
+ * @param functions    the functions in the filter that no index can evaluate
  * @param narrows      whether the indexes evaluated more of the filter than IS NOT NULL
  */
 final case class Pruned(
     remaining: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
     skipped: Seq[PartitionDirectory] = Nil, bytesSkipped: Long = 0,
     rangesOf: (InternalRow, FileStatusWithMetadata) => Either[Reason, Int] = (_, _) => Right(1),
-    detail: String = "", narrows: Boolean = false) {
+    detail: String = "", functions: Seq[String] = Nil, narrows: Boolean = false) {
   /** The number of files that are skipped whole. */
   def filesSkipped: Long = Pruned.count(skipped)(FileRanges.of(_).isEmpty)
 }
@@ -139,7 +140,7 @@ object Pruner extends OnceLogging {
         else pruned.copy(
           used = reply.get("used").elements.asScala.map(_.asText).toList,
           reasons = reasons ++ pruned.reasons, narrows = reply.path("narrows").asBoolean)
-      }.copy(detail = detail)
+      }.copy(detail = detail, functions = reply.path("functions").elements.asScala.map(_.asText).toList)
     } catch {
       case e: SieveException if strict => throw e
       case e: InterruptedException => throw e
@@ -166,7 +167,7 @@ object Pruner extends OnceLogging {
   private def question(
       index: IndexedScan, filters: Seq[Expression], first: Option[TopK],
       fingerprints: Seq[Fingerprint], more: Map[String, Any] = Map.empty): String = {
-    val made = Filters.of(index.scan.output, index.relation)
+    val made = Filters.of(index.scan.output, index.relation, index.expressions)
     FrontendClient.body(index.executing, "prune", Map(
       "table" -> TableIdentity.of(index.table), "registrations" -> index.entry.registrations,
       "fingerprints" -> fingerprints.map(_.hash),

@@ -6,7 +6,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.{Alias, Expression, InputFileName, MonotonicallyIncreasingID}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, MergeIntoTable, Project}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.sieve.base.{Json, OnceLogging}
@@ -39,9 +39,6 @@ object Delta extends TableFormat with OnceLogging {
   override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
 
   override def table(files: ListedFiles): FormatTable = new DeltaTable(files)
-
-  /** False, because deletion vectors can hide some rows. */
-  override def showsAllRows: Boolean = false
 
   override def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = DeltaColumns.stored(relation)
   override def columns(relation: HadoopFsRelation): StructType = DeltaColumns.ofFiles(relation)
@@ -141,6 +138,16 @@ object Delta extends TableFormat with OnceLogging {
     case Alias(_: MonotonicallyIncreasingID | _: InputFileName, _) => true
     case _ => false
   }))
+
+  /** True except for a MERGE that only inserts, and for a DELETE that only marks rows as deleted. */
+  override def readsAgain(relation: HadoopFsRelation, statement: LogicalPlan): Boolean = statement match {
+    case merge: MergeIntoTable => merge.matchedActions.nonEmpty || merge.notMatchedBySourceActions.nonEmpty
+    case _: DeleteFromTable => !attempt {
+      val properties = call(call(relation.location, "metadata"), "configuration").asInstanceOf[Map[String, String]]
+      properties.get("delta.enableDeletionVectors").exists(_.toBoolean)
+    }.contains(true)
+    case _ => true
+  }
 
   // -- versions -----------------------------------------------------------------------------------
 

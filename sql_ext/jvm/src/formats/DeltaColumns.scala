@@ -29,6 +29,7 @@ object DeltaColumns {
     path.headOption.flatMap(name => schema.find(_.name == name)).fold(path) { field =>
       name(field) +: (field.dataType match {
         case struct: StructType => stored(path.tail, struct)
+        case ArrayType(struct: StructType, _) => stored(path.tail, struct)
         case _ => path.tail
       })
     }

@@ -107,7 +107,7 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     like.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
       .newInstance(values, Map(fileId(like, path) -> slice))
 
-  /** True if the partition values of a directory also contain the slices of its files. */
+  /** True if the object with a directory's partition values also contains its file slices. */
   private def isMapping(values: InternalRow): Boolean =
     Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")
 

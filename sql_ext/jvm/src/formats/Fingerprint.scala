@@ -19,6 +19,9 @@ import org.apache.spark.sql.types._
 final case class Fingerprint(parts: TreeMap[String, String]) {
   lazy val hash: String = Fingerprint.digest(
     parts.map { case (k, v) => s"${k.length}:$k=${v.length}:$v" }.mkString("\n"))
+
+  /** The fingerprint with more parts. */
+  def and(more: Map[String, String]): Fingerprint = if (more.isEmpty) this else Fingerprint(parts ++ more)
 }
 
 object Fingerprint {
@@ -163,8 +166,10 @@ object Fingerprint {
   private def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
     defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))
 
+  /** True if a field has a value in files that lack the field. A reader ignores a default of rows written later. */
   private def hasDefault(t: DataType): Boolean = t match {
-    case s: StructType => s.fields.exists(f => defaults.exists(f.metadata.contains))
+    case s: StructType =>
+      s.fields.exists(_.metadata.contains(ResolveDefaultColumns.EXISTS_DEFAULT_COLUMN_METADATA_KEY))
     case _ => false
   }
 }

@@ -7,10 +7,11 @@ import scala.util.control.NonFatal
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
-import org.apache.spark.sql.catalyst.expressions.AttributeReference
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, MonotonicallyIncreasingID}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.connector.catalog.{CatalogPlugin, Identifier, SupportsRead, Table, TableCatalog}
 import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.datasources.{FileIndex, FileStatusWithMetadata, HadoopFsRelation, LogicalRelation, PartitionDirectory}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
 import org.apache.spark.sql.sieve.base.{Compat, OnceLogging}
@@ -62,18 +63,23 @@ object Iceberg extends TableFormat with OnceLogging {
 
   override def scanned(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] =
-    if (!IcebergScans.isOfQuery(scan)) None
-    else attempt {
-      for (own <- readable(of); described <- describe(own)) yield relation(own, options, scan, output, described, session)
-    }
+    if (IcebergScans.isOfQuery(scan)) files(of, options, scan, output, session) else None
+
+  override def replaced(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
+      session: Compat.Session): Option[LogicalRelation] =
+    if (IcebergScans.isOfReplacement(scan)) files(of, options, scan, output, session) else None
+
+  private def files(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
+      session: Compat.Session): Option[LogicalRelation] = attempt {
+    for (own <- readable(of); described <- describe(own)) yield relation(own, options, scan, output, described, session)
+  }
 
   override def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] =
     for {
       _ <- readable(of.table)
       name <- of.identifier
       catalog <- of.catalog.collect { case own: TableCatalog => own }
-      // A catalog may cache tables for a while.
-      own <- { catalog.invalidateTable(name); readable(catalog.loadTable(name)) }
+      own <- newest(catalog, name)
       made <- attempt {
         describe(own).filter(described =>
           name.namespace.mkString(".") == described.database && name.name == described.identifier.table).map { described =>
@@ -84,8 +90,23 @@ object Iceberg extends TableFormat with OnceLogging {
       }
     } yield made
 
+  /**
+   * A table in its newest state. A catalog caches tables for a while, and another session may have changed this one. The
+   * cached table is refreshed in place: if another object replaced it, a statement that runs beside could commit to the
+   * former object, and later queries would not see the commit.
+   */
+  private def newest(catalog: TableCatalog, name: Identifier): Option[Table with SupportsRead] =
+    readable(catalog.loadTable(name)).flatMap { cached =>
+      // A table that another session has dropped and created again cannot be refreshed.
+      try IcebergApi.call(IcebergApi.call(cached, "table"), "refresh")
+      catch { case NonFatal(_) => catalog.invalidateTable(name) }
+      readable(catalog.loadTable(name))
+    }
+
   private def readable(of: Table): Option[Table with SupportsRead] = of match {
     case own: SupportsRead if own.getClass.getName == table => Some(own)
+    // The target of a DELETE, UPDATE or MERGE.
+    case target: RowLevelOperationTable => readable(target.table)
     case _ => None
   }
 
@@ -93,12 +114,24 @@ object Iceberg extends TableFormat with OnceLogging {
       of: Table with SupportsRead, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       described: CatalogTable, session: Compat.Session): LogicalRelation = {
     val listing = new IcebergFiles(of, options, scan)
-    // Another release may lack their methods, which must show before a query depends on them.
+    // Another release may lack their methods. This check fails before a query depends on them.
     listing.columns
     listing.asOf
     val made = HadoopFsRelation(listing, new StructType, IcebergFiles.types(of), None, new IcebergFormat, Map.empty)(session)
     LogicalRelation(made, isStreaming = false).copy(output = output, catalogTable = Some(described))
   }
+
+  override def isOfSnapshot(scan: Scan): Boolean = IcebergScans.isOfQuery(scan)
+
+  /** MERGE numbers the rows of its target only to find rows with several matches. */
+  override def numbersRows(projection: Project): Boolean = (projection.collectLeaves() match {
+    case Seq(target: DataSourceV2ScanRelation) =>
+      target.relation.table.isInstanceOf[RowLevelOperationTable] && readable(target.relation.table).nonEmpty
+    case _ => false
+  }) && projection.projectList.forall(column => column.deterministic || (column match {
+    case Alias(_: MonotonicallyIncreasingID, _) => true
+    case _ => false
+  }))
 
   override def narrowed(relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Scan = {
     val own = files(relation)
@@ -133,7 +166,12 @@ object Iceberg extends TableFormat with OnceLogging {
     IcebergApi.hierarchy(plugin.getClass).exists(kind => catalogs(kind.getName))
 
   override def describe(catalog: TableCatalog, name: Identifier): Option[CatalogTable] =
-    readable(catalog.loadTable(name)).flatMap(describe)
+    newest(catalog, name).flatMap(describe)
+
+  override def tableIn(argument: AnyRef): Option[AnyRef] = argument match {
+    case of: Table => attempt(readable(of).flatMap(describe))
+    case _ => None
+  }
 
   override def isSource(table: CatalogTable): Boolean =
     table.properties.get("table_type").exists(_.equalsIgnoreCase("iceberg"))

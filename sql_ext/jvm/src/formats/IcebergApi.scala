@@ -1,6 +1,6 @@
 package org.apache.spark.sql.sieve.formats
 
-import java.lang.reflect.{InvocationTargetException, Method}
+import java.lang.reflect.{Field, InvocationTargetException, Method}
 import java.util.concurrent.ConcurrentHashMap
 
 /**
@@ -57,12 +57,20 @@ object IcebergApi {
     catch { case e: InvocationTargetException => throw e.getCause }
   }
 
+  /** True if a class in the hierarchy of an object's class has a method without parameters. */
+  def has(of: AnyRef, name: String): Boolean = hierarchy(of.getClass).flatMap(_.getDeclaredMethods).exists(fits(_, name, Nil))
+
   /** Sets a field of any class in the hierarchy of an object's class. */
-  def set(of: AnyRef, name: String, value: AnyRef): Unit = {
-    val found = hierarchy(of.getClass).flatMap(_.getDeclaredFields).find(_.getName == name)
-      .getOrElse(throw new NoSuchFieldException(s"${of.getClass.getName}.$name"))
-    found.setAccessible(true)
-    found.set(of, value)
+  def set(of: AnyRef, name: String, value: AnyRef): Unit = found(of, name)
+    .getOrElse(throw new NoSuchFieldException(s"${of.getClass.getName}.$name")).set(of, value)
+
+  /** The value of a field of any class in the hierarchy. None if there is no such field, or if its value is null. */
+  def field(of: AnyRef, name: String): Option[AnyRef] = found(of, name).flatMap(field => Option(field.get(of)))
+
+  private def found(of: AnyRef, name: String): Option[Field] = {
+    val field = hierarchy(of.getClass).flatMap(_.getDeclaredFields).find(_.getName == name)
+    field.foreach(_.setAccessible(true))
+    field
   }
 
   def hierarchy(of: Class[_]): Iterator[Class[_]] = Iterator.iterate[Class[_]](of)(_.getSuperclass).takeWhile(_ != null)

@@ -23,14 +23,12 @@ final class IcebergFiles(
   lazy val iceberg: AnyRef = IcebergApi.call(table, "table")
   lazy val types: StructType = IcebergFiles.types(table)
   lazy val columns: IcebergColumns =
-    new IcebergColumns(IcebergApi.call(scan, "schema"), types, IcebergFiles.constants(iceberg))
+    new IcebergColumns(IcebergScans.schema(table, scan), types, IcebergFiles.constants(iceberg))
 
   /** The commit time of the snapshot that the scan reads, if it is not the current one; ms since the epoch. */
-  lazy val asOf: Option[Long] = Option(IcebergApi.call(scan, "snapshotId")).filter { id =>
-    !Iceberg.current(iceberg).exists(IcebergApi.call(_, "snapshotId") == id)
-  }.flatMap { id =>
-    Option(iceberg.getClass.getMethod("snapshot", classOf[Long]).invoke(iceberg, id)).map(Iceberg.committed)
-  }
+  lazy val asOf: Option[Long] = IcebergScans.snapshot(scan).filter { read =>
+    !Iceberg.current(iceberg).exists(IcebergApi.call(_, "snapshotId") == IcebergApi.call(read, "snapshotId"))
+  }.map(Iceberg.committed)
 
   override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] = {
     val tasks = IcebergScans.tasks(scan)

@@ -12,10 +12,23 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * scan stays as it is, because other parts of a plan may share it.
  */
 object IcebergScans {
-  private val ofQueries = s"${IcebergApi.root}.spark.source.SparkBatchQueryScan"
+  private val Seq(ofQueries, ofReplacements) =
+    Seq("BatchQuery", "CopyOnWrite").map(kind => s"${IcebergApi.root}.spark.source.Spark${kind}Scan")
 
-  /** Whether a scan reads one snapshot for a query. */
-  def isOfQuery(scan: Scan): Boolean = scan.getClass.getName == ofQueries
+  /** Whether a scan reads one snapshot for a query. In Spark 3.5, scans of appended files have the same class. */
+  def isOfQuery(scan: Scan): Boolean =
+    scan.getClass.getName == ofQueries && IcebergApi.field(scan, "startSnapshotId").isEmpty
+
+  /** The snapshot that a scan reads. None for a table without a snapshot. */
+  def snapshot(scan: Scan): Option[AnyRef] =
+    Option(IcebergApi.call(scan, "scan")).flatMap(own => Option(IcebergApi.call(own, "snapshot")))
+
+  /** Iceberg's schema of the columns that a scan of a table can read. In Spark 3.5, only the table has it. */
+  def schema(table: SupportsRead, scan: Scan): AnyRef =
+    if (IcebergApi.has(scan, "schema")) IcebergApi.call(scan, "schema") else IcebergApi.call(table, "snapshotSchema")
+
+  /** Whether a copy-on-write statement replaces all files of a scan. */
+  def isOfReplacement(scan: Scan): Boolean = scan.getClass.getName == ofReplacements
 
   /** The tasks of a scan, one for each data file. */
   def tasks(scan: Scan): Seq[AnyRef] =

@@ -72,7 +72,8 @@ object ReaderSettings {
     harmless(key) || key.startsWith(harmlessPrefix)
 
   private val unset = new SQLConf
-  private def isDefault(key: String, value: String): Boolean =
+  /** True if a setting has its default value. */
+  def isDefault(key: String, value: String): Boolean =
     !key.endsWith("RebaseModeInRead") && Try(unset.getConfString(key)).toOption.contains(value)
 
   /** The settings of readers in Hadoop's configuration. Keys of the session override keys of the context. */
@@ -91,7 +92,8 @@ object ReaderSettings {
   private def shipped(conf: Configuration, key: String): Boolean =
     Option(conf.getPropertySources(key)).flatMap(_.lastOption).exists(_.endsWith("-default.xml"))
 
-  private def executors(option: String => Option[String]): Map[String, String] = {
+  /** The options of the executors that set their time zone and their locale. */
+  def executors(option: String => Option[String]): Map[String, String] = {
     val options = for (k <- executorOptions; v <- option(k)) yield k -> localeOption.findAllIn(v).mkString(" ")
     val variables = for (k <- executorVariables; v <- option(k)) yield k -> v
     (options ++ variables).collect { case (k, v) if v.nonEmpty => s"conf.$k" -> v }.toMap

@@ -20,7 +20,7 @@ final case class SourceTable(catalog: TableCatalog, name: Identifier, descriptio
   private def change(to: TableChange): Unit = {
     catalog.alterTable(name, to)
     for (user <- SparkSession.getActiveSession; own <- SourceTable.catalog(user.asInstanceOf[Compat.Session], catalog.name))
-      own.invalidateTable(name)
+      TableFormat.describe(own, name)
   }
 }
 
@@ -36,8 +36,7 @@ object SourceTable {
     for {
       own <- catalog(session, name.catalog.getOrElse("spark_catalog"))
       at = Identifier.of(Array(name.database.getOrElse("default")), name.table)
-      // A catalog may cache tables for a while, and another session may have changed this one.
-      description <- { own.invalidateTable(at); TableFormat.describe(own, at) }
+      description <- TableFormat.describe(own, at)
     } yield SourceTable(own, at, description)
 
   /** The folder of a database in a catalog of its own; None if the session catalog has the database. */

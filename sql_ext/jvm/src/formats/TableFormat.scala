@@ -51,7 +51,10 @@ trait TableFormat {
    */
   def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = None
 
-  /** True if queries show every row in a file, so that an index is allowed to count rows. */
+  /**
+   * True if queries show every row in a file, so that an index is allowed to count rows. A scan with a filter of the
+   * format (`addsFilter`) does not show every row.
+   */
   def showsAllRows: Boolean = true
 
   /** True if the names of folders contain the values of partition columns. */
@@ -85,6 +88,16 @@ trait TableFormat {
    */
   def scanned(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] = None
+
+  /**
+   * The files of a scan with which a DELETE, UPDATE or MERGE reads files to replace all of them. No index is allowed to
+   * prune such a scan. None for any other scan.
+   */
+  def replaced(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
+      session: Compat.Session): Option[LogicalRelation] = None
+
+  /** True if a scan of the second interface reads the same rows whenever it is executed. */
+  def isOfSnapshot(scan: Scan): Boolean = false
 
   /** All files in the current state of a table that Spark reads through the second interface. */
   def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] = None
@@ -131,6 +144,9 @@ trait TableFormat {
    */
   def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] = Some(joinType)
 
+  /** True if a DELETE, UPDATE or MERGE first finds files with rows to change, and then reads these files again. */
+  def readsAgain(relation: HadoopFsRelation, statement: LogicalPlan): Boolean = false
+
   // -- commands and the catalog -----------------------------------------------------------------
 
   /** True if a plan is a command of the format that replaces a command of Spark. */
@@ -145,7 +161,7 @@ trait TableFormat {
   /** True if a data source writes to tables of this format by their path. */
   def writesByPath(source: AnyRef): Boolean = false
 
-  /** The table of the catalog that is in a folder to which a command has written by path. */
+  /** Returns the catalog's table in a folder, because a command can write to a folder by its path. */
   def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = None
 
   /** The table of the catalog that an argument of a command names, if the argument's class belongs to the format. */
@@ -186,9 +202,21 @@ object TableFormat {
   def isKnown(relation: HadoopFsRelation): Boolean =
     all.exists(format => format.owns(relation.location) && format.isKnown(relation))
 
+  /** The columns of a scan whose values come from the files. */
+  def filesColumns(scan: LogicalRelation): Seq[AttributeReference] = scan.relation match {
+    case files: HadoopFsRelation =>
+      val partitions = of(files).partitionColumns(files).toSet
+      scan.output.filterNot(a => partitions(a.name))
+    case _ => scan.output
+  }
+
   def scanned(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] =
     all.flatMap(_.scanned(of, options, scan, output, session)).headOption
+  def replaced(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
+      session: Compat.Session): Option[LogicalRelation] =
+    all.flatMap(_.replaced(of, options, scan, output, session)).headOption
+  def isOfSnapshot(scan: Scan): Boolean = all.exists(_.isOfSnapshot(scan))
   def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] =
     all.flatMap(_.named(of, session)).headOption
   def ownsCatalog(plugin: CatalogPlugin): Boolean = all.exists(_.ownsCatalog(plugin))

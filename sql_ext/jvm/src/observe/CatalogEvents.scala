@@ -125,8 +125,8 @@ class CatalogEvents(first: Compat.Session)
 
   private def written(writer: Compat.Session, name: TableIdentifier, write: Write): Unit = {
     val database = name.database.getOrElse(writer.sessionState.catalog.getCurrentDatabase)
-    val table = Registry.reload(first, TableIdentifier(name.table, Some(database)))
-    val key = (database, table.identifier.table)
+    val table = Registry.reload(first, name.copy(database = Some(database)))
+    val key = (TableIdentity.namespace(table.identifier), table.identifier.table)
     val before = Option(pendingRefreshes.get(key))
     // A refresh that has not begun yet will include this write. The replacement of a table must always be reported.
     if (followed(table, write) && !before.exists(p => !write.replaced && p.covers(write) && !p.begun())) {

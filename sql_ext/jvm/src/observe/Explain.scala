@@ -11,33 +11,51 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, PlanAdaptiveDynamicPruningFilters, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.{InMemoryRelation, InMemoryTableScanExec}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDirectory}
-import org.apache.spark.sql.sieve.ask.{Filters, TopK, Pruned, Pruner}
+import org.apache.spark.sql.sieve.ask.{Filters, IndexedExpressions, Pruned, Pruner, TopK, Tuple}
 import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
-import org.apache.spark.sql.sieve.plan.{AmongKeys, JoinRefusals, Loops, PlannedScan, RunTimeFilters, SieveFileIndex}
+import org.apache.spark.sql.sieve.plan.{AmongKeys, BroadcastTuple, JoinRefusals, Loops, PlannedScan, RunTimeFilters, SieveFileIndex}
 
 /** Plans queries without running them. Describes as JSON the files that their scans read, and the reasons. */
 object Explain {
   /** The file scans of a statement: files and bytes before and after pruning, and the reasons. */
   def query(session: Compat.Session, text: String): String = {
-    val queries = StatementReads.of(session, text)
-    val (found, refusals) = JoinRefusals.during(queries.flatMap(query => scans(session, plan(session, query))))
-    Json.write(found.map { scan =>
-      val awaited = scan.awaited
-      val (listed, own) = listing(session, scan, awaited)
-      val notFound = if (scan.dataFilters.exists(Filters.isUnused)) Some(Reason.JoinNotRepeatable) else None
-      val pruned = own.copy(reasons = own.reasons ++ (refusals(scan.node) ++ notFound).map(_ -> Pruned.files(own.remaining)))
-      val predicate = (Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter).map(unqualified(_).sql) ++
-        awaited.map(atRunTime)).mkString(" AND ")
-      val first = TopK.in(scan.dataFilters).map(unqualified(_).sql)
-      sizes("total", listed) ++ sizes("read", pruned.remaining) ++ outcome(pruned) ++
-        Map("ranges_total" -> pruned.ranges.total, "ranges_read" -> pruned.ranges.read,
-          "table" -> scan.table.map(_.unquotedString), "predicate" -> (Seq(predicate).filter(_.nonEmpty) ++ first).mkString(" "))
+    val reads = StatementReads.of(session, text)
+    val (found, refusals) = JoinRefusals.during(reads.map(read => scans(session, plan(session, read.query))))
+    Json.write(reads.zip(found).flatMap { case (read, scans) =>
+      val rows = scans.map(described(session, _, refusals))
+      rows ++ read.again(scans).map(scan => again(rows(scans.indexOf(scan)))).filter(_("files_total") != 0)
     })
   }
 
-  /** A predicate in the form that an index evaluates, and the files that remain after partition pruning. */
-  def predicate(session: Compat.Session, name: java.util.List[String], text: String): String =
+  private def described(
+      session: Compat.Session, scan: PlannedScan, refusals: SparkPlan => Set[Reason.Reason]): Map[String, Any] = {
+    val awaited = scan.awaited
+    val (listed, own) = listing(session, scan, awaited)
+    val notFound = if (scan.dataFilters.exists(Filters.isUnused)) Some(Reason.JoinNotRepeatable) else None
+    val pruned = own.copy(reasons = own.reasons ++ (refusals(scan.node) ++ notFound).map(_ -> Pruned.files(own.remaining)))
+    val predicate = (Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter).map(unqualified(_).sql) ++
+      awaited.map(atRunTime)).mkString(" AND ")
+    val first = TopK.in(scan.dataFilters).map(unqualified(_).sql)
+    sizes("total", listed) ++ sizes("read", pruned.remaining) ++ outcome(pruned) ++
+      Map("ranges_total" -> pruned.ranges.total, "ranges_read" -> pruned.ranges.read,
+        "table" -> scan.table.map(_.unquotedString), "predicate" -> (Seq(predicate).filter(_.nonEmpty) ++ first).mkString(" "))
+  }
+
+  /**
+   * The later scans of a statement. They read again the files in which the first scan found rows to change. Which
+   * files these are is known only while the statement runs. The first scan's files are the most that they can be.
+   */
+  private def again(first: Map[String, Any]): Map[String, Any] = first ++
+    Seq("files", "ranges", "bytes").map(of => s"${of}_total" -> first(s"${of}_read")) ++
+    Map("used" -> Nil, "predicate" -> "", "reasons" -> Map(Reason.FoundFile.toString -> first("files_read")))
+
+  /**
+   * A predicate in the form that an index evaluates, and the files that remain after partition pruning.
+   *
+   * @param keys the keys of expressions that are to be indexed, as JSON
+   */
+  def predicate(session: Compat.Session, name: java.util.List[String], text: String, keys: String): String =
     scans(session, planned(session, name, text)) match {
       case Seq(scan) =>
         val own = scan.relation.location match {
@@ -46,9 +64,12 @@ object Explain {
         }
         val locations = TableFormat.of(own).locations(own)
         val (partition, data) = (Filters.evaluable(scan.partitionFilters), Filters.evaluable(scan.dataFilters))
+        val columns = scan.output.filterNot(a => own.partitionSchema.fieldNames.contains(a.name))
+        val expressions = IndexedExpressions.of(
+          Json.read(keys).asScala.map(_.asScala.map(_.asText).toSeq).toSeq, columns, TableFormat.of(own).stored(own), session)
         val files = for (directory <- own.location.listFiles(partition, data); f <- directory.files)
           yield locations.of(directory.values, f).fold(f.getPath)(_.path).toString
-        Json.write(Map("predicate" -> Filters.of(scan.output, own).conjunction(data), "files" -> files))
+        Json.write(Map("predicate" -> Filters.of(scan.output, own, expressions).conjunction(data), "files" -> files))
       case found => throw new SieveException(
         "SIEVE_UNSUPPORTED_PREDICATE",
         s"the predicate makes Spark scan ${found.size} tables; name one of the table's own columns " +
@@ -115,11 +136,12 @@ object Explain {
     scan.relation.location match {
       case index: SieveFileIndex =>
         val listed = index.delegate.listFiles(partition, data)
-        val filters = data ++ awaited.flatMap(probe(_, scan, index))
+        val filters = data ++ awaited.flatMap(probe(_, index))
         (listed, Pruner.prune(index, listed, filters, scan.readsRanges, index.first(scan.dataFilters)))
       case other =>
         val listed = other.listFiles(partition, data)
-        (listed, Pruned.nothing(listed, if (Settings.enabled(session)) Reason.NoIndex else Reason.Disabled))
+        (listed, Pruned.nothing(listed,
+          if (Settings.enabled(session)) scan.whole.getOrElse(Reason.NoIndex) else Reason.Disabled))
     }
   }
 
@@ -127,17 +149,12 @@ object Explain {
    * A filter that every row satisfies. The filter has the form of a filter with run-time values, and selects the same
    * indexes.
    */
-  private def probe(filter: Expression, scan: PlannedScan, index: SieveFileIndex): Option[Expression] = {
-    val stored = TableFormat.of(index.relation).stored(index.relation)
-    filter.collect {
-      case column @ (_: AttributeReference | _: GetStructField)
-          if RunTimeFilters.column(column, scan.output).exists(path => index.entry.columns.contains(stored(path))) => column
-    }.headOption.map(column => Or(valued(filter), Or(IsNull(column), IsNotNull(column))))
-  }
+  private def probe(filter: Expression, index: SieveFileIndex): Option[Expression] =
+    BroadcastTuple.without(filter).find(index.indexed.holds).map(column => Or(valued(filter), Or(IsNull(column), IsNotNull(column))))
 
   /** A filter with arbitrary values in place of its run-time values. */
   private def valued(filter: Expression): Expression = filter match {
-    case DynamicPruningExpression(in: InSubqueryExec) => RunTimeFilters.example(in.child)
+    case DynamicPruningExpression(in: InSubqueryExec) => RunTimeFilters.example(BroadcastTuple.without(in.child))
     case AmongKeys(key, _) => RunTimeFilters.example(key)
     case other => other.transform { case result: ExecSubqueryExpression => Literal.create(some(result), result.dataType) }
   }
@@ -161,11 +178,11 @@ object Explain {
 
   private def among(key: Expression, tables: Seq[TableIdentifier], how: String = ""): String = {
     val names = if (tables.isEmpty) "the join" else tables.map(_.unquotedString).distinct.mkString(", ")
-    s"${unqualified(key).sql} IN (keys of $names$how at run time)"
+    s"${Tuple.sql(unqualified(BroadcastTuple.without(key)))} IN (keys of $names$how at run time)"
   }
 
   private def outcome(pruned: Pruned): Map[String, Any] =
-    Map("used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons))
+    Map("used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons), "functions" -> pruned.functions)
 
   private def sizes(what: String, directories: Seq[PartitionDirectory]): Map[String, Any] =
     Map(s"files_$what" -> Pruned.files(directories), s"bytes_$what" -> Pruned.bytes(directories))

@@ -23,7 +23,8 @@ object RecentScans extends ListingObserver {
       "predicate" -> text(filters),
       "files" -> (read + skipped), "files_skipped" -> skipped, "ranges" -> pruned.ranges.total,
       "ranges_skipped" -> (pruned.ranges.total - pruned.ranges.read), "bytes_skipped" -> pruned.bytesSkipped,
-      "used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons), "ms" -> millis)
+      "used" -> pruned.used, "reasons" -> Reason.named(pruned.reasons),
+      "functions" -> pruned.functions, "ms" -> millis)
     synchronized { latest = (latest :+ scan).takeRight(50) }
   }
 

@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
-import org.apache.spark.sql.sieve.ask.{Filters, FrontendClient, FrontendDown, FrontendProcess}
+import org.apache.spark.sql.sieve.ask.{Filters, FrontendClient, FrontendDown, FrontendProcess, IndexedExpressions, ProposedExpressions}
 import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, OnceLogging, Settings, SieveException}
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
@@ -20,7 +20,7 @@ import org.apache.spark.sql.sieve.plan.SieveFileIndex
 
 /**
  * The scans that this driver has run, summed by table, by the form of the filters, and by the indexes that were used.
- * The record contains the columns of a filter but no constants. Plans are examined on Spark's listener bus after their
+ * The record contains the columns and expressions of a filter, but no constants to which the filter compares them. Plans are examined on Spark's listener bus after their
  * queries have ended, so no query waits.
  */
 object ScanRecord extends SparkListener with OnceLogging {
@@ -114,7 +114,12 @@ object ScanRecord extends SparkListener with OnceLogging {
   private def filterOf(scan: FileSourceScanExec, fromParents: Seq[(ExprId, String)]): Node = {
     val names = scan.output.map(a => a.exprId -> a.name).toMap
     val own = Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter)
-    val tree = new Filters(names, scan.relation.partitionSchema.fieldNames.toSet, identity).conjunction(own)
+    val indexed = scan.relation.location match {
+      case index: SieveFileIndex => index.expressions
+      case _ => IndexedExpressions.none
+    }
+    val partitions = scan.relation.partitionSchema.fieldNames.toSet
+    val tree = new Filters(names, partitions, identity, new ProposedExpressions(indexed)).conjunction(own)
     val more = fromParents.distinct.collect { case (id, op) if names.contains(id) =>
       Map("op" -> op, "col" -> Seq(names(id)))
     }

@@ -4,9 +4,10 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{CommandExecutionMode, QueryExecution}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.sieve.ask.Filters
 import org.apache.spark.sql.sieve.base.{Compat, SieveException}
 import org.apache.spark.sql.sieve.formats.TableFormat
-import org.apache.spark.sql.sieve.plan.ReadOnce
+import org.apache.spark.sql.sieve.plan.{PlannedScan, ReadOnce}
 
 /**
  * Finds queries with the same scans as a statement. Spark plans the scans of many statements only while the
@@ -14,43 +15,87 @@ import org.apache.spark.sql.sieve.plan.ReadOnce
  */
 object StatementReads {
   /**
+   * A query with some scans of a statement.
+   *
+   * @param again finds the scan whose files later scans of the statement read again, to change rows in these files
+   */
+  final case class Read(query: LogicalPlan, again: Seq[PlannedScan] => Option[PlannedScan] = _ => None)
+
+  /**
    * Returns the queries by which a statement finds its rows. Fails if the queries are unknown until the statement
    * runs.
    */
-  def of(session: Compat.Session, text: String): Seq[LogicalPlan] = {
+  def of(session: Compat.Session, text: String): Seq[Read] = {
     val statement = session.sessionState.sqlParser.parsePlan(text)
-    val found = queries(session, statement)
+    // Spark rejects some statements, such as an UPDATE of a table whose format cannot change rows.
+    val changed = if (statement.exists(changesRows)) Some(analysed(session, statement)) else None
+    changed.foreach(_.executedPlan)
+    val found = changed.map(_.analyzed) match {
+      case Some(write: V2WriteCommand) => Seq(Read(statement, rewritten(session, write)))
+      case _ => queries(session, statement)
+    }
     if (found.isEmpty) throw new SieveException(
       "SIEVE_UNSUPPORTED_STATEMENT",
       "EXPLAIN SIEVE shows the scans of a query, INSERT, CREATE TABLE AS SELECT, DELETE, UPDATE or MERGE, and cannot " +
         s"foretell those of `${text.trim.take(60)}`. Explain the query in it, if it has one.", state = "0A000")
-    // Fails for statements that Spark rejects, such as an UPDATE of a table whose format cannot change rows.
-    if (statement.exists(changesRows)) analysed(session, statement).executedPlan
     found
   }
+
+  /** The scan that finds the files which a statement of Spark's second data source interface then reads and replaces. */
+  private def rewritten(session: Compat.Session, write: V2WriteCommand)(scans: Seq[PlannedScan]): Option[PlannedScan] =
+    write match {
+      case replace: ReplaceData =>
+        val target = replace.originalTable.collectFirst(PlannedScan.table(session)).flatMap(_.catalogTable)
+        scans.find(_.table == target.map(_.identifier)).filter(_.whole.isEmpty)
+      case _ => None
+    }
 
   private def changesRows(plan: LogicalPlan): Boolean = plan match {
     case _: DeleteFromTable | _: UpdateTable | _: MergeIntoTable => true
     case _ => false
   }
 
-  private def queries(session: Compat.Session, statement: LogicalPlan): Seq[LogicalPlan] = statement match {
-    case named: UnresolvedWith => queries(session, named.child).map(query => named.withNewChildren(Seq(query)))
+  private def queries(session: Compat.Session, statement: LogicalPlan): Seq[Read] = statement match {
+    case named: UnresolvedWith =>
+      queries(session, named.child).map(read => read.copy(query = named.withNewChildren(Seq(read.query))))
     case inserts: Union if inserts.children.forall(_.isInstanceOf[InsertIntoStatement]) =>
       inserts.children.flatMap(queries(session, _))
-    case insert: InsertIntoStatement => Seq(insert.query)
-    case write: V2WriteCommand => Seq(write.query)
-    case create: V2CreateTableAsSelectPlan => Seq(create.query)
-    case directory: InsertIntoDir => Seq(directory.child)
-    case delete: DeleteFromTable => Seq(Filter(delete.condition, delete.table))
-    case update: UpdateTable => Seq(update.condition.fold(update.table)(Filter(_, update.table)))
-    case merge: MergeIntoTable => Seq(matches(session, merge))
+    case insert: InsertIntoStatement => Seq(Read(insert.query))
+    case write: V2WriteCommand => Seq(Read(write.query))
+    case create: V2CreateTableAsSelectPlan => Seq(Read(create.query))
+    case directory: InsertIntoDir => Seq(Read(directory.child))
+    case delete: DeleteFromTable =>
+      Seq(Read(Filter(delete.condition, delete.table), filtered(session, delete, delete.table)))
+    case update: UpdateTable =>
+      Seq(Read(update.condition.fold(update.table)(Filter(_, update.table)), filtered(session, update, update.table)))
+    case merge: MergeIntoTable =>
+      Seq(Read(matches(session, merge), readAgain(session, merge, merge.targetTable)(_).lastOption))
     case _: Command | _: ParsedStatement => Nil
     // A block or EXECUTE IMMEDIATE has no queries here, because Spark runs its inner statements during the
     // analysis.
     case _ if runsOthers.findFirstIn(statement.getClass.getSimpleName).isDefined => Nil
-    case query => Seq(query)
+    case query => Seq(Read(query))
   }
+
+  /** The scan that finds rows to change. None if the condition is only on partitions, so that no scan looks for rows. */
+  private def filtered(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
+      scans: Seq[PlannedScan]): Option[PlannedScan] =
+    readAgain(session, statement, target)(scans).headOption
+      .filter(scan => Filters.evaluable(scan.dataFilters).exists(!TableFormat.addsFilter(_)))
+
+  /** The scans of the target of a statement that first finds files with rows to change and then reads them again. */
+  private def readAgain(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
+      scans: Seq[PlannedScan]): Seq[PlannedScan] =
+    relation(session, target).toSeq.flatMap { table =>
+      table.relation match {
+        case files: HadoopFsRelation if TableFormat.of(files).readsAgain(files, statement) =>
+          scans.filter(_.table == table.catalogTable.map(_.identifier))
+        case _ => Nil
+      }
+    }
+
+  private def relation(session: Compat.Session, target: LogicalPlan): Option[LogicalRelation] =
+    analysed(session, target).analyzed.collectFirst { case table: LogicalRelation => table }
 
   private val runsOthers = "ExecuteImmediate|CompoundBody".r
 
@@ -62,7 +107,7 @@ object StatementReads {
     val source = ReadOnce(merge.sourceTable)
     val joinType =
       if (merge.notMatchedBySourceActions.nonEmpty) RightOuter else if (merge.matchedActions.isEmpty) LeftAnti else Inner
-    val kind = analysed(session, merge.targetTable).analyzed.collectFirst { case l: LogicalRelation => l.relation } match {
+    val kind = relation(session, merge.targetTable).map(_.relation) match {
       case Some(files: HadoopFsRelation) => TableFormat.of(files).mergeJoin(files, joinType)
       case _ => Some(joinType)
     }

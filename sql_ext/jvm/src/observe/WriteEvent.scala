@@ -38,7 +38,7 @@ object WriteEvent {
       "AlterTableRenamePartitionCommand", "RepairTableCommand", "TruncateTableCommand") ++
     in("execution.streaming.sources", "WriteToMicroBatchDataSourceV1") ++
     in("catalyst.plans.logical", "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic",
-      "CreateTableAsSelect", "ReplaceTableAsSelect")
+      "CreateTableAsSelect", "ReplaceTableAsSelect", "ReplaceData", "WriteDelta")
 
   /**
    * Returns the table to which a command has written. Commands of Spark and of table formats are recognised by their
@@ -51,8 +51,6 @@ object WriteEvent {
       val replaced = replacing(c.getClass.getName) && c.productIterator.contains(SaveMode.Overwrite)
       val (names, plans) = (c.productIterator.flatMap(named), c.productIterator.flatMap(target))
       (names ++ plans.filter(_ => TableFormat.runs(c))).toSeq.headOption
-        // A table of another catalog can have the same name as an indexed table.
-        .filter(_.catalog.forall(_.equalsIgnoreCase(TableIdentity.sessionCatalog)))
         .map(t => WriteEvent(Right(t), replaced))
   }.flatten
 
@@ -62,7 +60,9 @@ object WriteEvent {
     case Some(table: CatalogTable) => Some(table.identifier)
     case relation: DataSourceV2Relation => named(relation.table)
     case resolved: ResolvedTable => named(resolved.table)
-    case created: ResolvedIdentifier =>
+    // A table of another catalog can have the same name as an indexed table.
+    case created: ResolvedIdentifier if created.catalog.name.equalsIgnoreCase(TableIdentity.sessionCatalog) ||
+        TableFormat.ownsCatalog(created.catalog) =>
       val name = created.identifier
       Some(TableIdentifier(name.name, name.namespace.lastOption, Some(created.catalog.name)))
     case other: AnyRef => TableFormat.tableIn(other).flatMap(named)

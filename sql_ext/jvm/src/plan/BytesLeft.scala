@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, IsNotNull}
 import org.apache.spark.sql.catalyst.planning.ScanOperation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.sieve.ask.{Filters, Pruner}
+import org.apache.spark.sql.sieve.ask.{Filters, IndexedColumns, Pruner}
 import org.apache.spark.sql.sieve.base.{Compat, Reason, Settings}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.catalog.Registry
@@ -67,17 +67,12 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
           partitions = files.partitionSchema.fieldNames.toSet
           known = Filters.evaluable(DataSourceStrategy.normalizeExprs(filters, scan.output))
           asked = known.filter(_.references.forall(a => !partitions(a.name)))
-          if asked.exists(isSelective(_, entry.columns.map(_.head)))
+          indexed = new IndexedColumns(scan, files, entry, session)
+          // Spark adds IS NOT NULL on join keys, which is not selective.
+          if asked.exists(f => !f.isInstanceOf[IsNotNull] && indexed.occurIn(f))
           listed <- TableFormat.of(files).listed(files.location, known)
           bytes <- new SieveFileIndex(scan, files, table, entry, session, showsSplits = false).estimate(listed, asked)
         } yield BigDecimal(bytes * session.sessionState.conf.fileCompressionFactor).toBigInt
       case _ => None
     }
-
-  /**
-   * True if a filter has an indexed column and is not only IS NOT NULL. Spark adds IS NOT NULL on join keys, which
-   * is not selective.
-   */
-  private def isSelective(filter: Expression, indexed: Set[String]): Boolean =
-    !filter.isInstanceOf[IsNotNull] && filter.references.exists(a => indexed(a.name))
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
-import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.sieve.ask.{Filters, TopK}
@@ -44,10 +44,7 @@ trait CountedScan extends FileSourceScanExec {
    */
   override protected def waitForSubqueries(): Unit = {
     val start = System.nanoTime
-    expressions.foreach {
-      case keys: AmongKeys => if (!subqueries(keys).forall(FetchedKeys.come)) lacksKeys = true
-      case other => subqueries(other).foreach(_.updateResult())
-    }
+    if (!FetchedKeys.come(expressions)) lacksKeys = true
     relation.location match {
       case index: SieveFileIndex if awaitsKeys => index.waited(System.nanoTime - start)
       case _ =>
@@ -56,8 +53,6 @@ trait CountedScan extends FileSourceScanExec {
 
   /** True if the keys of a join could not be read. */
   @volatile @transient private[sieve] var lacksKeys = false
-
-  private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
   /**
    * Copies Spark's own scan, and returns the copy as a counted scan. Spark copies a node with the constructor
@@ -161,7 +156,7 @@ trait CountedScan extends FileSourceScanExec {
 }
 
 object CountedScan {
-  /** Metadata columns that describe the split to which a row belongs, not the file. */
+  /** Metadata columns that describe the split of a row, not its file. */
   private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
 
   /** True if the rows of a query can depend on how files are split. Metadata columns of splits are not examined. */

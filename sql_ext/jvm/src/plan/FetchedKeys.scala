@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.sieve.ask.TopK
 import org.apache.spark.sql.sieve.base.{OnceLogging, SieveException}
 import org.apache.spark.sql.sieve.formats.{TableFormat, WholeRecords}
@@ -50,6 +51,7 @@ object FetchedKeys extends OnceLogging {
     case _: LocalRelation | _: Range | _: OneRowRelation => true
     case scan: RunTimeFilteredScan => isKnown(scan.child)
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
+    case source: DataSourceV2ScanRelation => TableFormat.isOfSnapshot(source.scan)
     case scan: LogicalRelation => scan.relation match {
       // A scan of a whole catalog table lists the partitions that exist when it runs. A Delta table that Delta's rule
       // has not prepared shows its newest version. The values of a damaged record in a text file depend on the columns
@@ -158,6 +160,16 @@ object FetchedKeys extends OnceLogging {
         false
       } else throw causes.find(!isWrapper(_)).getOrElse(e)
     }
+
+  /** Waits for the results of a scan's subqueries. Returns false if the keys of a join could not be read. */
+  def come(expressions: Seq[Expression]): Boolean = expressions.map {
+    case keys: AmongKeys => subqueries(keys).forall(come(_: ExecSubqueryExpression))
+    case other =>
+      subqueries(other).foreach(_.updateResult())
+      true
+  }.forall(identity)
+
+  private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
   /** True if a job failed in a task. A cancelled job has only an error of Spark's scheduler. */
   private def isOfTask(root: Throwable): Boolean = root match {

@@ -10,35 +10,11 @@ import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.sieve.ask.{IndexedColumns, Tuple}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Compat, Reason, Settings}
 import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
-
-/**
- * One side of a join whose keys can select rows of the other side.
- *
- * @param side     the build side, which supplies the keys
- * @param pairs    each key of the probe side with its key of the build side
- * @param isShared true if Spark broadcasts the build side. Then its keys need no extra work, and there is no
- *                 exchange between the join and the probe side
- */
-final case class KeySource(
-    side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
-    isShared: Boolean) {
-  /**
-   * A subquery that collects the keys. All scans that the keys prune share this subquery. Dynamic partition pruning
-   * inside the subquery uses only broadcasts, because a nested query would need a second thread of Spark's pool.
-   */
-  lazy val collected: ScalarSubquery = DistinctKeys.of(build.transformAllExpressions {
-    case partitions: DynamicPruningSubquery if !partitions.onlyInBroadcast => Literal.TrueLiteral
-  }, pairs.map(_._2))
-
-  /** A filter that restricts a scan to values of one of the keys. */
-  def filter(key: Expression, at: Int): Expression =
-    if (isShared) Compat.pruning(key, build, pairs.map(_._2), at)
-    else AmongKeys(key, GetStructField(collected, at))
-}
 
 /**
  * Adds the keys of joins as run-time filters to the scans below them.
@@ -104,17 +80,20 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
    * pay.
    */
   private def keyed(all: KeySource): LogicalPlan = {
-    val source = if (all.isShared) all else all.copy(pairs = all.pairs.filter { case (key, _) => reaches(all.probe, key) })
+    val tuples = this.tuples(all)
+    // Other keys are not collected.
+    val useful = all.pairs.indices.filter(at => all.isShared || tuples.exists(_.contains(at)) || reaches(all.probe, all.pairs(at)._1))
+    val source = all.copy(pairs = useful.map(all.pairs), tuples = tuples.map(_.map(useful.indexOf(_))))
     val reached = mutable.ArrayBuffer.empty[(LogicalRelation, Expression)]
     val before = beyondExchange.size
-    val probe = source.pairs.zipWithIndex.foldLeft(source.probe) { case (side, ((key, _), at)) =>
+    val probe = source.keys.zipWithIndex.foldLeft(source.probe) { case (side, (key, at)) =>
       def filter(scan: LogicalRelation, key: Expression, shuffled: Boolean) = {
-        reached += scan -> key
+        reached += scan -> Tuple.key(key)
         val made = source.filter(key, at)
         if (shuffled) beyondExchange += made
         made
       }
-      pushed(side, key, new KeyFilters(source.isShared, filter), shuffled = !source.isShared)
+      pushed(side, key, new KeyFilters(source.isShared, filter, refuseBroadcast), shuffled = !source.isShared)
     }
     val scans = reached.map(_._1).distinct.toSeq
     if (scans.isEmpty) source.probe
@@ -126,9 +105,35 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** True if a scan below supplies the values of a key. Other keys are not collected. */
+  /** The places of keys that have an index together at a scan of the probe side. */
+  private def tuples(source: KeySource): Seq[Seq[Int]] =
+    if (source.pairs.size < 2) Nil
+    else {
+      val found = mutable.ArrayBuffer.empty[(LogicalRelation, (Int, Expression))]
+      for (((key, _), at) <- source.pairs.zipWithIndex)
+        pushed(source.probe, key, new KeyFilters(source.isShared, (scan, part, _) => {
+          found += scan -> (at -> part)
+          Literal.TrueLiteral
+        }, isServed = (scan, _) => indexed(scan).exists(_.expressions.tuples.nonEmpty)), shuffled = !source.isShared)
+      found.map(_._1).distinct.toSeq.flatMap { scan =>
+        val (places, parts) = found.collect { case (own, part) if own == scan => part }.toSeq.unzip
+        indexed(scan).toSeq.flatMap(_.tuplesAmong(parts)).map(_.map(places))
+      }.distinct
+    }
+
+  /** True if a scan below supplies the values of a key. */
   private def reaches(probe: LogicalPlan, key: Expression): Boolean =
     pushed(probe, key, new KeyFilters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
+
+  /**
+   * Notes why the scans of a side that Spark broadcasts get no keys. In a recursive query, Spark plans the joins of each
+   * round again, and may then broadcast another side.
+   */
+  private def refuseBroadcast(side: LogicalPlan, key: Expression): Unit =
+    if (!plan.exists(Loops.isReference)) pushed(side, key, new KeyFilters(isShared = true, (scan, _, _) => {
+      JoinRefusals.note(scan, Reason.JoinBroadcast)
+      Literal.TrueLiteral
+    }, refuseBroadcast), shuffled = false)
 
   // -- which joins ----------------------------------------------------------------------------
 
@@ -143,8 +148,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
         } else KeySource(side, join.right, join.left, right.zip(left), isShared)
       }
       Seq(BuildLeft, BuildRight).filter(JoinKeys.mayPruneByKeysOf(join.joinType, _)).map(source) match {
-        // Keys of the other side could prune only the broadcast side, which is small.
-        case both if both.exists(_.isShared) => both.filter(_.isShared)
+        case both if both.exists(_.isShared) =>
+          val (shared, ofBroadcast) = both.partition(_.isShared)
+          ofBroadcast.foreach(source => source.pairs.foreach { case (key, _) => refuseBroadcast(source.probe, key) })
+          shared
         case fetched => fetched.sortBy(_.build.stats.sizeInBytes)
       }
     case _ => Nil
@@ -225,9 +232,14 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   /**
    * Creates the filter that restricts a scan to keys. The flag is true if there is an exchange above the scan.
    *
-   * @param isShared true if a broadcast supplies the keys
+   * @param isShared  true if a broadcast supplies the keys
+   * @param broadcast is called with each side that gets no keys because Spark broadcasts the side
+   * @param isServed  true for a scan and a key for which `make` is called
    */
-  private class KeyFilters(val isShared: Boolean, val make: (LogicalRelation, Expression, Boolean) => Expression)
+  private class KeyFilters(
+      val isShared: Boolean, val make: (LogicalRelation, Expression, Boolean) => Expression,
+      val broadcast: (LogicalPlan, Expression) => Unit = (_, _) => (),
+      val isServed: (LogicalRelation, Expression) => Boolean = isPruned)
 
   /**
    * Returns the plan with a filter of `key` at the scans that supply the key's values. The plan is unchanged if no scan
@@ -257,9 +269,12 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       case j: Join =>
         val built = broadcast(j)
         def side(child: LogicalPlan, handsOn: Boolean, own: BuildSide) =
-          if (handsOn && !built.contains(own) && j.condition.forall(_.deterministic)) {
-            into(child, key, shuffled || built.isEmpty)
-          } else child
+          if (!handsOn || !j.condition.forall(_.deterministic)) child
+          else if (!built.contains(own)) into(child, key, shuffled || built.isEmpty)
+          else {
+            if (key.references.subsetOf(child.outputSet)) of.broadcast(child, key)
+            child
+          }
         replaced(
           j, side(j.left, handsOnLeft(j.joinType), BuildLeft),
           side(j.right, handsOnRight(j.joinType), BuildRight))
@@ -273,11 +288,11 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       scan: LogicalPlan, others: Seq[Expression], key: Expression, of: KeyFilters, shuffled: Boolean): Option[LogicalPlan] =
     (scan match {
       case files: LogicalRelation => Some(files)
-      // A scan of this kind gets only keys of broadcasts from Spark.
-      case source: DataSourceV2ScanRelation if of.isShared => TableFormat.scanned(
+      // Spark hands only keys of single columns to a scan of this kind.
+      case source: DataSourceV2ScanRelation if Tuple.columns(key).isEmpty => TableFormat.scanned(
         source.relation.table, source.relation.options, source.scan, source.output, session)
       case _ => None
-    }).filter(isPruned(_, key)).map(files => RunTimeFilteredScan(scan, others :+ of.make(files, bare(key), shuffled)))
+    }).filter(of.isServed(_, key)).map(files => RunTimeFilteredScan(scan, others :+ of.make(files, bare(key), shuffled)))
 
   /**
    * A child with a filter at its scan. If the filter were below a nondeterministic projection, Spark would
@@ -307,14 +322,13 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
   private def isPruned(scan: LogicalRelation, key: Expression): Boolean =
-    (scan.relation, scan.catalogTable) match {
-      case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && TableFormat.isKnown(fs) =>
-        RunTimeFilters.column(bare(key), scan.output).exists { path =>
-          !fs.partitionSchema.fieldNames.contains(path.head) &&
-            Registry.find(session, table).exists(_.columns.contains(TableFormat.of(fs).stored(fs)(path)))
-        }
-      case _ => false
-    }
+    indexed(scan).exists(_.contains(Tuple.key(bare(key))))
+
+  private def indexed(scan: LogicalRelation): Option[IndexedColumns] = (scan.relation, scan.catalogTable) match {
+    case (fs: HadoopFsRelation, Some(table)) if !scan.isStreaming && TableFormat.isKnown(fs) =>
+      Registry.find(session, table).map(new IndexedColumns(scan, fs, _, session))
+    case _ => None
+  }
 
   // -- what scans share -----------------------------------------------------------------------
 

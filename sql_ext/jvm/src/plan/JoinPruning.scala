@@ -2,10 +2,10 @@ package org.apache.spark.sql.sieve.plan
 
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, ScalarSubquery}
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.trees.TreePattern.{DYNAMIC_PRUNING_SUBQUERY, SCALAR_SUBQUERY}
+import org.apache.spark.sql.catalyst.trees.TreePattern.{DYNAMIC_PRUNING_SUBQUERY, LIST_SUBQUERY, SCALAR_SUBQUERY}
 import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings}
 import org.apache.spark.sql.sieve.formats.FileRanges
 
@@ -56,7 +56,7 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
    */
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
-    else new JoinKeys(session, plan.containsPattern(SCALAR_SUBQUERY) match {
+    else new JoinKeys(session, plan.containsAnyPattern(SCALAR_SUBQUERY, LIST_SUBQUERY) match {
       // If Spark already uses keys of broadcasts, the broadcast plans can contain subqueries.
       case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => inSubqueries(plan)
       case _ => plan
@@ -66,6 +66,9 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
     plan.mapChildren(inSubqueries).transformExpressions {
       case scalar: ScalarSubquery if !scalar.isCorrelated =>
         scalar.withNewPlan(withSubqueries(scalar.plan, fetches = false))
+      // The subquery with which a DELETE, UPDATE or MERGE of Spark's second data source interface finds files.
+      case DynamicPruningExpression(InSubquery(values, files: ListQuery)) if !files.isCorrelated =>
+        DynamicPruningExpression(InSubquery(values, files.withNewPlan(withSubqueries(files.plan, fetches = false))))
     }
 }
 
@@ -117,7 +120,7 @@ object JoinPruning extends OnceLogging {
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {
     JoinPruning.install(session)
-    if (!plan.containsAnyPattern(DYNAMIC_PRUNING_SUBQUERY, SCALAR_SUBQUERY)) plan
+    if (!plan.containsAnyPattern(DYNAMIC_PRUNING_SUBQUERY, LIST_SUBQUERY, SCALAR_SUBQUERY)) plan
     else AnalysisHelper.allowInvokingTransformsInAnalyzer {
       plan.transformDownWithSubqueries { case scan: RunTimeFilteredScan => scan.child }
     }

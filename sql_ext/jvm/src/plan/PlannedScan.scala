@@ -7,7 +7,9 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2Relation}
 import org.apache.spark.sql.sieve.ask.Filters
-import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.base.{Compat, Reason}
+import org.apache.spark.sql.sieve.base.Reason.Reason
+import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -16,11 +18,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  *
  * @param awaited     the filters with run-time values that an index evaluates
  * @param readsRanges whether the scan reads ranges of files
+ * @param whole       the reason why a statement reads all files of an indexed table to replace them
  */
 final case class PlannedScan(
     node: SparkPlan, relation: HadoopFsRelation, table: Option[TableIdentifier],
     partitionFilters: Seq[Expression], dataFilters: Seq[Expression], awaited: Seq[Expression],
-    readsRanges: Boolean) {
+    readsRanges: Boolean, whole: Option[Reason] = None) {
   def output: Seq[Attribute] = node.output
 }
 
@@ -40,8 +43,14 @@ object PlannedScan {
           pruned.index.table.identifier, pruned.filters ++ batch.runtimeFilters.filter(Filters.isUnused),
           RunTimeFilters.awaited(pruned.index, batch.runtimeFilters)))
       case own =>
-        TableFormat.scanned(batch.table, CaseInsensitiveStringMap.empty, own, batch.output, session(batch)).map(files =>
-          ofSource(batch, relation(files), files.catalogTable.get.identifier, Nil, Nil))
+        val options = CaseInsensitiveStringMap.empty
+        def of(files: LogicalRelation) = ofSource(batch, relation(files), files.catalogTable.get.identifier, Nil, Nil)
+        TableFormat.scanned(batch.table, options, own, batch.output, session(batch)).map(of).orElse(
+          // A subquery finds the files of a scan with run-time filters.
+          if (batch.runtimeFilters.nonEmpty) None
+          else TableFormat.replaced(batch.table, options, own, batch.output, session(batch)).map { files =>
+            of(files).copy(whole = Registry.find(session(batch), files.catalogTable.get).map(_ => Reason.NoPredicate))
+          })
     }
     case _ => None
   }

@@ -15,9 +15,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types.StructType
 
 /**
- * A scan of the second data source interface without the files for which an index proves that no row satisfies
- * the filters. Another scan reads the remaining files. The table's own scan answers everything else, and stays
- * as it is, because other parts of a plan may share it.
+ * A scan of the second data source interface. It omits the files that an index proves to have no matching row. Another
+ * scan reads the remaining files. The table's own scan answers everything else, and stays as it is, because other
+ * parts of a plan may share it.
  *
  * @param filters the filters above the scan
  */
@@ -25,10 +25,14 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
     extends Scan with SupportsRuntimeV2Filtering {
   /** The request; two scans with equal requests return the same rows. */
   private lazy val question =
-    (Filters.of(index.scan.output, index.relation).conjunction(Filters.evaluable(filters)), index.entry.epoch)
+    (Filters.of(index.scan.output, index.relation, index.expressions).conjunction(Filters.evaluable(filters)), index.entry.epoch)
   private var planned = Option.empty[Remaining]
-  /** The keys of joins that Spark has handed to this scan. */
+  /** The keys of broadcasts that Spark has handed to this scan. */
   @volatile private[plan] var keys: Seq[Valued] = Nil
+  /** The run-time values that `KeyedBatchScan` has handed to this scan. */
+  @volatile private[plan] var values: Seq[Valued] = Nil
+  /** True if the keys of a join could not be read. */
+  @volatile private[plan] var lacksKeys = false
 
   /** The files that remain after an index skips files, at the first call and after `filter`. */
   private[plan] def remaining: Remaining = synchronized {
@@ -63,6 +67,13 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
       case _ =>
     }
     keys = predicates.toSeq.flatMap(PrunedScan.keys(_, index.scan.output))
+    planned = None
+  }
+
+  /** Accepts run-time values that Spark itself hands to no scan. */
+  private[plan] def received(values: Seq[Valued], lacksKeys: Boolean): Unit = synchronized {
+    this.values = values
+    this.lacksKeys = lacksKeys
     planned = None
   }
 
@@ -110,12 +121,11 @@ object PrunedScan extends OnceLogging {
 
   private def remaining(scan: PrunedScan): Remaining = {
     val index = scan.index
-    val keys = scan.keys
-    if (keys.nonEmpty) {
-      val count = keys.map(_.keys).sum
-      Counters.resolved(count)
-      index.received(Resolved(Nil, count, if (keys.exists(_.isOfMany)) Some(Reason.KeysTooMany) else None))
-    }
+    val keys = scan.keys ++ scan.values
+    val count = keys.map(_.keys).sum
+    if (keys.nonEmpty) Counters.resolved(count)
+    index.received(Resolved(Nil, count,
+      if (scan.lacksKeys) Some(Reason.KeysFailed) else if (keys.exists(_.isOfMany)) Some(Reason.KeysTooMany) else None))
     val left = index.listFiles(Nil, scan.filters ++ keys.map(k => DynamicPruningExpression(k.filter)))
     val (files, skipped) = (Pruned.files(left), index.metrics("numFilesSkipped").value)
     if (skipped == 0) Remaining(scan.own.toBatch, files, skipped)

@@ -10,7 +10,11 @@ object RequireCheck {
   def apply(index: SieveFileIndex, pruned: Pruned): Unit = if (Settings.required(index.executing)) {
     // The check succeeds if an index has evaluated at least one part of the filter.
     val ofParts = if (pruned.narrows) Some(Reason.UnsupportedPredicate) else None
-    val reasons = (pruned.reasons.keySet -- Reason.expected -- ofParts).map(_.toString).toSeq.sorted
+    val reasons = (pruned.reasons.keySet -- Reason.expected -- ofParts).toSeq.sorted.map {
+      case Reason.UnsupportedPredicate if pruned.functions.nonEmpty =>
+        s"${Reason.UnsupportedPredicate} (${pruned.functions.mkString(", ")})"
+      case reason => reason.toString
+    }
     if (reasons.nonEmpty) throw new SieveException("SIEVE_REQUIRED",
       s"an index of ${index.table.identifier.unquotedString} was not used: " +
         (reasons ++ Some(pruned.detail).filter(_.nonEmpty)).mkString(": ") +

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.{ArrayData, TypeUtils}
 import org.apache.spark.sql.execution.{ExecSubqueryExpression, FileSourceScanExec, InSubqueryExec, ScalarSubquery => ScalarResult}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, TopK, MonotoneFunction, MonotoneSolver, NumberedValues}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, MonotoneFunction, MonotoneSolver, NumberedValues, TopK}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Reason, Settings}
 import org.apache.spark.sql.sieve.formats.TableFormat
@@ -34,8 +34,8 @@ object RunTimeFilters {
   private val mostSolved = MonotoneSolver.mostValues
 
   /**
-   * The run-time filters of a scan that an index evaluates, which are those of indexed columns. With further filters,
-   * an audit would search for fewer rows.
+   * The run-time filters of a scan on indexed columns. An index evaluates them. With further filters, an audit would
+   * search for fewer rows.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
     case index: SieveFileIndex => awaited(index, scan.dataFilters)
@@ -44,10 +44,7 @@ object RunTimeFilters {
 
   def awaited(index: SieveFileIndex, filters: Seq[Expression]): Seq[Expression] =
     if (!Settings.joinPruning(index.executing)) Nil
-    else {
-      val (indexed, stored) = (index.entry.columns.map(_.head), TableFormat.of(index.relation).stored(index.relation))
-      filters.filter(f => awaits(f) && f.references.exists(a => indexed(stored(Seq(a.name)).head)))
-    }
+    else filters.filter(f => awaits(f) && index.indexed.occurIn(f))
 
   /** The data filters of a scan, with the results of its subqueries. */
   def resolved(scan: CountedScan): Resolved = {
@@ -56,7 +53,7 @@ object RunTimeFilters {
       case index: SieveFileIndex
           if scan.dataFilters.exists(awaits) && Settings.joinPruning(index.executing) =>
         val (later, now) = scan.dataFilters.partition(awaits)
-        val found = awaited(scan).flatMap(valued)
+        val found = values(index, scan.dataFilters)
         if (found.nonEmpty) Counters.resolved(found.map(_.keys).sum)
         Resolved(
           now ++ found.map(f => DynamicPruningExpression(f.filter)) ++ withoutKeys(later), found.map(_.keys).sum,
@@ -68,10 +65,18 @@ object RunTimeFilters {
   /** Readers need the results of all subqueries in their filters, and fail if a subquery has no result. */
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
+  /** The run-time filters of a scan on indexed columns, with the values that have arrived. */
+  def values(index: SieveFileIndex, filters: Seq[Expression]): Seq[Valued] = awaited(index, filters).flatMap(valued)
+
   /** A filter with its run-time values. None until the values have arrived. */
   private def valued(filter: Expression): Option[Valued] = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) =>
-      Try(in.values().map(oneOf(in.child, _))).toOption.flatten
+      Try(in.values().map { values =>
+        oneOf(BroadcastTuple.without(in.child), in.child match {
+          case tuple: BroadcastTuple => BroadcastTuple.values(tuple, in.plan)
+          case _ => values
+        })
+      }).toOption.flatten
     case DynamicPruningExpression(_) => None
     case AmongKeys(key, keys) => Try(Option(keys.eval()).map { found =>
       among(key, DistinctKeys.ranges(found.asInstanceOf[ArrayData], key.dataType))
@@ -110,13 +115,6 @@ object RunTimeFilters {
   def withoutNormalization(key: Expression): Expression = key match {
     case KnownFloatingPointNormalized(NormalizeNaNAndZero(plain)) => plain
     case _ => key
-  }
-
-  /** The column's path, if an expression is a column or a monotone function of a column. */
-  def column(e: Expression, output: Seq[Attribute]): Option[Seq[String]] = e match {
-    case a: Attribute => output.find(_.exprId == a.exprId).map(found => Seq(found.name))
-    case g: GetStructField => column(g.child, output).map(_ :+ g.childSchema(g.ordinal).name)
-    case _ => MonotoneFunction.of(e).flatMap(f => column(f.argument, output))
   }
 
   /** True if a plan returns the same rows when Spark runs it twice. */

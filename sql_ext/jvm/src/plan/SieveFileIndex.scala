@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, TopK, IndexedScan, Prefetch, Pruned, Pruner}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, IndexedColumns, IndexedExpressions, TopK, IndexedScan, Prefetch, Pruned, Pruner}
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Compat, Reason}
 import org.apache.spark.sql.sieve.catalog.Entry
@@ -15,9 +15,9 @@ import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A listing of a table without the files and ranges for which an index proves that no row satisfies the filters.
- * Spark can merge, reuse and re-plan scans of this listing. So a prefetched answer is used only if its request is
- * equal to the current request.
+ * A listing of a table. It omits the files and ranges that an index proves to have no matching row. Spark can merge,
+ * reuse and re-plan scans of this listing. So a prefetched answer is used only if its request is equal to the current
+ * request.
  *
  * @param showsSplits whether the rows of the query can depend on how files are split
  */
@@ -26,6 +26,8 @@ class SieveFileIndex(
     val entry: Entry, val executing: Compat.Session, val showsSplits: Boolean,
     val mixesPartitions: Boolean = false) extends RangeListing with IndexedScan {
   override val delegate: FileIndex = relation.location
+  val indexed = new IndexedColumns(scan, relation, entry, executing)
+  override def expressions: IndexedExpressions = indexed.expressions
   private def context = executing.sparkContext
   private lazy val skipped = SQLMetrics.createMetric(context, "number of files skipped")
   private lazy val rangesSkipped = SQLMetrics.createMetric(context, "number of ranges skipped")

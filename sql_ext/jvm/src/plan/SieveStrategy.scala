@@ -1,13 +1,14 @@
 package org.apache.spark.sql.sieve.plan
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruning, Expression}
 import org.apache.spark.sql.catalyst.planning.{PhysicalOperation, ScanOperation}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, GlobalLimit, LogicalPlan, Offset, ReturnAnswer}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation, DataSourceV2Strategy}
-import org.apache.spark.sql.sieve.base.{Compat, Settings}
+import org.apache.spark.sql.sieve.ask.{Counters, IndexedColumns}
+import org.apache.spark.sql.sieve.base.{Compat, Reason, Settings}
 import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
 
@@ -42,16 +43,24 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
   /** The plan of a scan of the second data source interface. None if its table has no index. */
   private def ofSource(plan: LogicalPlan, keys: Seq[Expression]): Option[Seq[SparkPlan]] = plan match {
     case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
-      PrunedScan.of(scan, filters, keys.nonEmpty, executing).map { pruned =>
+      if (!filters.exists(_.isInstanceOf[DynamicPruning])) noteReplaced(scan)
+      PrunedScan.of(scan, filters, keys.nonEmpty || filters.exists(RunTimeFilters.awaits), executing).map { pruned =>
         new DataSourceV2Strategy(executing).apply(plan.transform {
           case own: DataSourceV2ScanRelation if own eq scan => own.copy(scan = pruned)
         }).map(_.transform {
-          case batch: BatchScanExec if keys.nonEmpty && (batch.scan eq pruned) =>
-            batch.copy(runtimeFilters = batch.runtimeFilters ++ keys)
+          case batch: BatchScanExec if batch.scan eq pruned =>
+            KeyedBatchScan(batch, pruned, keys ++ filters.filter(RunTimeFilters.ofResults(_, pruned.index.scan)))
         })
       }
     case _ => None
   }
+
+  /** Counts a scan whose files a statement replaces, without first finding files with rows to change. */
+  private def noteReplaced(scan: DataSourceV2ScanRelation): Unit =
+    for {
+      files <- TableFormat.replaced(scan.relation.table, scan.relation.options, scan.scan, scan.output, executing)
+      _ <- Registry.find(executing, files.catalogTable.get)
+    } Counters.refused(Reason.NoPredicate)
 
   private def isOfIndexed(plan: LogicalPlan): Boolean = Settings.enabled(session) && plan.collectLeaves().exists {
     case scan: LogicalRelation => entry(scan).nonEmpty
@@ -62,24 +71,20 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
   private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
     if (!Settings.enabled(session) || !Settings.topPruning(session) ||
         !FileRanges.areRead(session)) Nil
-    else TopKQuery.in(plan, columns).toSeq.map { top =>
+    else TopKQuery.in(plan, indexedColumns).toSeq.map { top =>
       TopKQuery.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
-  /**
-   * Returns a function that is true for indexed columns. The function is always false if queries do not show all rows.
-   */
-  private def columns(scan: LogicalRelation): Seq[String] => Boolean =
-    entry(scan).filter(_ => showsAllRows(scan)).fold((_: Seq[String]) => false)(_.columns.contains)
+  /** The indexed columns of a scan. None if queries do not show all rows. */
+  private def indexedColumns(scan: LogicalRelation): Option[IndexedColumns] = scan.relation match {
+    case fs: HadoopFsRelation if TableFormat.of(fs).showsAllRows =>
+      entry(scan).map(new IndexedColumns(scan, fs, _, executing))
+    case _ => None
+  }
 
   private def prepared(scan: LogicalRelation, plan: LogicalPlan): Option[LogicalPlan] = scan.relation match {
     case fs: HadoopFsRelation => TableFormat.of(fs).prepared(session, plan)
     case _ => Some(plan)
-  }
-
-  private def showsAllRows(scan: LogicalRelation): Boolean = scan.relation match {
-    case fs: HadoopFsRelation => TableFormat.of(fs).showsAllRows
-    case _ => false
   }
 
   /** The plan of a scan of an indexed table, or of ranges of files. None for any other scan. */
@@ -124,9 +129,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     // Spark adds filters of partition columns and filters of other columns to a scan, but no filter that uses both
     // kinds.
     def isPartition(a: Attribute) = fs.partitionSchema.fieldNames.contains(a.name)
-    val stored = TableFormat.of(fs).stored(fs)
-    val mixes = filters.exists(f => f.references.exists(isPartition) && f.exists(part =>
-      RunTimeFilters.column(part, scan.output).exists(path => entry.columns.contains(stored(path)))))
+    val indexed = new IndexedColumns(scan, fs, entry, executing)
+    val mixes = filters.exists(f => f.references.exists(isPartition) && f.exists(indexed.contains))
     val index = new SieveFileIndex(
       scan, fs, scan.catalogTable.get, entry, executing, SieveStrategy.showsSplits.get, mixes)
     scan.copy(relation = fs.copy(location = index)(fs.sparkSession))

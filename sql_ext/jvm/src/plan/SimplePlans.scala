@@ -37,7 +37,7 @@ object SimplePlans {
     case _: IsNull | _: IsNotNull | _: IsNaN | _: AtLeastNNonNulls | _: Coalesce | _: ConditionalExpression => true
     case _: BinaryArithmetic | _: UnaryMinus | _: Abs | _: CheckOverflow | _: MakeDecimal | _: UnscaledValue => true
     case _: GetDateField | _: TruncDate | _: TruncTimestamp | _: DateAdd | _: DateSub | _: DateDiff => true
-    case _: Substring | _: Length | _: Upper | _: Lower => true
+    case _: Substring | _: Length | _: Upper | _: Lower | _: HashExpression[_] => true
     case cast: Cast => isAtomic(cast.child) && isAtomic(cast)
     case _: AggregateExpression | _: Count | _: Sum | _: Average | _: Min | _: Max | _: DistinctKeys => true
     case _ => false

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.planning.ScanOperation
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.sieve.ask.{Filters, TopK}
+import org.apache.spark.sql.sieve.ask.{Filters, IndexedColumns, TopK}
 import org.apache.spark.sql.sieve.base.OnceLogging
 import org.apache.spark.sql.sieve.formats.TableFormat
 
@@ -49,9 +49,9 @@ object TopKQuery extends OnceLogging {
   /**
    * Returns a query as a `TopKQuery`. None if the query has several scans or needs more than the first rows.
    *
-   * @param indexed returns for a relation whether a column has an index
+   * @param indexed returns the indexed columns of a relation
    */
-  def in(query: LogicalPlan, indexed: LogicalRelation => Seq[String] => Boolean): Option[TopKQuery] =
+  def in(query: LogicalPlan, indexed: LogicalRelation => Option[IndexedColumns]): Option[TopKQuery] =
     try for {
       (scan, first) <- wanted(query)
       bare <- bound(scan, first, indexed)
@@ -106,7 +106,7 @@ object TopKQuery extends OnceLogging {
    */
   private def bound(
       scan: LogicalPlan, first: TopK,
-      indexed: LogicalRelation => Seq[String] => Boolean): Option[TopK] = scan match {
+      indexed: LogicalRelation => Option[IndexedColumns]): Option[TopK] = scan match {
     case ScanOperation(projections, Nil, _, relation: LogicalRelation)
         if projections.forall(_.deterministic) => relation.relation match {
       case fs: HadoopFsRelation =>
@@ -116,10 +116,9 @@ object TopKQuery extends OnceLogging {
         val bare = first.transform { case a: Attribute => named.getOrElse(a, a) }
           .transform { case a: Attribute => own.getOrElse(a, a) }.asInstanceOf[TopK]
         val filters = Filters.of(relation.output, fs)
-        lazy val isIndexed = indexed(relation)
         val groups = bare.groups.isEmpty || TableFormat.of(fs).hasPartitionsByPath
         val holds = groups && bare.groups.forall(filters.isPartition) &&
-          bare.orders.forall(o => filters.column(o.child).exists(isIndexed))
+          indexed(relation).exists(own => bare.orders.forall(o => own.holds(o.child)))
         if (holds) Some(bare) else None
       case _ => None
     }
@@ -137,8 +136,12 @@ object TopKQuery extends OnceLogging {
 
   private def isAlone(plan: SparkPlan, scan: FileSourceScanExec): Boolean = {
     val known = ExpressionSet(scan.dataFilters)
-    val filters = Filters.of(scan.output, scan.relation)
-    scan.optionalBucketSet.isEmpty &&
+    val filters = scan.relation.location match {
+      case index: SieveFileIndex => Filters.of(scan.output, scan.relation, index.expressions)
+      case _ => Filters.of(scan.output, scan.relation)
+    }
+    val format = TableFormat.of(scan.relation)
+    scan.optionalBucketSet.isEmpty && !scan.dataFilters.exists(format.addsFilter) &&
       !scan.partitionFilters.exists(_.exists(_.isInstanceOf[PlanExpression[_]])) &&
       scan.dataFilters.forall(filters.isNegatable) && !plan.exists {
         case FilterExec(condition, _) => !conjuncts(condition).forall(known.contains)

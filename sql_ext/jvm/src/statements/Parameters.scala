@@ -49,9 +49,10 @@ object Parameters {
   /** True if Spark passes the values of parameters to the parser. Older releases pass them only to the analyzer. */
   private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
 
-  // All quantifiers are possessive, for the reason in `StatementOwnership`.
+  // All quantifiers are possessive, for the reason in `StatementOwnership`. A colon directly after a name or a bracket
+  // begins a path of a VARIANT, `payload:user.id`.
   private val scan = Pattern.compile(s"(?s)${StatementOwnership.string}" +
-    """|`[^`]*+`|--[^\n]*+|/\*.*?\*/|::|:([\p{L}_][\p{L}\p{N}_]*+)|(\?)""")
+    """|`[^`]*+`|--[^\n]*+|/\*.*?\*/|::|(?<![\p{L}\p{N}_`)\]]):([\p{L}_][\p{L}\p{N}_]*+)|(\?)""")
 
   /**
    * Returns the plan of a SIEVE statement. `context` has the parameters, if this Spark release passes them to the

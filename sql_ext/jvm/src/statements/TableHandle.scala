@@ -7,11 +7,14 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, CreateNamedStruct, Literal, TryEval}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, View}
 import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.sieve.ask.{ColumnValue, IndexedExpression, IndexedExpressions, ManyKeys, Tuple}
 import org.apache.spark.sql.sieve.base.{Compat, Json}
+import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileCuts, FilePart, FileRanges, Fingerprint, FormatTable, ListedFiles}
 import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRecords}
 import org.apache.spark.sql.types._
@@ -46,19 +49,51 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
 
   /** The table's properties under the settings of the session, as JSON. */
   def info: String = {
-    val fingerprint = Fingerprint.of(relation, table, session)
+    val own = read
     Json.write(registered ++ Map(
       "format" -> Fingerprint.format(relation), "spark" -> session.version,
       "hive" -> session.sparkContext.conf.getOption("spark.sql.catalogImplementation").contains("hive"),
       "case_sensitive" -> session.sessionState.conf.caseSensitiveAnalysis,
       "corrupt_column" -> WholeRecords.corruptColumn(relation.options, session.sessionState.conf),
-      "columns" -> leafColumns(format.columns(relation), Nil),
+      "columns" -> (leafColumns(format.columns(relation), Nil) ++ expressions.map(one =>
+        Map("path" -> Seq(one.sql), "stored" -> one.key, "type" -> one.keyType.catalogString))),
       "partition_columns" -> format.partitionColumns(relation),
-      "fingerprint" -> fingerprint.hash, "fingerprint_parts" -> fingerprint.parts))
+      "fingerprint" -> own.hash, "fingerprint_parts" -> own.parts))
   }
 
   /** The fingerprint that `info` would return now. */
-  def fingerprint: String = Fingerprint.of(relation, table, session).hash
+  def fingerprint: String = read.hash
+
+  private def read: Fingerprint =
+    Fingerprint.of(relation, table, session).and(new IndexedExpressions(expressions).parts)
+
+  /** The keys of expressions for which a statement creates an index. */
+  private var created = Set.empty[Seq[String]]
+
+  /** The expressions that have an index, and those for which a statement creates one. */
+  private def expressions: Seq[IndexedExpression] =
+    (Entry(Registry.registrations(table), 0, 0).columns ++ created).toSeq.filter(IndexedExpression.isKey)
+      .flatMap(IndexedExpression.now(_, columns, stored, session))
+
+  private def columns: Seq[Attribute] = TableFormat.filesColumns(plan.asInstanceOf[LogicalRelation])
+
+  /**
+   * Adds an expression to the table's columns. Returns its key, the path of a column that is the whole expression, or
+   * the reason why the expression cannot be indexed, as JSON.
+   *
+   * @param kind a kind of `ManyKeys`; empty to choose it by the type of the expression
+   */
+  def define(sql: String, kind: String): String =
+    IndexedExpression.typed(sql, Some(kind).filter(_.nonEmpty), columns, stored, session) match {
+      case Left(reason) => Json.write(Map("refused" -> reason))
+      case Right(made) => made.value match {
+        case column: ColumnValue if made.kind.isEmpty => Json.write(Map("column" -> column.path))
+        case value =>
+          val key = expressions.find(one => one.kind == made.kind && one.isSame(value)).getOrElse(made).key
+          created += key
+          Json.write(Map("key" -> key))
+      }
+    }
 
   private lazy val stored = format.stored(relation)
 
@@ -104,10 +139,30 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
    */
   def frame(
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
-      cuts: String): DataFrame = {
+      cuts: String, expression: String, kind: String): DataFrame = {
     val files = numbers.asScala.toSeq.map(history.files(_)._2)
-    format.frame(reading, relation, files, location).getOrElse(spark(reading, numbers, alone, location, cuts))
+    val rows = format.frame(reading, relation, files, location).getOrElse(spark(reading, numbers, alone, location, cuts))
+    if (expression.isEmpty) rows else withValue(reading, rows, expression, kind)
   }
+
+  /**
+   * Adds the value of an expression to each row, and whether the expression failed. A query that reads the row fails,
+   * too, so an index must not hide the row. An array becomes a row for each element, or one row with NULL.
+   */
+  private def withValue(reading: Compat.Session, rows: DataFrame, expression: String, kind: String): DataFrame = {
+    val plan = rows.queryExecution.analyzed
+    val own = Tuple.key(reading.sessionState.sqlParser.parseExpression(expression))
+    val tried = Alias(TryEval(CreateNamedStruct(Seq(Literal("value"), own))), "__sieve_tried__")()
+    val computed = Compat.frame(reading, Project(plan.output :+ tried, plan))
+    val value = if (kind == ManyKeys.elements) "explode_outer(__sieve_tried__.value)" else "__sieve_tried__.value"
+    computed.selectExpr(computed.columns.toSeq.dropRight(1).map(name => s"`${name.replace("`", "``")}`") :+
+      s"$value AS __sieve_value__" :+ "__sieve_tried__ IS NULL AS __sieve_failed__": _*)
+  }
+
+  /** Writes a file of a run. See `RunWriter`. */
+  def write(
+      path: String, schema: String, rows: JList[JList[Any]], options: java.util.Map[String, String]): Unit =
+    RunWriter.write(session, path, schema, rows, options)
 
   /** The frame if Spark's own readers read the files. */
   private def spark(

@@ -1,0 +1,108 @@
+"""The place of a column in a schema: the parts of the schema that decide the column's values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+_ZONELESS: Final = frozenset(
+    {"boolean", "binary", "void", "byte", "short", "integer", "long", "float", "double", "date"}
+)
+_REMARKS: Final = frozenset({"comment", "CURRENT_DEFAULT"})
+"""Metadata of a column that no reader looks up; this default applies only to rows written later."""
+
+_MAX_SCHEMAS: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlace:
+    """A column in its table.
+
+    Attributes:
+        schema: the part of the table's schema that decides the column's values.
+        kind: the name of the column's type, or ``instant`` if a time zone can affect the values.
+        default: whether the column or a struct that holds it has a default.
+        field_id: whether Parquet's readers can find the column, or a struct that holds it, by an
+            id.
+    """
+
+    schema: str
+    kind: str
+    default: bool
+    field_id: bool
+
+
+@lru_cache(_MAX_SCHEMAS)
+def find_column(
+    column: tuple[str, ...], schema: str, *, orc: bool, positions: bool
+) -> ColumnPlace | None:
+    """The place of a column in a schema; None if the schema does not have the column.
+
+    Readers find a column by its name. In ORC files without column names, which old releases of Hive
+    wrote, readers find a column by its position. Later columns, and other fields of the same
+    struct, do not affect the column.
+
+    Args:
+        column: path of the column.
+        schema: the schema in Spark's JSON form.
+        orc: whether files can lack column names.
+        positions: whether readers use positions even in files with column names.
+    """
+    fields, kind = json.loads(schema)["fields"], ""
+    steps: list[Any] = []
+    for name in column:
+        at = next((n for n, field in enumerate(fields) if field["name"] == name), None)
+        if at is None:
+            return None
+        metadata, kind = _remarkless(fields[at]["metadata"]), fields[at]["type"]
+        step: dict[str, Any] = {"name": name, "metadata": metadata}
+        # A reader can confuse names that differ only in case.
+        step["alike"] = [f["name"] for f in fields if f["name"].lower() == name.lower()]
+        if positions:
+            step["until"] = _clean(fields[: at + 1])
+        if orc:
+            step["position"] = at
+        steps.append(step)
+        fields = kind.get("fields", []) if isinstance(kind, dict) else []
+    all_metadata = [step["metadata"] for step in steps]
+    return ColumnPlace(
+        schema=json.dumps({"steps": steps, "type": _clean(kind)}, sort_keys=True),
+        kind=kind_of(kind),
+        default=any("EXISTS_DEFAULT" in metadata for metadata in all_metadata),
+        field_id=any("parquet.field.id" in metadata for metadata in all_metadata),
+    )
+
+
+def kind_of(kind: Any) -> str:
+    """The kind of a type in Spark's JSON form; ``instant`` for an unknown type."""
+    if not isinstance(kind, str):
+        return "instant"
+    name = kind.partition("(")[0].partition(" ")[0]
+    if name in {"string", "char", "varchar"}:
+        return "string"
+    return name if name in _ZONELESS or name == "decimal" else "instant"
+
+
+@lru_cache(_MAX_SCHEMAS)
+def without_remarks(schema: str) -> str:
+    """A schema in Spark's JSON form, without the metadata that no reader looks up."""
+    return json.dumps(_clean(json.loads(schema)))
+
+
+def _clean(kind: Any) -> Any:
+    """A type in Spark's JSON form, without the `_REMARKS` of its fields."""
+    if isinstance(kind, list):
+        return [_clean(one) for one in kind]
+    if not isinstance(kind, dict):
+        return kind
+    return {
+        key: _remarkless(value) if key == "metadata" else _clean(value)
+        for key, value in kind.items()
+    }
+
+
+def _remarkless(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in metadata.items() if key not in _REMARKS}

@@ -1,0 +1,38 @@
+package org.apache.spark.sql.sieve.ask
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.sieve.base.Variants
+import org.apache.spark.sql.types._
+
+/**
+ * The names of columns in the table and in the files. The paths of a struct are those of its fields. The same holds
+ * for an array of structs, if the format knows the names of the fields in the files.
+ */
+private class ColumnNames(columns: Seq[Attribute], stored: Seq[String] => Seq[String]) {
+  private val paths: Seq[Seq[String]] = columns.flatMap(a => paths(Variants.whole(a).dataType, Seq(a.name)))
+  private val byFile: Map[Seq[String], Seq[String]] = paths.map(path => stored(path) -> path).toMap
+
+  private def paths(of: DataType, above: Seq[String]): Seq[Seq[String]] = of match {
+    case struct: StructType => struct.fields.toSeq.flatMap(f => paths(f.dataType, above :+ f.name))
+    case ArrayType(struct: StructType, _) =>
+      paths(struct, above).filter(path => stored(path).startsWith(stored(above))) :+ above
+    case _ => Seq(above)
+  }
+
+  /** True if the path is that of a column. */
+  def has(path: Seq[String]): Boolean = paths.contains(path)
+
+  /** The name in the files of a column that a user has typed. More names can follow, such as the key of a map. */
+  def inFiles(name: Seq[String], equal: (String, String) => Boolean): Seq[String] = {
+    def isStart(path: Seq[String]) = path.size <= name.size && path.zip(name).forall { case (a, b) => equal(a, b) }
+    paths.find(isStart).fold(throw new NoSuchElementException(unknown(name)))(path => stored(path) ++ name.drop(path.size))
+  }
+
+  def inTable(name: Seq[String]): Seq[String] =
+    name.indices.reverse.map(k => name.take(k + 1)).find(byFile.contains)
+      .fold(throw new NoSuchElementException(unknown(name)))(path => byFile(path) ++ name.drop(path.size))
+
+  private def unknown(name: Seq[String]): String =
+    if (paths.exists(_.startsWith(name))) s"${name.mkString(".")} is a struct; name its fields"
+    else s"the table has no column ${name.mkString(".")} in its files"
+}

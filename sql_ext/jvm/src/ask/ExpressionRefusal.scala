@@ -1,0 +1,61 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.util.Locale
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types._
+
+/** Decides which expressions cannot have an index. */
+private object ExpressionRefusal {
+  /** The reason why the value of an expression can change without a change of the row. */
+  def of(e: Expression): Option[String] = e match {
+    case _ if e.references.isEmpty => Some("it has no column of the table")
+    case _ if !e.deterministic => Some("its value changes from query to query")
+    case _: And => Some("queries filter by each part of an AND; index the parts")
+    case _ => e.collectFirst {
+      case _: SubqueryExpression | _: PlanExpression[_] => "it has a subquery"
+      // Spark draws an initialization vector for each call, but says that the function is deterministic.
+      case _: AesEncrypt => "its value changes from query to query"
+      case _: UserDefinedExpression | _: ApplyFunctionExpression => "it has a function of a user, whose meaning can change"
+      case other: LeafExpression if !isFixed(other) => s"the value of ${other.prettyName} depends on the session or the time"
+      case call: objects.StaticInvoke if !isSparks(call.staticObject) => s"it calls ${call.staticObject.getName}, whose meaning can change"
+      case Literal(own: AnyRef, _: ObjectType) if !isSparks(own.getClass) => s"it calls ${own.getClass.getName}, whose meaning can change"
+      case other if !isSparks(other.getClass) => s"${other.prettyName} is no function of Spark"
+      case other if isCollated(other.dataType) => "it has text with a collation"
+      case a: Attribute if a.metadata.contains("__CHAR_VARCHAR_TYPE_STRING") &&
+          padded.findPrefixOf(a.metadata.getString("__CHAR_VARCHAR_TYPE_STRING").toLowerCase(Locale.ROOT)).nonEmpty =>
+        s"${a.name} is a CHAR, which Spark pads with blanks"
+    }
+  }
+
+  /** A CHAR, or an array or a map with a CHAR, as the catalog writes types. */
+  private val padded = "char|(array|map)<(.*[^r])?char".r
+
+  /**
+   * The reason why an index on an expression in normal form cannot use the expression's columns.
+   *
+   * @param isColumn true for the path of a column whose name in the files is known
+   */
+  def ofColumns(normal: Expression, isColumn: Seq[String] => Boolean): Option[String] = normal.collectFirst {
+    case ColumnValue(path, kind) if hasNestedStruct(kind) => s"${path.mkString(".")} has structs in an array or map"
+    case ColumnValue(path, _) if !isColumn(path) =>
+      s"${path.mkString(".")} is a field of structs in an array, which can have other names in the files"
+  }
+
+  /** A scan can read some fields of such a struct, and a key cannot name the fields in the files. */
+  private def hasNestedStruct(of: DataType): Boolean = of.existsRecursively {
+    case ArrayType(element, _) => element.existsRecursively(_.isInstanceOf[StructType])
+    case MapType(key, value, _) => Seq(key, value).exists(_.existsRecursively(_.isInstanceOf[StructType]))
+    case _ => false
+  }
+
+  private def isFixed(leaf: Expression): Boolean = leaf match {
+    case _: Literal | _: Attribute | _: NamedLambdaVariable => true
+    // A part of the expression that Spark computes once and uses twice.
+    case other => other.getClass.getSimpleName == "CommonExpressionRef"
+  }
+  private def isSparks(of: Class[_]): Boolean = of.getName.startsWith("org.apache.spark.sql.catalyst.")
+  private def isCollated(of: DataType): Boolean = of.existsRecursively {
+    case text: StringType => text != StringType
+    case _ => false
+  }
+}

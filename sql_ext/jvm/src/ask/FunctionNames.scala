@@ -1,0 +1,16 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.util.Locale
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+
+/** The names of functions as SQL users write them. */
+private object FunctionNames {
+  def of(e: Expression): String = e.getTagValue(FunctionRegistry.FUNC_ALIAS).getOrElse(e match {
+    case operator: BinaryOperator => operator.symbol
+    case f: StaticInvoke => f.functionName
+    case f: UserDefinedExpression => f.name
+    case f => f.prettyName.toLowerCase(Locale.ROOT)
+  })
+}

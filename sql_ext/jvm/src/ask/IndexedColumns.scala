@@ -1,0 +1,36 @@
+package org.apache.spark.sql.sieve.ask
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.catalog.Entry
+import org.apache.spark.sql.sieve.formats.TableFormat
+
+/** The columns and expressions of a scan that have an index. */
+final class IndexedColumns(scan: LogicalRelation, relation: HadoopFsRelation, entry: Entry, session: Compat.Session) {
+  private val stored = TableFormat.of(relation).stored(relation)
+  private val partitions = relation.partitionSchema.fieldNames.toSet
+  private lazy val names = scan.output.map(a => a.exprId -> a.name).toMap
+  private lazy val indexed = entry.columns.map(_.head)
+  lazy val expressions: IndexedExpressions =
+    IndexedExpressions.of(entry.columns, TableFormat.filesColumns(scan), stored, session)
+
+  /** True if an expression has an index. */
+  def holds(e: Expression): Boolean =
+    path(e).exists(own => entry.columns.contains(stored(own))) || expressions.key(e, path).nonEmpty
+
+  /** True if an expression has an index, or is a monotone function of an expression that has one. */
+  def contains(e: Expression): Boolean = holds(e) || MonotoneFunction.of(e).exists(f => contains(f.argument))
+
+  /** The places of the columns of each indexed tuple among some expressions that have all columns of it. */
+  def tuplesAmong(all: Seq[Expression]): Seq[Seq[Int]] =
+    expressions.tuples.map(_.columns.map(c => all.indexWhere(path(_).contains(c.path)))).filterNot(_.contains(-1))
+
+  /** True if an index possibly evaluates a part of a filter. */
+  def occurIn(filter: Expression): Boolean = {
+    val used = filter.references.toSeq.map(_.name)
+    used.exists(name => indexed(stored(Seq(name)).head)) || expressions.over(used).nonEmpty
+  }
+
+  private def path(e: Expression): Option[Seq[String]] = ColumnPath.of(e, a => names.get(a.exprId).filterNot(partitions))
+}

@@ -1,0 +1,206 @@
+package org.apache.spark.sql.sieve.ask
+
+import scala.util.Try
+import scala.util.control.NonFatal
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute
+import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Project, Statistics}
+import org.apache.spark.sql.sieve.base.{Compat, LruMap, Variants}
+import org.apache.spark.sql.types._
+
+/**
+ * A value that queries compute from the columns of one row, and that an index has as its key.
+ *
+ * @param key     the path by which an index and a predicate name the value; see `IndexedExpression.key`
+ * @param sql     the expression with the names of the table's columns
+ * @param value   the expression in normal form; see `IndexedExpression.normal`
+ * @param columns the columns of a tuple; empty for any other expression
+ * @param reading everything that decides the value of a row whose columns are known
+ */
+final case class IndexedExpression(
+    key: Seq[String], sql: String, value: Expression, columns: Seq[ColumnValue], reading: String) {
+  private lazy val text = ExpressionMeaning.text(value)
+
+  /** The kind of an index that has any number of keys for each row. None if the key is the value. */
+  def kind: Option[String] = ManyKeys.kind(key)
+  def keyType: DataType = ManyKeys.keyType(kind, value.dataType)
+
+  /** True if an expression in normal form has the same value in each row, and fails for the same rows. */
+  def isSame(other: Expression): Boolean =
+    value.canonicalized == other.canonicalized && text == ExpressionMeaning.text(other)
+}
+
+/** The expressions of a scan's columns that have an index. */
+class IndexedExpressions(all: Seq[IndexedExpression]) {
+  /** The key and the type of an expression. None if no index has its value. */
+  def key(e: Expression, path: Expression => Option[Seq[String]]): Option[(Seq[String], DataType)] =
+    if (all.isEmpty || e.isInstanceOf[Literal] || e.isInstanceOf[Attribute]) None
+    else find(None, e, path).map(found => (found.key, found.keyType))
+
+  /** The key of an index of this kind over an expression. */
+  def key(kind: String, e: Expression, path: Expression => Option[Seq[String]]): Option[Seq[String]] =
+    if (all.isEmpty || e.isInstanceOf[Literal]) None else find(Some(kind), e, path).map(_.key)
+
+  private def find(kind: Option[String], e: Expression, path: Expression => Option[Seq[String]]): Option[IndexedExpression] = {
+    val own = all.filter(_.kind == kind)
+    if (own.isEmpty) None
+    else {
+      val value = IndexedExpression.normal(e, path)
+      own.find(_.isSame(value))
+    }
+  }
+
+  /** The SQL of the expressions that have one of these columns. */
+  def over(names: Seq[String]): Seq[String] = all.filter(_.value.exists {
+    case ColumnValue(path, _) => names.contains(path.head)
+    case _ => false
+  }).map(_.key(1))
+
+  /** The tuples of columns that have an index. */
+  val tuples: Seq[Tuple] = all.filter(_.columns.nonEmpty).map(one => Tuple(one.key, one.columns))
+
+  /** The parts of a reader's fingerprint that decide the values of the expressions. */
+  def parts: Map[String, String] = all.map(one => s"expression.${one.key(1)}" -> one.reading).toMap
+}
+
+object IndexedExpressions {
+  val none = new IndexedExpressions(Nil)
+
+  /**
+   * The expressions with an index, for a scan with these columns. An expression is left out if the session does not
+   * know one of its columns or functions.
+   *
+   * @param columns the columns of the scan that are in the files
+   */
+  def of(
+      keys: Iterable[Seq[String]], columns: Seq[Attribute], stored: IndexedExpression.Stored, session: Compat.Session): IndexedExpressions = {
+    val expressions = keys.filter(IndexedExpression.isKey)
+    if (expressions.isEmpty) none
+    else new IndexedExpressions(expressions.toSeq.flatMap(IndexedExpression.of(_, columns, stored, session)))
+  }
+}
+
+object IndexedExpression {
+  /** Translates the path of a column in the table to its path in the files. */
+  type Stored = Seq[String] => Seq[String]
+
+  private val known = new LruMap[Any, Option[IndexedExpression]](512)
+
+  /**
+   * The path of an expression: an empty name, which no column has, the SQL of the expression with the names of
+   * columns in the files, and the kind of an index with any number of keys for each row.
+   */
+  def key(sql: String, kind: Option[String] = None): Seq[String] = Seq("", sql) ++ kind
+  def isKey(path: Seq[String]): Boolean =
+    path.headOption.contains("") && (path.size == 2 || ManyKeys.kind(path).exists(ManyKeys.kinds))
+
+  /** The expression of a key. None if it cannot be indexed in this session. */
+  def of(
+      key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] = {
+    val in = (key, columns.map(a => (a.name, a.dataType, stored(Seq(a.name)))), session.sessionState.conf.getAllConfs,
+      ExpressionMeaning.functions(key(1), session))
+    Option(known.synchronized(known.get(in))).getOrElse {
+      val made = now(key, columns, stored, session)
+      known.synchronized(known.put(in, made))
+      made
+    }
+  }
+
+  /** As `of`, without the knowledge of earlier calls. The text 'today' has another meaning each day. */
+  def now(
+      key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] =
+    Try(resolved(key(1), ManyKeys.kind(key), columns, stored, session)).toOption.flatMap(_.toOption).filter(_.key == key)
+
+  /**
+   * The expression that a user has typed, or the reason why it cannot be indexed.
+   *
+   * @param kind the kind of index that the user has typed
+   */
+  def typed(
+      sql: String, kind: Option[String], columns: Seq[Attribute], stored: Stored,
+      session: Compat.Session): Either[String, IndexedExpression] =
+    try {
+      val names = new ColumnNames(columns, stored)
+      val renamed = written(sql, session)(names.inFiles(_, session.sessionState.conf.resolver))
+      val first = resolved(renamed, kind, columns, stored, session)
+      // The text of an object can be another one each time.
+      val second = resolved(renamed, kind, columns, stored, session)
+      if (first.isRight && first != second) Left("two copies of it cannot be compared") else first
+    } catch { case NonFatal(e) => Left(firstLine(Option(e.getMessage).getOrElse(e.toString))) }
+
+  /** The SQL of an expression with other names of columns. */
+  private def written(sql: String, session: Compat.Session)(rename: Seq[String] => Seq[String]): String = {
+    val own = parsed(sql, session)
+    if (own.exists(_.isInstanceOf[SubqueryExpression])) throw new IllegalArgumentException("it has a subquery")
+    val names = own.collect { case a: UnresolvedAttribute => a }
+    val made = names.sortBy(-_.origin.startIndex.get).foldLeft(sql) { (text, a) =>
+      text.patch(a.origin.startIndex.get, rename(a.nameParts).map(quoteIfNeeded).mkString("."),
+        a.origin.stopIndex.get + 1 - a.origin.startIndex.get)
+    }
+    val wanted = own.transform { case a: UnresolvedAttribute => UnresolvedAttribute(rename(a.nameParts)) }
+    if (parsed(made, session) != wanted) throw new IllegalArgumentException("its columns cannot be named in another way")
+    made
+  }
+
+  private def firstLine(text: String): String = text.linesIterator.map(_.trim).find(_.nonEmpty).getOrElse("")
+
+  /** An expression as Spark parses it, without the name that Spark gives the field of a VARIANT. */
+  private[ask] def parsed(sql: String, session: Compat.Session): Expression =
+    Tuple.unnamed(session.sessionState.sqlParser.parseExpression(sql)).transform {
+      case named: Alias if named.child.getClass.getSimpleName == "SemiStructuredExtract" => named.child
+      case named: Alias => throw new IllegalArgumentException(s"it has the name ${named.name}")
+    }
+
+  /** The expression of SQL with the names of columns in the files. */
+  private def resolved(
+      sql: String, kind: Option[String], columns: Seq[Attribute], stored: Stored,
+      session: Compat.Session): Either[String, IndexedExpression] = {
+    val names = new ColumnNames(columns, stored)
+    val current = written(sql, session)(names.inTable)
+    val own = parsed(current, session)
+    val execution = session.sessionState.executePlan(Project(Seq(Alias(own, "value")()), Columns(columns.map(Variants.whole))))
+    def path(e: Expression) = ColumnPath.of(e, a => columns.find(_.exprId == a.exprId).map(_.name))
+    for {
+      typed <- single(execution.analyzed)
+      _ <- ExpressionRefusal.of(typed).toLeft(())
+      optimized <- single(execution.optimizedPlan)
+      _ <- ExpressionRefusal.of(optimized).orElse(ExpressionRefusal.ofColumns(normal(optimized, path), names.has))
+        .orElse(Tuple.refusal(own, optimized)).orElse(ManyKeys.refusal(kind, optimized.dataType)).toLeft(())
+    } yield {
+      val made = Tuple.key(optimized)
+      val tuple = Tuple.columns(optimized).map(normal(_, path)).collect { case column: ColumnValue => column }
+      val reading = ExpressionMeaning.of(made, path, stored, session)
+      val many = kind.orElse(ManyKeys.of(made.dataType))
+      IndexedExpression(key(sql, many), current, normal(made, path), tuple, reading)
+    }
+  }
+
+  /** The only expression of a plan that computes it from one row. */
+  private def single(plan: LogicalPlan): Either[String, Expression] = plan match {
+    case Project(Seq(Alias(made, _)), _: Columns) => Right(made)
+    case _ => Left("it is more than an expression of one row's columns")
+  }
+
+  /**
+   * An expression that names columns by their paths, because a scan can have some fields of a struct. Catalyst's
+   * canonical form alone is not enough: it reorders sums, and another order has another rounding or overflow.
+   */
+  def normal(e: Expression, path: Expression => Option[Seq[String]]): Expression =
+    Variants.withoutPushed(e).transformDown {
+      // `right(c, 4)` as Spark resolves it. The optimizer moves a comparison into the branches.
+      case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => normal(last, path)
+      case column if path(column).nonEmpty => ColumnValue(path(column).get, column.dataType)
+      case field if ColumnPath.inArray(field, path).nonEmpty => ColumnValue(ColumnPath.inArray(field, path).get, field.dataType)
+    }
+}
+
+/** The value of a column in a normal form. */
+case class ColumnValue(path: Seq[String], dataType: DataType) extends LeafExpression with Unevaluable {
+  override def nullable: Boolean = true
+}
+
+/** A relation with some columns and no rows that an optimizer could use. */
+private case class Columns(output: Seq[Attribute]) extends LeafNode {
+  override def computeStats(): Statistics = Statistics(sizeInBytes = Long.MaxValue)
+}

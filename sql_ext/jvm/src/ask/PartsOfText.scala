@@ -1,0 +1,86 @@
+package org.apache.spark.sql.sieve.ask
+
+import java.nio.ByteBuffer
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * A predicate that is TRUE only for texts with some parts, such as `c LIKE '%error%code%'`.
+ *
+ * @param parts the parts, as bytes
+ */
+private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]]) {
+  /** The keys that an index on substrings has for each text that satisfies the predicate. */
+  def grams: Seq[Int] = {
+    val all = parts.filter(_.length >= Grams.bytes).flatMap(_.sliding(Grams.bytes)).map(ByteBuffer.wrap(_).getInt).distinct
+    // Neighbours share bytes, so a part of the keys of a long text selects nearly the same files.
+    val step = (all.size + Grams.most - 1) / Grams.most
+    if (step < 2) all else all.grouped(step).map(_.head).toSeq
+  }
+
+}
+
+private object Grams {
+  /** The length of a key in bytes. The build uses the same number, `GRAM_BYTES`. */
+  val bytes = 4
+  val most = 40
+
+  /** The reason for a predicate without a part that is long enough. Reasons are counted, so none contains a constant. */
+  def tooShort(function: String): String = s"$function of less than $bytes bytes"
+}
+
+private object PartsOfText {
+  def of(e: Expression, negated: Boolean): Option[PartsOfText] = e match {
+    case Contains(text, TextLiteral(part)) if !negated => one(text, part)
+    case StartsWith(text, TextLiteral(part)) if !negated => one(text, part)
+    case EndsWith(text, TextLiteral(part)) if !negated => one(text, part)
+    case Like(text, TextLiteral(pattern), escape) if !negated => literals(pattern.toString, escape).map(PartsOfText(text, _))
+    // A position is 0 if the text has no such part.
+    case GreaterThan(Position(text, part), Literal(k: Int, _)) if !negated && k >= 0 => one(text, part)
+    case GreaterThanOrEqual(Position(text, part), Literal(k: Int, _)) if !negated && k > 0 => one(text, part)
+    case EqualTo(Position(text, part), Literal(k: Int, _)) if !negated && k > 0 => one(text, part)
+    case LessThan(Literal(k: Int, _), Position(text, part)) if !negated && k >= 0 => one(text, part)
+    case LessThanOrEqual(Literal(k: Int, _), Position(text, part)) if !negated && k > 0 => one(text, part)
+    case EqualTo(Literal(k: Int, _), Position(text, part)) if !negated && k > 0 => one(text, part)
+    case EqualTo(Position(text, part), Literal(0, _)) if negated => one(text, part)
+    case EqualTo(Literal(0, _), Position(text, part)) if negated => one(text, part)
+    case _ => None
+  }
+
+  private def one(text: Expression, part: UTF8String): Option[PartsOfText] = Some(PartsOfText(text, Seq(part.getBytes)))
+
+  /**
+   * The texts between the wildcards of a pattern of LIKE. None for a pattern that Spark refuses. LIKE compares
+   * characters, and decodes each sequence of bytes that is not valid UTF-8 as the replacement character.
+   */
+  private def literals(pattern: String, escape: Char): Option[Seq[Array[Byte]]] = {
+    val parts = Seq.newBuilder[String]
+    val part = new StringBuilder
+    def end(): Unit = { parts += part.result(); part.clear() }
+    var at = 0
+    if (escape == '\uFFFD') return None
+    while (at < pattern.length) {
+      pattern(at) match {
+        case c if c == escape =>
+          at += 1
+          if (at == pattern.length || !Seq('_', '%', escape).contains(pattern(at))) return None
+          part += pattern(at)
+        case '_' | '%' | '\uFFFD' => end()
+        case c => part += c
+      }
+      at += 1
+    }
+    end()
+    Some(parts.result().filter(_.nonEmpty).map(_.getBytes("UTF-8")))
+  }
+
+  /** The place of a part in a text. */
+  private object Position {
+    def unapply(e: Expression): Option[(Expression, UTF8String)] = e match {
+      case StringInstr(text, TextLiteral(part)) => Some((text, part))
+      case StringLocate(TextLiteral(part), text, _) => Some((text, part))
+      case _ => None
+    }
+  }
+}

@@ -1,0 +1,70 @@
+package org.apache.spark.sql.sieve.ask
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.types._
+
+/**
+ * The expressions of a scan's columns that have an index or could have one, for advice. A predicate of a column itself
+ * stays one of the column, even inside functions that keep its order.
+ *
+ * @param indexed the expressions that have an index
+ */
+final class ProposedExpressions(indexed: IndexedExpressions) extends IndexedExpressions(Nil) {
+  override def key(e: Expression, path: Expression => Option[Seq[String]]): Option[(Seq[String], DataType)] =
+    indexed.key(e, path).orElse(
+      if (ProposedExpressions.isWorthwhile(e, path)) Some(IndexedExpression.key(ProposedExpressions.sql(e)) -> e.dataType) else None)
+
+  override def key(kind: String, e: Expression, path: Expression => Option[Seq[String]]): Option[Seq[String]] =
+    indexed.key(kind, e, path).orElse(
+      if (kind == ManyKeys.elements && ProposedExpressions.hasElements(e, path)) Some(IndexedExpression.key(ProposedExpressions.array(e, path), Some(kind)))
+      else None)
+  override def over(names: Seq[String]): Seq[String] = indexed.over(names)
+  override val tuples: Seq[Tuple] = indexed.tuples
+}
+
+private object ProposedExpressions {
+  /** The functions whose text arguments are names or patterns, and not values that a row could have. */
+  private def namesBy(e: Expression): Seq[Expression] = e match {
+    case GetJsonObject(_, path) => Seq(path)
+    case of @ (_: GetMapValue | _: ElementAt) => Seq(of.children(1))
+    case DateFormatClass(_, pattern, _) => Seq(pattern)
+    case TruncDate(_, unit) => Seq(unit)
+    case TruncTimestamp(unit, _, _) => Seq(unit)
+    case other if other.getClass.getSimpleName == "VariantGet" => Seq(other.children(1))
+    case _ => Nil
+  }
+
+  private def isWorthwhile(e: Expression, path: Expression => Option[Seq[String]]): Boolean =
+    isScalar(e.dataType) && !e.isInstanceOf[Literal] && path(e).isEmpty && MonotoneFunction.of(e).isEmpty && isOfColumns(e, path)
+
+  private def hasElements(e: Expression, path: Expression => Option[Seq[String]]): Boolean = e.dataType match {
+    case ArrayType(element, _) => isScalar(element) && isOfColumns(e, path)
+    case _ => false
+  }
+
+  /** True if an index can have the value, and the value needs no text that a row could have. */
+  private def isOfColumns(e: Expression, path: Expression => Option[Seq[String]]): Boolean =
+    !e.exists(_.isInstanceOf[Predicate]) && !hasValue(e) && ExpressionRefusal.of(e).isEmpty &&
+      ExpressionRefusal.ofColumns(IndexedExpression.normal(e, path), _ => true).isEmpty && e.references.forall(path(_).nonEmpty)
+
+  private def isScalar(of: DataType): Boolean = of match {
+    case BooleanType | BinaryType => false
+    case other => other.isInstanceOf[AtomicType]
+  }
+
+  /** True if the SQL of an expression contains a text that can be a value of a row. Records of scans omit it. */
+  private def hasValue(e: Expression): Boolean = {
+    val names = namesBy(e)
+    e.children.exists {
+      case Literal(_, _: NumericType | BooleanType) => false
+      case literal: Literal => !names.exists(_ eq literal)
+      case child => hasValue(child)
+    }
+  }
+
+  private def array(e: Expression, path: Expression => Option[Seq[String]]): String =
+    path(e).orElse(ColumnPath.inArray(e, path)).fold(sql(e))(_.map(quoteIfNeeded).mkString("."))
+
+  private def sql(e: Expression): String = e.transform { case a: AttributeReference => a.withQualifier(Nil) }.sql
+}

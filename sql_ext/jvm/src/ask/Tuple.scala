@@ -1,0 +1,86 @@
+package org.apache.spark.sql.sieve.ask
+
+import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
+import org.apache.spark.sql.types._
+
+/**
+ * Columns that have an index together. The key of a row is a hash of the values of all columns, so an index finds
+ * rows only by one value of each column. A row with NULL in one of the columns has no key, because it equals nothing.
+ */
+final case class Tuple(key: Seq[String], columns: Seq[ColumnValue]) {
+  /** The key of rows with these values, one for each column. None for a NULL and for a value of another type. */
+  def keyOf(values: Seq[Literal]): Option[Any] =
+    if (values.zip(columns).forall { case (v, c) => Tuple.isValueOf(v, c.dataType) }) Some(Tuple.hash(values).eval()) else None
+}
+
+object Tuple {
+  private val most = 4
+  private val seed = 42L
+
+  /** The columns of a tuple. Empty for an expression that is no tuple. */
+  def columns(e: Expression): Seq[Expression] = e match {
+    case CreateNamedStruct(parts) => values(parts)
+    case _ => Nil
+  }
+
+  /** The expression of a row's key: for a struct of columns, `(tenant, id)`, a hash; else the expression itself. */
+  def key(e: Expression): Expression = e match {
+    case CreateNamedStruct(parts) =>
+      val columns = values(parts)
+      If(columns.map(IsNull(_): Expression).reduce(Or), Literal(null, LongType), hash(columns))
+    case other => other
+  }
+
+  /** The text of a key as users write it. */
+  def sql(key: Expression): String = key match {
+    case If(_, _, XxHash64(columns, _)) => columns.map(_.sql).mkString("(", ", ", ")")
+    case other => other.sql
+  }
+
+  /** The values of a struct's fields. */
+  def values(parts: Seq[Expression]): Seq[Expression] = parts.grouped(2).map(_.last).toSeq
+
+  /** A parsed tuple without the names that Spark takes from its columns. */
+  def unnamed(parsed: Expression): Expression = parsed match {
+    case CreateNamedStruct(parts) =>
+      CreateNamedStruct(values(parts).zipWithIndex.flatMap { case (value, at) => Seq(Literal(s"$at"), value) })
+    case other => other
+  }
+
+  /**
+   * The reason why a struct cannot be a key. None for any other expression.
+   *
+   * @param parsed the expression as Spark parses it
+   */
+  def refusal(parsed: Expression, e: Expression): Option[String] = e match {
+    case _: CreateNamedStruct if !parsed.isInstanceOf[CreateNamedStruct] => Some("write the columns of a tuple as (a, b)")
+    case CreateNamedStruct(parts) =>
+      val columns = values(parts)
+      if (columns.size < 2 || columns.size > most) Some(s"a tuple has 2 to $most columns")
+      else if (!columns.forall(isColumn)) Some("a tuple has columns; index the expression in it by itself")
+      else columns.find(c => !isHashed(c.dataType)).map(c => s"a column of type ${c.dataType.sql} cannot be part of a tuple")
+    case _ => None
+  }
+
+  /** True for a value as the files have it. A hash tells apart equal decimals of two scales. */
+  private def isValueOf(literal: Literal, kind: DataType): Boolean = (literal.value, kind) match {
+    case (null, _) => false
+    case (d: Decimal, t: DecimalType) => literal.dataType == t && d.scale == t.scale
+    case _ => literal.dataType == kind
+  }
+
+  private def hash(values: Seq[Expression]): XxHash64 = XxHash64(values, seed)
+
+  private def isColumn(e: Expression): Boolean = e match {
+    case _: Attribute => true
+    case g: GetStructField => isColumn(g.child)
+    case _ => false
+  }
+
+  /** Equal numbers with a fraction can have several forms. */
+  private def isHashed(of: DataType): Boolean = of match {
+    case BooleanType | DateType | TimestampType | TimestampNTZType | BinaryType | StringType => true
+    case _: IntegralType | _: DecimalType => true
+    case _ => false
+  }
+}

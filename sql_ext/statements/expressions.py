@@ -1,0 +1,62 @@
+"""Finds the expressions in the column list of a statement. Spark parses the expressions."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MARK: Final = "\x02"
+"""Replaces each character of an expression, so that all offsets are unchanged."""
+
+_LISTING: Final = re.compile(r"\s*(?:CREATE|REFRESH|DROP|ESTIMATE)\b", re.IGNORECASE)
+_TOKEN: Final = re.compile(
+    r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | [(\[{] | [)\]}] | ,""",
+    re.VERBOSE | re.DOTALL,
+)
+_OPERATOR: Final = re.compile(
+    r"(?:IS|NOT|AND|OR|CASE|DIV|I?LIKE|RLIKE|IN|BETWEEN)\b|.*?\s(?:IS|AND|OR|DIV|I?LIKE|RLIKE)\s",
+    re.IGNORECASE | re.DOTALL,
+)
+"""An expression whose operators are words, such as ``a IS NULL`` or ``NOT a``."""
+_NAME: Final = re.compile(r"(?:\w|[.\s]|`[^`]*`)*|['\"].*|[^\w]*|[^`]*`[^`]*", re.DOTALL)
+"""Text that the grammar parses itself: names, and errors, which cannot be an expression."""
+
+
+def mark_expressions(text: str) -> str:
+    """Replaces the expressions in the first list of a statement by marks.
+
+    Args:
+        text: a statement, comments blanked.
+    """
+    if not _LISTING.match(text):
+        return text
+    opening = next((found for found in _TOKEN.finditer(text) if found[0] == "("), None)
+    return text if opening is None else mark_list(text, opening.end())
+
+
+def mark_list(text: str, start: int = 0) -> str:
+    """Replaces the expressions in a list of columns by marks.
+
+    Args:
+        start: the offset of the list; the list ends at its closing parenthesis or with the text.
+    """
+    pieces, depth, begun = [text[:start]], 0, start
+    for found in _TOKEN.finditer(text, start):
+        if found[0] in "([{":
+            depth += 1
+        elif depth and found[0] in ")]}":
+            depth -= 1
+        elif not depth and found[0] in "),":
+            pieces += [_marked(text[begun : found.start()]), found[0]]
+            begun = found.end()
+            if found[0] == ")":
+                return "".join(pieces) + text[begun:]
+    return "".join(pieces) + _marked(text[begun:])
+
+
+def _marked(item: str) -> str:
+    own = item.strip()
+    bare = re.sub("`[^`]*`", "x", own)
+    if _NAME.fullmatch(own) and not (" " in bare and _OPERATOR.match(bare)):
+        return item
+    return item.replace(own, MARK * len(own), 1)

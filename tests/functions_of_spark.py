@@ -1,0 +1,136 @@
+"""The scalar functions of Spark, and calls of them with a column as one argument."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from spark_session import Lab
+
+COLUMNS = {
+    "i": "INT",
+    "l": "BIGINT",
+    "f": "DOUBLE",
+    "x": "DECIMAL(9,2)",
+    "d": "DATE",
+    "ts": "TIMESTAMP",
+    "n": "TIMESTAMP_NTZ",
+}
+"""The columns of the calls. A function of another type gets a cast of one of them."""
+
+OPERATORS = ("+", "-", "*", "/", "%", "div", "&", "|", "^")
+GROUPS = ("math_funcs", "datetime_funcs", "string_funcs", "conversion_funcs", "bitwise_funcs")
+"""The groups of the functions that can have an argument of a numbered type."""
+
+_LIKE = {True: ("l", "f", "x"), False: ("d", "ts", "n")}
+"""The columns to put in place of a number, and of any other constant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the shim claims of a call: in which part of a column its results are in order."""
+
+    call: str
+    column: str
+    low: int
+    high: int
+    rises: bool
+    function: Any
+
+    @property
+    def text(self) -> str:
+        """The claim as a line of the list."""
+        return f"{'rises' if self.rises else 'falls'} {self.call}"
+
+
+def names(lab: Lab) -> dict[str, str]:
+    """All functions that come with Spark, operators included, with the group of each."""
+    registry = _registry(lab)
+    found = registry.listFunction()
+    groups = {}
+    for k in range(found.size()):
+        info = registry.lookupFunction(found.apply(k))
+        groups[found.apply(k).funcName()] = info.get().getGroup()
+    return {name: groups[name] for name in sorted(groups) if not name.startswith("sieve_")}
+
+
+def calls(lab: Lab, name: str) -> list[list[str]]:
+    """Calls of a function as in its examples, with a column in place of each argument in turn."""
+    if name in OPERATORS:
+        return [[f"{c} {name} 3", f"3 {name} {c}"] for c in COLUMNS]
+    found = []
+    for arguments in itertools.islice(examples(lab, name), 2):
+        for at, argument in enumerate(arguments):
+            number = re.fullmatch(r"-?[\d.]+(BD|D|L|S|Y)?", argument) is not None
+            written = ([*arguments[:at], c, *arguments[at + 1 :]] for c in _LIKE[number])
+            found.append([f"{name}({', '.join(texts)})" for texts in written])
+    return found
+
+
+def claims(lab: Lab, texts: Sequence[str]) -> list[Claim]:
+    """What the shim claims of these calls. Calls that Spark refuses are left out."""
+    if not texts:
+        return []
+    try:
+        plan = lab.spark.sql(f"SELECT {', '.join(texts)} FROM edges")._jdf.queryExecution()
+        optimized = plan.optimizedPlan()
+    except Exception:  # noqa: BLE001 - Spark's, of any kind
+        if len(texts) == 1:
+            return []
+        half = len(texts) // 2
+        return claims(lab, texts[:half]) + claims(lab, texts[half:])
+    if optimized.getClass().getSimpleName() != "Project":
+        return []
+    made = optimized.projectList()
+    return [
+        claim
+        for k, text in enumerate(texts)
+        if (claim := _claim(lab, text, made.apply(k))) is not None
+    ]
+
+
+def _claim(lab: Lab, text: str, result: Any) -> Claim | None:
+    if result.getClass().getSimpleName() != "Alias":
+        return None
+    found = lab.spark._jvm.org.apache.spark.sql.sieve.ask.MonotoneFunction.of(result.child())
+    if found.isEmpty():
+        return None
+    function = found.get()
+    column = function.argument()
+    if column.getClass().getSimpleName() != "AttributeReference":
+        return None
+    low, high = int(function.low()), int(function.high())
+    return Claim(text, column.name(), low, high, function.rises(), function)
+
+
+def _registry(lab: Lab) -> Any:
+    return lab.spark._jsparkSession.sessionState().functionRegistry()
+
+
+_EXAMPLE = re.compile(r"> (SELECT .*?);", re.DOTALL)
+
+
+def examples(lab: Lab, name: str) -> Iterator[list[str]]:
+    """The arguments of each call of a function in its examples."""
+    identifier = lab.spark._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name)
+    info = _registry(lab).lookupFunction(identifier)
+    parser = lab.spark._jsparkSession.sessionState().sqlParser()
+    for query in _EXAMPLE.findall(info.get().getExamples()) if info.isDefined() else ():
+        try:
+            plan = parser.parsePlan(query.replace("_FUNC_", name))
+        except Py4JJavaError:
+            continue
+        if plan.getClass().getSimpleName() != "Project":
+            continue
+        waiting = [plan.projectList().apply(0)]
+        while waiting:
+            node = waiting.pop()
+            children = [node.children().apply(k) for k in range(node.children().size())]
+            called = node.getClass().getSimpleName() == "UnresolvedFunction"
+            if called and node.nameParts().last() == name:
+                yield [child.sql() for child in children]
+            waiting += children

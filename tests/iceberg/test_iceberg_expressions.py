@@ -1,0 +1,39 @@
+"""Indexes on expressions and tuples know their columns by the ids of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from iceberg_tables import AUDITED, create, insert, namespace
+from pyspark.errors import PySparkException
+from renamed_columns import COLUMNS, ROWS, check_elements, check_refused, check_renames
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+
+
+@pytest.fixture(autouse=True)
+def database(lab: Lab) -> Iterator[None]:
+    """A new namespace for each test, in which each skip is audited."""
+    with namespace(lab, "spark_catalog.expressions"), lab.settings(AUDITED):
+        create(lab, columns=COLUMNS)
+        insert(lab, ROWS)
+        yield
+
+
+def test_a_rename_keeps_an_expression(lab: Lab) -> None:
+    """The expression follows its columns; a new column of the old name is another column."""
+    check_renames(lab)
+
+
+def test_elements(lab: Lab) -> None:
+    """The index on elements follows its column."""
+    check_elements(lab)
+
+
+def test_fields_in_arrays_are_refused(lab: Lab) -> None:
+    """A field of a struct in an array can be renamed, and the index would not know it."""
+    check_refused(lab)
+    with pytest.raises(PySparkException, match=r"m\.k is a field of structs in an array"):
+        lab.sql("CREATE SIEVE INDEX ON t (m.k)")

@@ -1,0 +1,62 @@
+"""Checks of expressions on a table whose columns get other names, for formats that allow it."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+from spark_session import Lab
+
+COLUMNS = "id BIGINT, v STRING, s STRUCT<a: INT>, m ARRAY<STRUCT<k: STRING>>, l ARRAY<BIGINT>"
+ROWS = (
+    "id, concat('V', id) v, named_struct('a', cast(id AS INT)) s, "
+    "array(named_struct('k', string(id))) m, array(id, -1) l"
+)
+"""The expressions of `COLUMNS` over ``id``, for a table `t` of ten files."""
+
+
+def check_renames(lab: Lab) -> None:
+    """The expression follows its columns; a new column of the old name is another column."""
+    lab.sql("CREATE SIEVE INDEX ON t (lower(v), s.a * 2)")
+    lab.sql("CREATE SIEVE INDEX pair ON t ((id, s.a))")
+    lab.sql("ALTER TABLE t RENAME COLUMN v TO w")
+    lab.sql("ALTER TABLE t RENAME COLUMN s.a TO b")
+    lab.check("SELECT * FROM t WHERE lower(w) = 'v42'", exactly=1)
+    lab.check("SELECT * FROM t WHERE s.b * 2 = 84", exactly=1)
+    lab.check("SELECT * FROM t WHERE id = 42 AND s.b = 42", exactly=1)
+    lab.sql("INSERT INTO t VALUES (1000, 'V42', NULL, NULL, NULL)")
+    (row,) = lab.sql("REFRESH SIEVE INDEX ON t (lower(w))")
+    assert row[5] == "refreshed"
+    assert lab.check("SELECT * FROM t WHERE lower(w) = 'v42'", exactly=2).rows.total() == 2
+    lab.sql("ALTER TABLE t DROP COLUMN w")
+    lab.sql("ALTER TABLE t ADD COLUMN v STRING")
+    lab.sql("INSERT INTO t VALUES (1001, NULL, NULL, NULL, 'V42')")
+    assert lab.check("SELECT * FROM t WHERE lower(v) = 'v42'").rows.total() == 1
+    states = {row[2]: row[6] for row in lab.sql("SHOW SIEVE INDEXES ON t")}
+    assert states["lower_v_sieve"] == "column dropped"
+
+
+def check_elements(lab: Lab) -> None:
+    """The index on elements follows a rename; the elements of a new column are others."""
+    lab.sql("CREATE SIEVE INDEX ON t (l)")
+    lab.check("SELECT * FROM t WHERE array_contains(l, 42L)", exactly=1)
+    lab.sql("ALTER TABLE t RENAME COLUMN l TO list")
+    lab.check("SELECT * FROM t WHERE array_contains(list, 42L)", exactly=1)
+    lab.sql("DELETE FROM t WHERE id = 42")
+    lab.sql("INSERT INTO t VALUES (1000, NULL, NULL, NULL, array(42L))")
+    assert lab.check("SELECT * FROM t WHERE array_contains(list, 42L)").rows.total() == 1
+    (row,) = lab.sql("REFRESH SIEVE INDEX ON t (list)")
+    assert row[5] == "refreshed"
+    assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+    lab.check("SELECT * FROM t WHERE array_contains(list, 43L)", exactly=1)
+    lab.sql("ALTER TABLE t DROP COLUMN list")
+    lab.sql("ALTER TABLE t ADD COLUMN l ARRAY<BIGINT>")
+    lab.sql("INSERT INTO t VALUES (1001, NULL, NULL, NULL, array(43L))")
+    assert lab.check("SELECT * FROM t WHERE array_contains(l, 43L)").rows.total() == 1
+
+
+def check_refused(lab: Lab) -> None:
+    """A field of a struct in an array can be renamed, and the index would not know it."""
+    for typed in ("m[0].k", "m"):
+        with pytest.raises(PySparkException) as error:
+            lab.sql(f"CREATE SIEVE INDEX ON t ({typed})")
+        assert "m has structs in an array or map" in str(error.value)

@@ -1,0 +1,358 @@
+"""Indexes on expressions of a row's columns: the same rows, and only files that can match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import PySparkException
+from spark_session import COMPILED, Lab
+
+FILES = 8
+EXPRESSIONS = (
+    "lower(email)",
+    "get_json_object(payload, '$.user.id')",
+    "CAST(get_json_object(payload, '$.ts') AS TIMESTAMP)",
+    "from_json(payload, 'ok BOOLEAN').ok",
+    "attrs['k']",
+    "tags[0]",
+    "upper(s.x)",
+    "id % 100",
+    "id DIV 2000 = 3",
+    "attrs IS NULL",
+    "nullif(email, 'U0042@X')",
+    "right(coalesce(attrs['k'], email), 4)",
+    "CASE WHEN id < 4000 THEN -id ELSE id END",
+    "concat(email, '|', id)",
+    "CAST(digits AS INT)",
+)
+
+
+@pytest.fixture(scope="module")
+def users(lab: Lab) -> Iterator[Lab]:
+    """Rows in the order of ``id``. In two files, `digits` has a text that is no number."""
+    with lab.database("expressions"):
+        payload = """concat('{"user":{"id":', id, '},"ts":"2026-01-', 1 + id DIV 1000,
+            '","ok":', id >= 7900, '}')"""
+        columns = (
+            "id, concat('U', lpad(id, 4, '0'), '@X') AS email, "
+            "array(concat('t', id), 'all') AS tags, "
+            "IF(id % 10 = 3, NULL, map('k', concat('v', id))) AS attrs, "
+            "struct(concat('s', id) AS x, id AS y) AS s, "
+            "-1e20D AS low, 1e20D AS high, array(struct(id AS k)) AS parts, "
+            "IF(id IN (1234, 5678), 'none', string(id)) AS digits"
+        )
+        lab.sql(
+            f"CREATE TABLE t USING parquet AS SELECT {columns}, {payload} AS payload "
+            f"FROM range(0, 8000, 1, {FILES})"
+        )
+        with lab.setting("spark.sql.ansi.enabled", "true"):
+            lab.sql(f"CREATE SIEVE INDEX ON t ({', '.join(EXPRESSIONS)})")
+        lab.sql("CREATE TABLE some USING parquet AS SELECT 'u0042@x' AS email UNION ALL SELECT 'x'")
+        with lab.settings({"spark.sieve.audit.sample": "1", "spark.sql.ansi.enabled": "true"}):
+            yield lab
+
+
+QUERIES = {
+    "equality": ("lower(email) = 'u0042@x'", 1),
+    "its other case": ("LOWER(Email) = 'u0042@x'", 1),
+    "turned around": ("'u0042@x' = lower(email)", 1),
+    "IN": ("lower(email) IN ('u0042@x', 'u7042@x')", 2),
+    "a range": ("lower(email) BETWEEN 'u0990@x' AND 'u1010@x'", 2),
+    "a prefix": ("lower(email) LIKE 'u00%'", 1),
+    "absent": ("lower(email) = 'U0042@X'", 0),
+    "JSON": ("get_json_object(payload, '$.user.id') = '4200'", 1),
+    "JSON as an instant": ("CAST(get_json_object(payload, '$.ts') AS TIMESTAMP) > '2026-01-08'", 0),
+    "a function of an expression": (
+        "to_date(CAST(get_json_object(payload, '$.ts') AS TIMESTAMP)) = '2026-01-03'",
+        1,
+    ),
+    "a field of JSON": ("from_json(payload, 'ok BOOLEAN').ok", 1),
+    "its negation": ("NOT from_json(payload, 'ok BOOLEAN').ok", 8),
+    "a key of a map": ("attrs['k'] = 'v4200'", 1),
+    "no key": ("attrs['k'] IS NULL", 8),
+    "an element": ("tags[0] IN ('t17', 't7017')", 2),
+    "a field of a struct": ("upper(s.x) = 'S6000'", 1),
+    "a truth value": ("id DIV 2000 = 3", 2),
+    "words": ("attrs IS NULL", 8),
+    "its opposite": ("NOT (id DIV 2000 = 3)", 6),
+    "two columns": ("concat(email, '|', id) = 'U0042@X|42'", 1),
+    "scattered": ("id % 100 = 17", 8),
+    "a choice": ("CASE WHEN id < 4000 THEN -id ELSE id END = 4200", 1),
+    "no value of a choice": ("CASE WHEN id < 4000 THEN -id ELSE id END = 3000", 0),
+    "a choice in a choice": ("right(coalesce(attrs['k'], email), 4) = '4200'", 1),
+    "a choice under NOT": ("NOT (CASE WHEN id < 4000 THEN -id ELSE id END > -3990)", 1),
+    "a choice beside another": ("coalesce(nullif(email, 'U0042@X'), 'x') = 'U4200@X'", 1),
+    "OR": ("lower(email) = 'u0042@x' OR upper(s.x) = 'S6000'", 2),
+    "AND": ("lower(email) < 'u2' AND upper(s.x) = 'S6000'", 0),
+    "not equal": ("lower(email) <> 'u0042@x'", 8),
+    "null-safe": ("attrs['k'] <=> 'v4200'", 1),
+    "an expression without an index": ("upper(email) = 'U0042@X'", 8),
+}
+
+
+LONG = {
+    "turned around",
+    "its negation",
+    "no key",
+    "words",
+    "its opposite",
+    "scattered",
+    "not equal",
+}
+"""Queries that differ from another in a word, which `make test-long` runs."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in QUERIES],
+)
+def test_a_filter_reads_the_files_that_can_match(users: Lab, name: str) -> None:
+    """The index proves for each other file that no row's value matches."""
+    predicate, files = QUERIES[name]
+    users.check(f"SELECT * FROM t WHERE {predicate}", exactly=files)
+
+
+def test_one_field_of_a_struct_is_enough(users: Lab) -> None:
+    """A query that reads one field has a scan whose struct has only this field."""
+    users.check("SELECT s.x FROM t WHERE upper(s.x) = 'S6000'", exactly=1)
+    users.check("SELECT s.y FROM t WHERE upper(s.x) = 'S6000'", exactly=1)
+
+
+def test_joins_orders_and_extremes(users: Lab) -> None:
+    """Keys of a join, the result of a subquery, first rows and MIN find files by an expression."""
+    on = "SELECT t.id FROM t JOIN some ON lower(t.email) = some.email"
+    users.check(on, exactly=1 + 2)
+    fetched = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
+    with users.settings(fetched):
+        users.check(on, exactly=1 + 2 + 2)
+    users.check(
+        "SELECT id FROM t WHERE lower(email) = (SELECT max(email) FROM some WHERE email > '0' "
+        "AND email < 'v')",
+        exactly=1 + 2,
+    )
+    users.check("SELECT id FROM t ORDER BY lower(email) DESC LIMIT 3", exactly=1)
+    users.check("SELECT max(upper(s.x)), min(upper(s.x)) FROM t", exactly=1)
+    (row, *_) = users.explain(on)
+    assert row["indexes"].startswith("lower_email_sieve@")
+
+
+def test_a_row_for_which_the_expression_fails(users: Lab) -> None:
+    """Two files have such a row. Every query reads them, and fails as it does without the index."""
+    users.check("SELECT id FROM t WHERE try_cast(digits AS INT) = 42", exactly=8)
+    query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
+    (row,) = users.explain(query)
+    # Two of them have such a row, and one has the number.
+    assert row["files_read"] == 3
+    for enabled in ("true", "false"):
+        with (
+            users.setting("spark.sieve.enabled", enabled),
+            pytest.raises(PySparkException) as error,
+        ):
+            users.sql(query)
+        assert "CAST_INVALID_INPUT" in str(error.value)
+    checked = {row[2] for row in users.sql("CHECK SIEVE INDEX cast_digits_as_int_sieve ON t")}
+    assert checked == {"ok", "stale"}
+
+
+def test_another_meaning_of_the_same_text(users: Lab) -> None:
+    """Without ANSI mode the cast gives NULL, so its index proves nothing; `lower` stays in use."""
+    query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
+    with users.setting("spark.sql.ansi.enabled", "false"):
+        users.check(query, exactly=8)
+        (row,) = users.explain(query)
+        assert row["reasons"] == "reader-changed: 8"
+        users.check("SELECT id FROM t WHERE lower(email) = 'u0042@x'", exactly=1)
+        users.check("SELECT id FROM t WHERE CAST(digits AS INT) IS NULL", exactly=8)
+    with users.setting("spark.sql.session.timeZone", "Asia/Tokyo"):
+        instant = "CAST(get_json_object(payload, '$.ts') AS TIMESTAMP)"
+        users.check(f"SELECT id FROM t WHERE {instant} < '2026-01-01 09:00:00'", exactly=8)
+        users.check("SELECT id FROM t WHERE lower(email) = 'u0042@x'", exactly=1)
+
+
+def test_a_session_of_another_client(users: Lab) -> None:
+    """The settings that a client sets by itself change no value."""
+    clients = {"artifact.isolation.enabled": "false", "datetime.java8API.enabled": "true"}
+    shown = {"binaryOutputStyle": "HEX", "variable.substitute": "false", "groupByOrdinal": "false"}
+    with users.settings({f"spark.sql.{key}": value for key, value in (clients | shown).items()}):
+        users.check("SELECT id FROM t WHERE lower(email) = 'u0042@x'", exactly=1)
+
+
+def test_a_function_of_the_same_name(users: Lab) -> None:
+    """In a session that replaces the function `lower`, the index proves nothing.
+
+    A session with the same settings still uses the index.
+    """
+    other, like = (Lab(users.spark.newSession()) for _ in range(2))
+    # The filter of `id` makes a scan in the other session look for expressions, too.
+    query = "SELECT count(*) FROM expressions.t WHERE lower(email) = 'u0042@x' AND id >= 0"
+    other.spark.udf.register("lower", lambda _: "u0042@x")
+    other.check(query, exactly=FILES)
+    like.check(query, exactly=1)
+    users.check(query, exactly=1)
+
+
+@pytest.mark.parametrize(
+    ("expression", "setting", "query"),
+    [
+        (
+            "to_json(named_struct('i', id, 'n', attrs['k']))",
+            ("spark.sql.jsonGenerator.ignoreNullFields", "false"),
+            "to_json(named_struct('i', id, 'n', attrs['k'])) = '{\"i\":3,\"n\":null}'",
+        ),
+        (
+            "from_json(digits, 'a INT, bad STRING', map('mode', 'PERMISSIVE')).bad",
+            ("spark.sql.columnNameOfCorruptRecord", "bad"),
+            "from_json(digits, 'a INT, bad STRING', map('mode', 'PERMISSIVE')).bad = 'none'",
+        ),
+        (
+            "lower(email)",
+            ("spark.sql.icu.caseMappings.enabled", "false"),
+            "lower(email) = 'u0042@x'",
+        ),
+        (
+            "CAST(coalesce(double(attrs['none']), 0.0D) AS STRING)",
+            None,
+            "CAST(coalesce(double(attrs['none']), -0.0D) AS STRING) = '-0.0'",
+        ),
+        ("id + low + high", None, "id + (low + high) = 333"),
+        (
+            "IF(id > 9, CAST(NULL AS BIGINT), xxhash64(id, email))",
+            None,
+            "id = 42 AND email = 'U0042@X'",
+        ),
+        ("concat(email, 'a, b')", None, "concat(email, 'a', ' b') = 'U0042@Xa, b'"),
+    ],
+)
+def test_expressions_that_are_only_alike(
+    users: Lab, expression: str, setting: tuple[str, str] | None, query: str
+) -> None:
+    """Another literal, order of a sum, setting or use of a hash is another expression."""
+    users.sql(f"CREATE SIEVE INDEX alike ON t ({expression})")
+    try:
+        with users.settings({} if setting is None else dict([setting])):
+            users.check(f"SELECT id FROM t WHERE {query}")
+    finally:
+        users.sql("DROP SIEVE INDEX alike ON t")
+
+
+def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
+    """A session that replaces the function `lower` cannot refresh the index."""
+    with users.database("replaced"):
+        users.sql("CREATE TABLE u USING parquet AS SELECT 1 AS id, 'A' AS email")
+        users.sql("CREATE SIEVE INDEX ON u (lower(email))")
+        users.sql("INSERT INTO u VALUES (2, 'B')")
+        other = Lab(users.spark.newSession())
+        other.spark.udf.register("lower", lambda _: "z")
+        with pytest.raises(PySparkException):
+            other.sql("REFRESH SIEVE INDEX ON replaced.u")
+        users.sql("REFRESH SIEVE INDEX ON u")
+        assert users.check("SELECT id FROM u WHERE lower(email) = 'b'", exactly=1).rows.total() == 1
+    users.sql("USE expressions")
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("rand() + id", "changes from query to query"),
+        ("lower(email) || current_user()", "depends on the session or the time"),
+        ("id + unix_timestamp()", "depends on the session or the time"),
+        ("id > (SELECT max(id) FROM t)", "subquery"),
+        ("aes_encrypt(email, '0000111122223333')", "changes from query to query"),
+        ("aes_encrypt(email, '0000111122223333', 'GCM') = x''", "changes from query to query"),
+        ("id > 3 AND email > 'U'", "index the parts"),
+        ("between(id, 3, 5)", "index the parts"),
+        ("count(id)", "more than an expression"),
+        ("explode(tags)", "more than an expression"),
+        ("sum(id) OVER ()", "more than an expression"),
+        ("own(id)", "function of a user"),
+        ("lower(nothing)", "no column nothing"),
+        ("to_json(s)", "s is a struct; name its fields"),
+        ("1 + 1", "no column of the table"),
+        ("lower(email", "expected"),
+        ("lower(email) AS mail", "it has the name mail"),
+        ("map('a', email)", "cannot be indexed"),
+        ("parts[0].k", "parts has structs in an array or map"),
+    ],
+)
+def test_what_cannot_be_indexed_is_refused(users: Lab, expression: str, reason: str) -> None:
+    """The error names the expression and the reason, and no index is left."""
+    other = Lab(users.spark.newSession())
+    other.spark.udf.register("own", lambda number: number)
+    before = users.sql("SHOW SIEVE INDEXES ON t")
+    with pytest.raises(PySparkException) as error:
+        other.sql(f"CREATE SIEVE INDEX ON expressions.t ({expression})")
+    assert reason in str(error.value), str(error.value)
+    assert users.sql("SHOW SIEVE INDEXES ON t") == before
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "parquet",
+        "csv",
+        pytest.param("orc", marks=pytest.mark.long),
+        pytest.param("json", marks=pytest.mark.long),
+    ],
+)
+def test_statements_on_an_expression(lab: Lab, kind: str) -> None:
+    """Each statement names an expression as SQL, in any spelling that means the same."""
+    with lab.database("spelled"):
+        lab.sql(
+            f"CREATE TABLE t USING {kind} AS SELECT id, concat('U', id) AS email "
+            f"FROM range(0, 80, 1, {FILES})"
+        )
+        (row,) = lab.sql("CREATE SIEVE INDEX ON t (lower( /* any case */ email))")
+        assert row[0] == "lower_email_sieve"
+        (row,) = lab.sql("CREATE SIEVE INDEX IF NOT EXISTS ON t (LOWER(EMAIL))")
+        assert row[5] == "unchanged"
+        query = "SELECT id FROM t WHERE lower(email) = 'u42'"
+        lab.check(query, exactly=1)
+        lab.sql("INSERT INTO t SELECT 100, 'u42'")
+        lab.check(query, exactly=2)
+        (row,) = lab.sql("REFRESH SIEVE INDEX ON t (Lower(email))")
+        assert row[5] == "refreshed"
+        assert lab.check(query, exactly=2).rows.total() == 2
+        lab.check("SELECT id FROM t WHERE lower(email) = 'u43'", exactly=1)
+        assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
+        assert lab.facts("lower_email_sieve")["column"] == "lower( email)"
+        (row,) = lab.sql("ESTIMATE SIEVE INDEX ON t (upper(email))")
+        assert row[:2] == ("upper(email)", FILES + 1)
+        (row,) = lab.sql("CREATE OR REPLACE SIEVE INDEX ON t (lower(email))")
+        assert row[5] == "rebuilt"
+        lab.check(query, exactly=2)
+        if kind in ("parquet", "orc"):
+            lab.sql("ALTER TABLE t ADD COLUMNS (more INT)")
+            lab.check(query, exactly=2)
+        assert lab.sql("DROP SIEVE INDEX ON t (LOWER(email))") == [("lower_email_sieve",)]
+        assert lab.sql("SHOW SIEVE INDEXES ON t") == []
+
+
+def test_a_declared_expression(lab: Lab) -> None:
+    """The property that declares indexes can name expressions beside columns."""
+    with lab.database("declared"):
+        lab.sql(
+            "CREATE TABLE t USING parquet TBLPROPERTIES ('sieve.columns' = 'id, lower(email)') AS "
+            f"SELECT id, concat('U', id) AS email FROM range(0, 80, 1, {FILES})"
+        )
+        built = {row[0] for row in lab.sql("REFRESH SIEVE INDEX ON t")}
+        assert built == {"id_sieve", "lower_email_sieve"}
+        lab.check("SELECT id FROM t WHERE lower(email) = 'u42'", exactly=1)
+
+
+def test_variants(lab: Lab) -> None:
+    """A path of a VARIANT finds files, although scans read only parts of the VARIANT."""
+    # Spark cannot read parts of a VARIANT if it interprets queries.
+    with lab.database("variants"), lab.settings(COMPILED):
+        lab.sql(
+            'CREATE TABLE t USING parquet AS SELECT id, parse_json(concat(\'{"user":{"id":\', id, '
+            f'\'}}, "ts":"2026-01-01"}}\')) AS p FROM range(0, 80, 1, {FILES})'
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (p:user.id::bigint)")
+        lab.sql("CREATE SIEVE INDEX texts ON t (variant_get(p, '$.user.id', 'string'))")
+        lab.check("SELECT id FROM t WHERE p:user.id::bigint = 42", exactly=1)
+        lab.check("SELECT id, p:ts::date FROM t WHERE p:user.id::bigint IN (3, 42)", exactly=2)
+        lab.check("SELECT id FROM t WHERE variant_get(p, '$.user.id', 'string') = '42'", exactly=1)
+        lab.check("SELECT id FROM t WHERE variant_get(p, '$.user.id', 'int') = 42", exactly=8)
+        with lab.setting("spark.sql.variant.pushVariantIntoScan", "false"):
+            lab.check("SELECT id FROM t WHERE p:user.id::bigint = 42", exactly=1)

@@ -1,0 +1,206 @@
+"""Indexes on several columns together: rare combinations of frequent values read few files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import PySparkException
+from spark_session import Lab
+
+FILES = 8
+
+
+@pytest.fixture(scope="module")
+def orders(lab: Lab) -> Iterator[Lab]:
+    """Each tenant and each id is in all files, and each pair of them in one file."""
+    with lab.database("tuples"):
+        columns = (
+            "IF(n = 7, NULL, concat('t', n % 10)) AS tenant, int(n % 5) AS five, n < 1500 AS even, "
+            "IF(n = 15, NULL, n DIV 10 % 100) AS id, n DIV 1000 AS file, double(n % 3) AS x, "
+            "date_add(date'2026-01-01', int(n % 10)) AS day, struct(n % 10 AS v) AS s, "
+            "smallint(n DIV 10 % 100) AS small"
+        )
+        numbers = (
+            f"SELECT (id % 1000 * 8 + id DIV 1000) % 8000 AS n FROM range(0, 8000, 1, {FILES})"
+        )
+        lab.sql(f"CREATE TABLE t USING parquet AS SELECT {columns} FROM ({numbers})")
+        lab.sql("CREATE SIEVE INDEX pair ON t ((Tenant, ID))")
+        lab.sql("CREATE SIEVE INDEX flags ON t ((even, file))")
+        lab.sql("CREATE SIEVE INDEX short ON t ((five, small))")
+        lab.sql("CREATE SIEVE INDEX three ON t ((s.v, five, day))")
+        with lab.setting("spark.sieve.audit.sample", "1"):
+            yield lab
+
+
+def least(lab: Lab, predicate: str) -> int:
+    """The number of files that hold a matching row."""
+    with lab.setting("spark.sieve.enabled", "false"):
+        return len(set(lab.sql(f"SELECT input_file_name() FROM t WHERE {predicate}")))
+
+
+QUERIES = {
+    "a pair": "tenant = 't3' AND id = 42",
+    "turned around": "42 = id AND 't3' = tenant",
+    "beside other filters": "tenant = 't3' AND id = 42 AND x > 0",
+    "equal or both NULL": "tenant <=> 't3' AND 42 <=> id",
+    "absent": "tenant = 't3' AND id = 4200",
+    "one of several": "tenant = 't3' AND id IN (42, 55)",
+    "several of each": "tenant IN ('t3', 't4') AND id IN (42, 55)",
+    "OR": "(tenant = 't3' AND id = 42) OR (tenant = 't4' AND id = 77)",
+    "a list": "(tenant, id) IN (('t3', 42L), ('t4', 77L))",
+    "a list in another order": "(id, tenant) IN ((42L, 't3'), (77L, 't4'))",
+    "a tuple": "(tenant, id) = named_struct('tenant', 't3', 'id', 42L)",
+    "a truth value": "even AND file = 0",
+    "a truth value, absent": "NOT even AND file = 0",
+    "three columns": "s.v = 3 AND five = 3 AND day = '2026-01-04'",
+    "three columns, absent": "s.v = 3 AND five = 1 AND day = '2026-01-04'",
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_values_of_all_columns_read_the_files_that_match(orders: Lab, name: str) -> None:
+    """The index reads only files that hold one of the combinations."""
+    predicate = QUERIES[name]
+    orders.check(f"SELECT * FROM t WHERE {predicate}", at_most=least(orders, predicate))
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "tenant = 't3'",
+        "tenant = 't3' AND id > 42",
+        "NOT (tenant = 't3' AND id = 42)",
+        "tenant = 't3' OR id = 42",
+        "tenant <=> NULL AND id <=> 0",
+        "tenant IS NULL AND id = 0",
+        "(tenant, id) IN ((CAST(NULL AS STRING), 0L), ('t3', 42L))",
+        "(tenant, id) IN (('t5', CAST(NULL AS BIGINT)))",
+        "(tenant, id) NOT IN (('t3', 42L))",
+    ],
+)
+def test_other_filters_lose_nothing(orders: Lab, predicate: str) -> None:
+    """NULL in a struct equals NULL, so such a list reads all files, and so do other filters."""
+    assert (
+        orders.check(f"SELECT * FROM t WHERE {predicate}").rows.total() > 0 or "NULL" in predicate
+    )
+
+
+KEYS = (
+    "SELECT * FROM VALUES ('t3', 42L), ('t4', 77L), (NULL, 0L), ('t9', NULL), ('t1', -1L) "
+    "AS k (a, b)"
+)
+JOINS = {
+    "IN": ("(tenant, id) IN (SELECT a, b FROM wanted)", 2),
+    "IN in another order": ("(id, tenant) IN (SELECT b, a FROM wanted)", 2),
+    "EXISTS": ("EXISTS (SELECT 1 FROM wanted WHERE a = tenant AND b = id)", 2),
+    "further conditions": (
+        "EXISTS (SELECT 1 FROM wanted WHERE a = tenant AND b = id AND b = five * 21)",
+        2,
+    ),
+    "a column without an index first": (
+        "EXISTS (SELECT 1 FROM wanted WHERE b % 3 = x AND a = tenant AND b = id)",
+        2,
+    ),
+    "one column of two": ("tenant IN (SELECT a FROM wanted)", FILES),
+    "equal or both NULL": ("EXISTS (SELECT 1 FROM wanted WHERE a <=> tenant AND b <=> id)", FILES),
+    "no pair": ("(tenant, id) IN (SELECT a, b + 1000 FROM wanted)", 0),
+    "NOT IN": ("NOT EXISTS (SELECT 1 FROM wanted WHERE a = tenant AND b = id)", FILES),
+}
+
+
+@pytest.fixture(params=["broadcast", "fetched"])
+def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
+    """Pairs of values that Spark broadcasts, or that a job of their own reads."""
+    orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
+    settings = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
+    with orders.settings(settings if request.param == "fetched" else {}):
+        yield orders
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> None:
+    """Only pairs without NULL that are in one row of the other side select files."""
+    predicate, files = JOINS[name]
+    assert keys_of.check(f"SELECT * FROM t WHERE {predicate}").files == files
+
+
+@pytest.mark.parametrize(
+    ("query", "files"),
+    [
+        ("SELECT * FROM t JOIN wanted ON a = tenant AND b = id", 2),
+        ("SELECT * FROM t LEFT JOIN wanted ON b = id AND a = tenant", FILES),
+        ("SELECT * FROM t FULL JOIN wanted ON b = id AND a = tenant", FILES),
+        ("SELECT * FROM both JOIN wanted ON a = t AND b = i", 2 + FILES),
+        ("SELECT id FROM pairs WHERE (tenant, id) IN (SELECT a, b FROM wanted)", 2),
+        ("SELECT * FROM t JOIN wanted ON a = lower(tenant) AND b = id", FILES),
+    ],
+)  # fmt: skip
+def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
+    """A side that the join returns in full, and a function of a column, read all files."""
+    views = {
+        "both": "SELECT id AS i, tenant AS t FROM t UNION ALL SELECT -id, tenant FROM t",
+        "pairs": "SELECT tenant, id, count(*) FROM t GROUP BY tenant, id",
+    }
+    for name, query_of_view in views.items():
+        keys_of.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {query_of_view}")
+    assert keys_of.check(query).files == files
+
+
+def test_the_side_that_an_outer_join_fills_with_null(orders: Lab) -> None:
+    """A job of its own reads the keys, because Spark cannot broadcast the other side."""
+    orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
+    with orders.setting("spark.sieve.join.pruning", "always"):
+        query = "SELECT * FROM wanted LEFT JOIN t ON b = id AND a = tenant"
+        assert orders.check(query).files == 2
+
+
+def test_short_integers_of_a_broadcast(orders: Lab) -> None:
+    """Spark packs several short integers of a broadcast into one BIGINT."""
+    pairs = "(SELECT * FROM VALUES (-1S, 3), (42S, 3), (42S, NULL) AS k (b, a))"
+    query = f"SELECT * FROM t JOIN {pairs} ON small = b AND five = a"
+    assert orders.check(query).files == 2
+
+
+def test_explain_names_the_keys_of_a_join(keys_of: Lab) -> None:
+    """EXPLAIN SIEVE foretells that the index gets pairs."""
+    query = "SELECT * FROM t WHERE (tenant, id) IN (SELECT a, b FROM wanted)"
+    shown = [row.asDict() for row in keys_of.spark.sql(f"EXPLAIN SIEVE {query}").collect()]
+    assert [row["indexes"] for row in shown] == ["pair@1"]
+    assert "(tenant, id) IN (keys of" in shown[0]["predicate"]
+
+
+def test_rows_with_null_are_found_by_lists(orders: Lab) -> None:
+    """The rows without a tenant or without an id have no key, and a list can still name them."""
+    for row in ("(CAST(NULL AS STRING), 0L)", "('t5', CAST(NULL AS BIGINT))"):
+        found = orders.check(f"SELECT * FROM t WHERE (tenant, id) IN ({row})")
+        assert found.rows.total() == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ("named_struct('x', tenant, 'y', id)", "write the columns of a tuple as (a, b)"),
+        ("(tenant, x)", "DOUBLE cannot be part of a tuple"),
+        ("(tenant, lower(tenant))", "index the expression in it by itself"),
+        ("(tenant, id, file, day, five)", "2 to 4 columns"),
+        ("(tenant, nothing)", "no column nothing"),
+    ],
+)
+def test_what_cannot_be_a_tuple_is_refused(orders: Lab, typed: str, reason: str) -> None:
+    """The error has the reason."""
+    with pytest.raises(PySparkException) as error:
+        orders.sql(f"CREATE SIEVE INDEX wrong ON t ({typed})")
+    assert reason in str(error.value)
+
+
+def test_statements_on_a_tuple(orders: Lab) -> None:
+    """SHOW names the columns, CHECK finds every key, and REFRESH takes new files in."""
+    shown = {row[2]: row[3] for row in orders.sql("SHOW SIEVE INDEXES ON t")}
+    assert shown == {
+        "pair": "(tenant, id)",
+        "flags": "(even, file)",
+        "short": "(five, small)",
+        "three": "(s.v, five, day)",
+    }
+    assert {row[2] for row in orders.sql("CHECK SIEVE INDEX ON t")} == {"ok"}

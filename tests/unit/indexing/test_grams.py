@@ -1,0 +1,51 @@
+"""Grams of texts: those of one text at a time, and each once for a location."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from sieve.indexing import grams
+from sieve.indexing.grams import distinct_grams, grams_of
+
+TEXTS = [b"abcdef", None, b"", b"abc", b"cdefg", b"\xff\xfe\xfd\xfc\xfb", "\u20ac\u00e9".encode()]
+
+
+def number(gram):
+    """The key of a gram."""
+    return int.from_bytes(gram, "big", signed=True)
+
+
+def expected(texts):
+    """The distinct grams of texts."""
+    some = (text or b"" for text in texts)
+    return sorted({number(text[k : k + 4]) for text in some for k in range(len(text) - 3)})
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_a_gram_is_in_one_text(kind):
+    """No gram crosses the end of a text, also in a slice of an array."""
+    array = pa.array(TEXTS, kind)
+    for start in range(len(TEXTS) + 1):
+        for end in range(start, len(TEXTS) + 1):
+            found = grams_of(array.slice(start, end - start)).tolist()
+            assert found == expected(TEXTS[start:end])
+
+
+@pytest.mark.parametrize("held", [0, 3, 1 << 22])
+def test_the_rows_of_each_location(monkeypatch, held):
+    """Each gram is once in a location; a location without grams and a failed row have NULL."""
+    monkeypatch.setattr(grams, "_HELD", held)
+    rows = [(0, b"abcde"), (0, b"bcdef"), (1, b"abc"), (1, None), (-3, None), (2, b"abcd")]
+    names = ["v", "location"]
+
+    def batch(some):
+        places, texts = zip(*some, strict=True)
+        return pa.record_batch([pa.array(texts, pa.binary()), pa.array(places, pa.int32())], names)
+
+    step = distinct_grams("location")
+    found = pa.Table.from_batches(step(iter([batch(rows[:1]), batch(rows[1:])])))
+    pairs = sorted(zip(*found.to_pydict().values(), strict=True), key=str)
+    wanted = [(number(gram), 0) for gram in (b"abcd", b"bcde", b"cdef")]
+    wanted += [(None, 1), (None, -3), (number(b"abcd"), 2)]
+    assert pairs == sorted(wanted, key=str)
