@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -72,6 +75,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """``pytest tests/golden --regenerate`` rewrites the expected rows, without the index."""
     parser.addoption("--regenerate", action="store_true", help="write the golden .out files anew")
     parser.addoption("--every", type=int, metavar="N", help="run each N-th golden query alone")
+
+
+_BEFORE_THE_END = 5
+_watch = pytest.StashKey[threading.Timer]()
+
+
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
+    """Lets the JVMs of a test print what their threads wait for, before the test's time is out.
+
+    When the time is out, the process ends. A failure of the test would not end a call to a JVM that
+    never answers, because PySpark makes a further call when the first ends.
+    """
+    item.stash[_watch] = threading.Timer(
+        settings.timeout - _BEFORE_THE_END,
+        lambda: subprocess.run(["pkill", "-QUIT", "-P", str(os.getpid()), "java"], check=False),
+    )
+    item.stash[_watch].daemon = True
+    item.stash[_watch].start()
+
+
+def pytest_timeout_cancel_timer(item: pytest.Item) -> None:
+    """Ends the watch over a test."""
+    if _watch in item.stash:
+        item.stash[_watch].cancel()
 
 
 @pytest.fixture(scope="session")
