@@ -8,8 +8,8 @@ a statement:
     --! files <= 2 of 20      with the index at most 2 files are read, without it 20 (also: = )
     --! modes on strict       the statement is run in these modes only (EXPLAIN SIEVE, say)
 
-Every file runs with the index in strict mode. `make test` runs only every second query of the files
-of ``HALVED``, which have many queries of one kind. `make test-long` runs all queries, and also
+Every file runs with the index in strict mode. `make test` runs only every third query of the files
+of ``THINNED``, which have many queries of one kind. `make test-long` runs all queries, and also
 audits the files that scans skip. Every file also runs without the index, unless a stored digest
 proves that this run passes (``proven``). The files of ``EVERY_MODE`` also run over the Thrift
 server and, in `make test-long`, with default settings. The files of ``OVER_THRIFT`` also run over
@@ -35,11 +35,11 @@ OVER_THRIFT = {"structs", "timestamps"}
 """The files that are also run through the Thrift server, because it shows their values in other
 forms."""
 
-HALVED = {
+THINNED = {
     "dates", "decimals", "dynamic", "floats", "functions", "inlists", "joinkinds", "joins",
     "partitions", "structs", "subqueries", "timestamps", "zones",
 }  # fmt: skip
-"""The files of which `make test` runs every second query."""
+"""The files of which `make test` runs every third query."""
 
 _QUERIES = "--@ queries"
 _SERIES = re.compile(r"\{\{(-?\d+)\.\.(-?\d+)(?: step (\d+))?\}\}")
@@ -102,7 +102,7 @@ def step(name: str, mode: str) -> int:
     """`make test` runs each n-th query of a file in a mode; returns n."""
     if mode == "thrift" and name in OVER_THRIFT:
         return 4
-    return 2 if mode == "strict" and name in HALVED else 1
+    return 3 if mode == "strict" and name in THINNED else 1
 
 
 def read_script(path: Path) -> Script:

@@ -223,7 +223,7 @@ def _scans_at_run_time(lab: Lab) -> int:
     return int(lab.sql(count)[0][0])
 
 
-@pytest.mark.parametrize("queries", [6, pytest.param(12, marks=pytest.mark.long)])
+@pytest.mark.parametrize("queries", [4, pytest.param(12, marks=pytest.mark.long)])
 def test_random_joins_give_the_rows_of_spark(lab: Lab, queries: int) -> None:
     """Joins in two stars; in many of them, values of the query select files."""
     found = _check(lab, 0, queries) + _check(lab, 1, queries)

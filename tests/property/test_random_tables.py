@@ -21,7 +21,7 @@ from sieve.metadata.options import SHAPES
 PAIRS = (
     [200]
     if pyspark.__version__.startswith("3.")
-    else [200, pytest.param(400, marks=pytest.mark.long)]
+    else [100, pytest.param(400, marks=pytest.mark.long)]
 )
 PAIRS_PER_TABLE = 100
 SOAK_PAIRS = 100_000

@@ -69,7 +69,9 @@ CASES = [
     ("json", {}, {}),
     pytest.param("json", {"multiLine": "true"}, {}, marks=LONG),
     pytest.param("json", ALLOWED, {"spark.sql.json.enablePartialResults": "false"}, marks=LONG),
-    ("json", {"columnNameOfCorruptRecord": "broken", "mode": "PERMISSIVE"}, {}),
+    pytest.param(
+        "json", {"columnNameOfCorruptRecord": "broken", "mode": "PERMISSIVE"}, {}, marks=LONG
+    ),
     ("json", {"MODE": "dropmalformed", "encoding": "UTF-8"}, {}),
     pytest.param(
         "json", {"primitivesAsString": "true"},

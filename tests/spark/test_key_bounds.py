@@ -24,6 +24,7 @@ TYPES = {
     "s": "concat('order-', lpad({}, 12, '0'))",
 }
 SHAPES = ("intervals", "sieve", "map")
+LONG = pytest.mark.long
 
 
 def scattered(id_: int) -> int:
@@ -37,7 +38,10 @@ def holders(first: int, *, descending: bool = False) -> int:
     return len({row // EACH for row in rows})
 
 
-@pytest.fixture(scope="module", params=SHAPES)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(each, marks=LONG) if each == "sieve" else each for each in SHAPES],
+)
 def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A table with a permutation of numbers in each type, and indexes with wide cells."""
     with lab.database("bounded"):
@@ -139,7 +143,9 @@ def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
         lab.check(f"SELECT k FROM t WHERE k > {end} AND k < {EACH * 3 + EACH % 3}", exactly=0)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [pytest.param(each, marks=() if each == "map" else LONG) for each in SHAPES]
+)
 def test_refresh_adds_bounds(lab: Lab, shape: str) -> None:
     """Bounds of new files come with a REFRESH. The bounds of removed files are gone."""
     with lab.database("grown"):

@@ -23,6 +23,7 @@ _STATEMENT = re.compile(
     r"\s*(ADVISE|ALTER|CALL|CREATE|DESCRIBE|DROP|EXPLAIN|INSERT|MERGE|REFRESH|SELECT|SET|SHOW) "
 )
 
+MARKS = {"readme": pytest.mark.tools, "json": pytest.mark.long}
 # The examples of the page on statements use the table of the README.
 DATABASES = {
     "home": ["docs/index.md"],
@@ -96,7 +97,7 @@ def tables(shown: str) -> list[list[list[str]]]:
 @pytest.mark.parametrize(
     ("database", "least"),
     [
-        pytest.param(name, least, marks=pytest.mark.tools if name == "readme" else ())
+        pytest.param(name, least, marks=MARKS.get(name, ()))
         for name, least in zip(DATABASES, (1, 10, 1, 8), strict=True)
     ],
 )
