@@ -206,6 +206,11 @@ def test_a_function_of_the_same_name(users: Lab) -> None:
             "from_json(digits, 'a INT, bad STRING', map('mode', 'PERMISSIVE')).bad = 'none'",
         ),
         (
+            "from_json(payload, 'ts DATE', map('dateFormat', 'dd/MM/yyyy')).ts",
+            ("spark.sql.legacy.json.enableDateTimeParsingFallback", "true"),
+            "from_json(payload, 'ts DATE', map('dateFormat', 'dd/MM/yyyy')).ts = '2026-01-03'",
+        ),
+        (
             "lower(email)",
             ("spark.sql.icu.caseMappings.enabled", "false"),
             "lower(email) = 'u0042@x'",

@@ -38,7 +38,7 @@ def write(path: Path, keys: list[int], line: str, ending: str) -> None:
     """Writes a file of lines with equal width: the key, then a number as padding."""
     fixed = len(line.format(100, "")) + len(ending)
     text = "".join(line.format(key, "7" * (WIDTH - fixed)) + ending for key in keys)
-    assert len(text) == LINES * WIDTH
+    assert len(text) == len(keys) * WIDTH
     path.write_bytes(text.encode())
 
 
@@ -77,9 +77,13 @@ def test_a_line_is_read_wherever_its_first_byte_lies_beside_a_cut(
 def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    """A scan that reads ranges of one file can split another file, which is not in the index."""
+    """A scan that reads ranges of one file can split other files, which are not in the index.
+
+    In the last split of one of these files no line begins, and in that of the other one four.
+    """
     format_name, options, line, ending = FORMS[form]
-    known, new = random.Random(4).sample(range(100, 500), LINES), range(500, 500 + LINES)
+    known = random.Random(4).sample(range(100, 500), LINES)
+    new, shorter = range(500, 500 + LINES), range(700, 700 + LINES - 1)
     write(tmp_path / f"known.{format_name}", known, line, ending)
     split = {"spark.sql.files.maxPartitionBytes": str(STEP)}
     with lab.database("line_splits"), lab.settings(CONF | split):
@@ -88,9 +92,10 @@ def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
         )
         lab.sql("CREATE SIEVE INDEX ON t (k) OPTIONS (granularity = 'range', shape = 'map')")
         write(tmp_path / f"new.{format_name}", list(new), line, ending)
+        write(tmp_path / f"shorter.{format_name}", list(shorter), line, ending)
         lab.sql("REFRESH TABLE t")
         query = f"SELECT k, v FROM t WHERE k = {known[0]} OR k >= 500"
-        assert lab.check(query, exactly=2).rows.total() == LINES + 1
+        assert lab.check(query, exactly=3).rows.total() == 2 * LINES
         frame = lab.spark.sql(query)
         frame.collect()
         (scan,) = scans(frame._jdf.queryExecution().executedPlan())

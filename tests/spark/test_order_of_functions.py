@@ -99,6 +99,8 @@ def values(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Any:
     times |= {at + k * 7 * 3600 * 10**6 for at in starts for k in range(14)}
     times |= {k * 10**6 for k in range(5)}
     times |= {k - LONG for k in near} | {LONG - 1 - k for k in near}
+    shown = _clock_changes(lab, local=True)
+    local = times | {at + s * k for at in shown for k in steps for s in (-1, 1)}
     days = {t // DAY for t in times} | {k - INT for k in near} | {INT - 1 - k for k in near}
     reals = [0.0, 0.5, 1.5, 2.4999, 1e-300, 7.0, 9.3e18, 1e300, float("inf")]
     doubles = sorted({*reals, *(-x for x in reals), *rng.normal(0, 1e4, 60).tolist()})
@@ -107,7 +109,7 @@ def values(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Any:
     ordinals = {
         "i": sorted(ints), "l": sorted(longs), "x": cents, "d": sorted(days),
         "f": np.where(bits >= 0, bits, bits ^ (LONG - 1)).tolist(),
-        "ts": sorted(times), "n": sorted(times),
+        "ts": sorted(times), "n": sorted(local),
     }  # fmt: skip
     typed = {
         "i": pa.array(ordinals["i"], pa.int32()),
@@ -130,20 +132,27 @@ def values(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield
 
 
-def _clock_changes(lab: Lab) -> list[int]:
-    """Microseconds of the latest changes of the clocks in all zones of the tests."""
+def _clock_changes(lab: Lab, *, local: bool = False) -> list[int]:
+    """Microseconds of the latest changes of the clocks in all zones of the tests.
+
+    Args:
+        local: returns what the clocks show before and after each change.
+    """
     found = set()
     for zone, _ in CONFIGURATIONS:
         rules = lab.spark._jvm.java.time.ZoneId.of(zone).getRules()
-        changes = [t.toEpochSecond() for t in rules.getTransitions()]
-        found |= {at * 10**6 for at in changes[-4:]}
+        changes = [*rules.getTransitions()][-4:]
         for year in (2023, 2024):
             start = lab.spark._jvm.java.time.Instant.parse(f"{year}-01-01T00:00:00Z")
             for _ in range(2):
                 change = rules.nextTransition(start)
                 if change is not None:
-                    found.add(change.toEpochSecond() * 10**6)
+                    changes.append(change)
                     start = change.getInstant()
+        for change in changes:
+            offsets = (change.getOffsetBefore(), change.getOffsetAfter()) if local else ()
+            shown = [offset.getTotalSeconds() for offset in offsets] or [0]
+            found |= {(change.toEpochSecond() + seconds) * 10**6 for seconds in shown}
     return sorted(found)
 
 

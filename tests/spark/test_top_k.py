@@ -91,6 +91,14 @@ PRUNED = {
         "SELECT k FROM fact WHERE rare > 0 OR tied >= 14 ORDER BY k LIMIT 3",
         5,
     ),
+    "NULLs that a choice excludes": (
+        "SELECT rare FROM fact WHERE rare > 0 OR tied > 99 ORDER BY rare NULLS FIRST LIMIT 3",
+        1,
+    ),
+    "NULLs that a choice excludes, descending": (
+        "SELECT rare FROM fact WHERE rare < 9 OR rare > 399 ORDER BY rare DESC NULLS FIRST LIMIT 2",
+        1,
+    ),
     "OFFSET": ("SELECT k FROM fact ORDER BY k LIMIT 10 OFFSET 95", 2),
     "a limit, then OFFSET": (
         "SELECT k FROM (SELECT k FROM fact ORDER BY k LIMIT 100) OFFSET 95",
@@ -122,6 +130,12 @@ UNPRUNED = {
     "a function": ("SELECT k FROM fact ORDER BY -k LIMIT 3", 40),
     "a residual filter": ("SELECT k FROM fact WHERE v = 3 ORDER BY k LIMIT 3", 40),
     "a filter of a function": ("SELECT k FROM fact WHERE k % 7 = 3 ORDER BY k LIMIT 3", 40),
+    "a filter of a column and its partition": (
+        "SELECT k FROM parts WHERE k + p > 700 ORDER BY k LIMIT 3",
+        12,
+    ),
+    "min of a column and its partition": ("SELECT min(k) FROM parts WHERE k + p > 700", 12),
+    "max of a column and its partition": ("SELECT max(k) FROM parts WHERE k < 600 - p", 12),
     "a filter of a subquery": (
         "SELECT k FROM fact WHERE v = (SELECT max(v) FROM texts) ORDER BY k LIMIT 3",
         40 + 4,
