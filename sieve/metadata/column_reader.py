@@ -21,7 +21,7 @@ from typing import Final
 from sieve.index_key import expression_of
 from sieve.metadata.column_place import ColumnPlace, find_column, kind_of, without_remarks
 from sieve.metadata.spark_lines import alike
-from sieve.metadata.text_formats import TEXT_FORMATS
+from sieve.metadata.text_formats import TEXT_FORMATS, is_unread_option
 from sieve.metadata.unread_settings import is_unread
 
 Parts = Mapping[str, str]
@@ -295,10 +295,12 @@ def _of_text_records(parts: Parts, format_name: str) -> Parts:
     """The deciding parts of a text format, without what only affects how rows are written."""
     kept = _of_records(parts, format_name)
     literals = () if "EXISTS_DEFAULT" in kept.get("schema", "") else _OF_LITERALS
+    line = ".".join(kept.get("spark", "").split(".")[:2])
     return {
         name: value
         for name, value in kept.items()
         if name not in _OF_WRITERS and not name.lower().startswith(literals)
+        if not name.startswith("option.") or not is_unread_option(format_name, name[7:], line)
     }
 
 

@@ -7,7 +7,54 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
+from sieve.metadata.spark_lines import LINES
+
 TEXT_FORMATS: Final = ("csv", "json")
+
+_OF_BOTH: Final = (
+    *("charset", "columnnameofcorruptrecord", "compression", "dateformat", "encoding"),
+    *("enabledatetimeparsingfallback", "linesep", "locale", "mode", "multiline", "samplingratio"),
+    *("singlevariantcolumn", "timestampformat", "timestampntzformat", "timezone"),
+    *("ignorecorruptfiles", "ignoremissingfiles", "modifiedafter", "modifiedbefore"),
+    *("pathglobfilter", "recursivefilelookup"),
+)
+_OPTIONS: Final = {
+    "csv": frozenset(
+        {
+            *_OF_BOTH,
+            *("chartoescapequoteescaping", "codec", "columnpruning", "comment", "delimiter"),
+            *("emptyvalue", "enforceschema", "escape", "escapequotes", "extension", "header"),
+            *("ignoreleadingwhitespace", "ignoretrailingwhitespace", "inferschema", "nanvalue"),
+            *("inputbuffersize", "maxcharspercolumn", "maxcolumns", "negativeinf", "nullvalue"),
+            *("positiveinf", "preferdate", "quote", "quoteall", "sep", "unescapedquotehandling"),
+        }
+    ),
+    "json": frozenset(
+        {
+            *_OF_BOTH,
+            *("allowbackslashescapinganycharacter", "allowcomments", "allownonnumericnumbers"),
+            *("allownumericleadingzeros", "allowsinglequotes", "allowunquotedcontrolchars"),
+            *("allowunquotedfieldnames", "dropfieldifallnull", "ignorenullfields", "pretty"),
+            *("infertimestamp", "prefersdecimal", "primitivesasstring", "useunsaferow"),
+            "writenonasciicharacterascodepoint",
+        }
+    ),
+}
+
+
+def is_unread_option(files: str, key: str, line: str) -> bool:
+    """Returns whether no reader of a text format looks up an option of this name.
+
+    A name with a dot can be a setting of Hadoop. Another release line of Spark can have further
+    options.
+
+    Args:
+        files: ``csv`` or ``json``.
+        key: the option, in lower case.
+        line: the release line of Spark, such as 4.1.
+    """
+    return line in LINES and "." not in key and key not in _OPTIONS[files]
+
 
 _ASCII = ("utf-8", "ascii", "iso8859-1", "cp1252")
 """Encodings whose line feed is one byte that is never part of another character."""

@@ -14,6 +14,8 @@ from edited_schema import edit_schema, with_ids
 from pyspark.errors import PySparkException
 from spark_session import Lab
 
+from sieve.metadata.text_formats import is_unread_option
+
 FILES = 4
 CHANGED = f"reader-changed: {FILES}"
 
@@ -103,6 +105,27 @@ def test_a_column_that_is_appended_to_text_decides(lab: Lab, tmp_path: Path) -> 
                 assert lab.facts("a_sieve")["files unproven"] == "1"
 
 
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_every_option_of_a_reader_of_text_decides(lab: Lab, kind: str) -> None:
+    """An option counts if Spark's reader registers it, or if it can be a setting of Hadoop."""
+    jvm = lab.spark._jvm
+    name = f"org.apache.spark.sql.catalyst.{kind}.{kind.upper()}Options$"
+    reader = jvm.java.lang.Class.forName(name).getField("MODULE$").get(None)
+    (registered,) = (
+        method
+        for method in reader.getClass().getMethods()
+        if method.getName().endswith("validOptions") and method.getParameterCount() == 0
+    )
+    options = registered.invoke(reader, lab.spark._sc._gateway.new_array(jvm.Object, 0))
+    names, each = {"io.compression.codecs", "ignoreCorruptFiles"}, options.keysIterator()
+    while each.hasNext():
+        names.add(each.next())
+    assert len(names) > 25
+    assert [one for one in names if is_unread_option(kind, one.lower(), "4.1")] == []
+    assert is_unread_option(kind, "some", "4.1")
+    assert not is_unread_option(kind, "some", "4.2")
+
+
 @pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=pytest.mark.long)])
 def test_a_change_of_written_rows_costs_nothing_in_text(lab: Lab, kind: str) -> None:
     """A comment, a default of later rows and a codec change no record of a file."""
@@ -118,6 +141,7 @@ def test_a_change_of_written_rows_costs_nothing_in_text(lab: Lab, kind: str) -> 
             "SET TBLPROPERTIES ('some' = 'thing')",
             "SET SERDEPROPERTIES ('compression' = 'gzip')",
             "SET SERDEPROPERTIES ('mergeSchema' = 'true')",
+            "SET SERDEPROPERTIES ('noReader' = 'asks')",
         ):
             lab.sql(f"ALTER TABLE t {change}")
             lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
