@@ -255,10 +255,11 @@ class Pruner:
             for column, versions in by_column.items()
         }
         groups, keep = files.files.to_ranges(present.groups), np.zeros(files.n, np.bool_)
+        shown = files.files.to_ranges(present.hide.astype(np.int64)) == 0
         for order in request.orders:
             if order.column not in over:
                 return None
-            sure = ~evaluate(order.against, over, files.n).keep
+            sure = shown & ~evaluate(order.against, over, files.n).keep
             needed = over[order.column].needed(order, groups, sure)
             if needed is None:
                 return None

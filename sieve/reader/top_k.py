@@ -29,10 +29,10 @@ from sieve.metadata.file_ranges import FileRanges
 from sieve.predicate.tree import Column, Predicate
 from sieve.reader.extents import Extents, bounds
 
-BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi", "delta"))
+BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi", "delta", "iceberg"))
 """The formats in which a query returns all rows that the file list counts, if a file has no log
-files. The driver requests no first rows of a Delta scan that filters by deletion
-vectors."""
+files and `Present` does not say that some are hidden. The driver requests no first rows of a Delta
+scan that filters by deletion vectors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,10 +72,13 @@ class Present:
         numbering: the numbering that `groups` refers to.
         groups: int64[n], the group of each numbered file, from 0; -1 for a file that the scan does
             not list. Each group needs its own first rows.
+        hide: bool[n], whether queries do not show all rows of the file, so that its rows do not
+            count.
     """
 
     numbering: str
     groups: Counts
+    hide: Flags
 
 
 def needed(

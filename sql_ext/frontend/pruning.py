@@ -116,8 +116,9 @@ def _order(wire: Mapping[str, Any]) -> Order:
 
 
 def _present(wire: Mapping[str, Any]) -> Present:
-    groups = zlib.decompress(base64.b64decode(wire["groups"]))
-    return Present(wire["dictionary"], np.frombuffer(groups, "<i4").astype(np.int64))
+    sent = np.frombuffer(zlib.decompress(base64.b64decode(wire["groups"])), "<i4").astype(np.int64)
+    hide = sent < -1
+    return Present(wire["dictionary"], np.where(hide, -2 - sent, sent), hide)
 
 
 def dictionary_to_wire(files: PackedFiles) -> Mapping[str, Any]:

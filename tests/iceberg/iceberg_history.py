@@ -194,6 +194,16 @@ class History:
                 f"SELECT /*+ BROADCAST(d) */ t.* FROM {TABLE}{of} t "
                 f"JOIN (VALUES {keys} AS d(id)) d ON t.id = d.id"
             )
+        elif self._random.random() < 0.3:
+            where = self._random.choice(["", f"WHERE {predicate}"])
+            order = self._random.choice(["", "DESC", "NULLS LAST"])
+            query = self._random.choice(
+                [
+                    f"SELECT id FROM {TABLE}{of} {where} ORDER BY id {order} LIMIT 5",
+                    f"SELECT s FROM {TABLE}{of} {where} ORDER BY s {order} LIMIT 1",
+                    f"SELECT min(id), max(s) FROM {TABLE}{of} {where}",
+                ]
+            )
         self.log.append(query)
         with self._lab.setting("spark.sieve.enabled", "false"):
             off = self._lab.run(query)

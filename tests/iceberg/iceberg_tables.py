@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from spark_session import Lab
+from spark_session import Lab, scans
 
 NO_BOUNDS = {"write.metadata.metrics.default": "none"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
@@ -52,3 +52,28 @@ def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start
         f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
         f"FROM range({start}, {start + 10 * files})"
     )
+
+
+def bytes_read(lab: Lab, query: str) -> int:
+    """Sum of "size of files read" over the scans of a query that have an index."""
+    frame = lab.spark.sql(query)
+    frame.collect()
+    found = (s.metrics() for s in scans(frame._jdf.queryExecution().executedPlan()))
+    return sum(int(own.apply("filesSize").value()) for own in found if own.contains("filesSize"))
+
+
+def sizes(lab: Lab, predicate: str, name: str = "t") -> int:
+    """The bytes of the files with rows that satisfy a predicate, from Iceberg's own metadata.
+
+    Args:
+        name: a table in the current namespace.
+    """
+    with lab.setting("spark.sieve.enabled", "false"):
+        found = [
+            path for (path,) in lab.sql(f"SELECT DISTINCT _file FROM {name} WHERE {predicate}")
+        ]
+        at = lab.spark.catalog.currentDatabase()
+        files = lab.sql(
+            f"SELECT file_path, file_size_in_bytes FROM spark_catalog.{at}.{name}.files"
+        )
+    return sum(int(size) for path, size in files if path in found)

@@ -16,9 +16,13 @@ import org.apache.spark.sql.sieve.formats.Locations
  */
 object FileGroups {
   private val absent = -1
-  private val twice = -2
+  private val hidden = -2
+  private val twice = Int.MinValue
 
-  /** Returns the group of each file in the order of file numbers, encoded for the front end. */
+  /**
+   * Returns the group of each file in the order of file numbers, encoded for the front end. Group g is -2 - g for a file
+   * with hidden rows: the query needs the file's first rows, but the file's rows must not be counted.
+   */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
       relation: HadoopFsRelation, first: TopK): String = {
@@ -31,8 +35,11 @@ object FileGroups {
         location <- locations.of(directory.values, file)
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       }
+      {
+        val own = if (locations.hidesRows(file)) hidden - group else group
         // A file that is listed twice has rows in both groups. So it counts in neither.
-        groups(of.number) = if (groups(of.number) == absent) group else twice
+        groups(of.number) = if (groups(of.number) == absent) own else twice
+      }
     }
     encoded(groups.map(group => if (group == twice) absent else group))
   }

@@ -39,8 +39,6 @@ object Iceberg extends TableFormat with OnceLogging {
   override def isAsOf(relation: HadoopFsRelation): Boolean = asOf(relation).nonEmpty
   override def asOf(relation: HadoopFsRelation): Option[Long] = files(relation).asOf
 
-  /** Delete files hide some rows. */
-  override def showsAllRows: Boolean = false
   override def hasPartitionsByPath: Boolean = false
   override def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] = files(relation).columns.stored
   override def columns(relation: HadoopFsRelation): StructType = files(relation).types
@@ -117,7 +115,7 @@ object Iceberg extends TableFormat with OnceLogging {
     // Another release may lack their methods. This check fails before a query depends on them.
     listing.columns
     listing.asOf
-    val made = HadoopFsRelation(listing, new StructType, IcebergFiles.types(of), None, new IcebergFormat, Map.empty)(session)
+    val made = HadoopFsRelation(listing, new StructType, IcebergFiles.types(of), None, IcebergFormat(), Map.empty)(session)
     LogicalRelation(made, isStreaming = false).copy(output = output, catalogTable = Some(described))
   }
 

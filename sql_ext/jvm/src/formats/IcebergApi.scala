@@ -15,6 +15,7 @@ final class IcebergApi private (loader: ClassLoader) {
     Seq("location", "fileSizeInBytes", "recordCount").map(load("ContentFile").getMethod(_))
   private val Seq(schema, spec) =
     Seq(load("FileScanTask").getMethod("schema"), load("PartitionScanTask").getMethod("spec"))
+  private val deletes = load("FileScanTask").getMethod("deletes")
   private val (schemaJson, specJson) = (
     load("SchemaParser").getMethod("toJson", load("Schema")),
     load("PartitionSpecParser").getMethod("toJson", load("PartitionSpec")))
@@ -32,6 +33,9 @@ final class IcebergApi private (loader: ClassLoader) {
     if (start.invoke(task) != 0L || length.invoke(task) != size) None
     else Some((location.invoke(of).toString, size, rows.invoke(of).asInstanceOf[Long]))
   }
+
+  /** True if delete files hide rows of a task's data file. */
+  def hidesRows(task: AnyRef): Boolean = !deletes.invoke(task).asInstanceOf[java.util.List[_]].isEmpty
 
   /** A task that reads the same file, with the rows that delete files remove, and without a filter. */
   def withDeletedRows(task: AnyRef): AnyRef = newTask.newInstance(

@@ -40,7 +40,8 @@ final class IcebergFiles(
       val (status, isWhole) = dataFile.fold((IcebergFiles.status("/", 0, 0), false)) { case (location, bytes, rows) =>
         (IcebergFiles.status(location, bytes, rows), once(location) && IcebergFiles.isPlain(location))
       }
-      FileStatusWithMetadata(status, Map(IcebergFiles.task -> task, IcebergFiles.whole -> isWhole))
+      FileStatusWithMetadata(status, Map(
+        IcebergFiles.task -> task, IcebergFiles.whole -> isWhole, IcebergFiles.hidesRows -> api.hidesRows(task)))
     }))
   }
 
@@ -58,7 +59,7 @@ final class IcebergFiles(
 }
 
 object IcebergFiles {
-  private val (task, whole) = ("sieve_task", "sieve_whole")
+  private val (task, whole, hidesRows) = ("sieve_task", "sieve_whole", "sieve_hides_rows")
 
   /** The columns of a table with Spark's types. */
   def types(table: Table): StructType = CatalogV2Util.v2ColumnsToStructType(table.columns)
@@ -86,11 +87,12 @@ object IcebergFiles {
   object ByTask extends Locations {
     override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
       if (file.metadata(whole) == true) super.of(values, file) else None
+    override def hidesRows(file: FileStatusWithMetadata): Boolean = file.metadata(IcebergFiles.hidesRows) == true
   }
 }
 
 /** The format of data files that only Iceberg's own readers read. */
-final class IcebergFormat extends FileFormat with DataSourceRegister {
+final case class IcebergFormat() extends FileFormat with DataSourceRegister {
   override def shortName(): String = "iceberg"
   override def inferSchema(session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] = None
   override def prepareWrite(session: SparkSession, job: Job, options: Map[String, String], schema: StructType): OutputWriterFactory =

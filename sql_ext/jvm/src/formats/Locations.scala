@@ -25,6 +25,9 @@ class Locations {
   def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
     Some(Location(file.getPath, Some(State(file.getLen, file.getModificationTime))))
 
+  /** True if queries do not show all rows of a file, so that an index must not count its rows. */
+  def hidesRows(file: FileStatusWithMetadata): Boolean = false
+
   /** The number of bytes that a scan reads of a listed file. */
   def bytes(values: InternalRow, file: FileStatusWithMetadata): Long = FileRanges.bytes(file)
 

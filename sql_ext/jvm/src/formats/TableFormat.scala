@@ -51,12 +51,6 @@ trait TableFormat {
    */
   def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = None
 
-  /**
-   * True if queries show every row in a file, so that an index is allowed to count rows. A scan with a filter of the
-   * format (`addsFilter`) does not show every row.
-   */
-  def showsAllRows: Boolean = true
-
   /** True if the names of folders contain the values of partition columns. */
   def hasPartitionsByPath: Boolean = true
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.metric.{CustomMetric, CustomSumMetric, Cus
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.sieve.ask.{Counters, Filters, Pruned}
+import org.apache.spark.sql.sieve.ask.{Counters, Filters, Pruned, TopK}
 import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Reason, Settings, SieveException}
 import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
@@ -19,13 +19,15 @@ import org.apache.spark.sql.types.StructType
  * scan reads the remaining files. The table's own scan answers everything else, and stays as it is, because other
  * parts of a plan may share it.
  *
- * @param filters the filters above the scan
+ * @param filters the filters above the scan, and the first rows that the query needs
  */
 class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expression])
     extends Scan with SupportsRuntimeV2Filtering {
   /** The request; two scans with equal requests return the same rows. */
-  private lazy val question =
-    (Filters.of(index.scan.output, index.relation, index.expressions).conjunction(Filters.evaluable(filters)), index.entry.epoch)
+  private lazy val question = {
+    val (made, evaluable) = (PrunedScan.translation(index), Filters.evaluable(filters))
+    (made.conjunction(evaluable), TopK.in(filters).map(made.orders(_, evaluable)), index.entry.epoch)
+  }
   private var planned = Option.empty[Remaining]
   /** The keys of broadcasts that Spark has handed to this scan. */
   @volatile private[plan] var keys: Seq[Valued] = Nil
@@ -78,9 +80,10 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   }
 
   override def supportedCustomMetrics: Array[CustomMetric] =
-    own.supportedCustomMetrics ++ Array[CustomMetric](new FilesRead, new FilesSkipped)
+    own.supportedCustomMetrics ++ Array[CustomMetric](new FilesRead, new FilesSkipped, new BytesRead, new BytesSkipped)
   override def reportDriverMetrics: Array[CustomTaskMetric] = own.reportDriverMetrics ++ Array(
-    PrunedScan.value(FilesRead.name, remaining.files), PrunedScan.value(FilesSkipped.name, remaining.skipped))
+    PrunedScan.value(FilesRead.name, remaining.files), PrunedScan.value(FilesSkipped.name, remaining.skipped),
+    PrunedScan.value(BytesRead.name, remaining.bytes), PrunedScan.value(BytesSkipped.name, remaining.bytesSkipped))
 
   override def equals(other: Any): Boolean = other match {
     case that: PrunedScan => own == that.own && question == that.question
@@ -89,8 +92,8 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def hashCode: Int = 31 * own.hashCode + question.hashCode
 }
 
-/** The batch of the remaining files, and the numbers of files that are read and skipped. */
-private[plan] final case class Remaining(batch: Batch, files: Long, skipped: Long)
+/** The batch of the remaining files, and the files and bytes that are read and skipped. */
+private[plan] final case class Remaining(batch: Batch, files: Long, skipped: Long, bytes: Long, bytesSkipped: Long)
 
 private class PrunedBatch(scan: PrunedScan, own: Batch) extends Batch {
   override def planInputPartitions(): Array[InputPartition] = scan.remaining.batch.planInputPartitions()
@@ -105,17 +108,28 @@ private class PrunedBatch(scan: PrunedScan, own: Batch) extends Batch {
 }
 
 object PrunedScan extends OnceLogging {
-  /** The scan with its index; None if its table has none. */
-  def of(scan: DataSourceV2ScanRelation, filters: Seq[Expression], awaits: Boolean, session: Compat.Session): Option[PrunedScan] =
+  /**
+   * The scan with its index; None if its table has none.
+   *
+   * @param first  the first rows that the query needs
+   * @param awaits whether the scan gets run-time values
+   */
+  def of(
+      scan: DataSourceV2ScanRelation, filters: Seq[Expression], first: Option[TopK], awaits: Boolean,
+      session: Compat.Session): Option[PrunedScan] =
     for {
       files <- TableFormat.scanned(scan.relation.table, scan.relation.options, scan.scan, scan.output, session)
       entry <- Registry.find(session, files.catalogTable.get)
     } yield {
       val index = new SieveFileIndex(files, relation(files), files.catalogTable.get, entry, session, showsSplits = false)
+      val all = filters ++ first.filter(_ => filters.forall(translation(index).isNegatable))
       // Run-time values would change the request.
-      if (!awaits && Filters.evaluable(filters).nonEmpty) index.prefetch(filters)
-      new PrunedScan(scan.scan, index, filters)
+      if (!awaits && (Filters.evaluable(filters).nonEmpty || all.size > filters.size)) index.prefetch(all)
+      new PrunedScan(scan.scan, index, all)
     }
+
+  private def translation(index: SieveFileIndex): Filters =
+    Filters.of(index.scan.output, index.relation, index.expressions)
 
   private def relation(files: LogicalRelation): HadoopFsRelation = files.relation.asInstanceOf[HadoopFsRelation]
 
@@ -128,14 +142,17 @@ object PrunedScan extends OnceLogging {
       if (scan.lacksKeys) Some(Reason.KeysFailed) else if (keys.exists(_.isOfMany)) Some(Reason.KeysTooMany) else None))
     val left = index.listFiles(Nil, scan.filters ++ keys.map(k => DynamicPruningExpression(k.filter)))
     val (files, skipped) = (Pruned.files(left), index.metrics("numFilesSkipped").value)
-    if (skipped == 0) Remaining(scan.own.toBatch, files, skipped)
-    else try Remaining(TableFormat.of(index.relation).narrowed(index.relation, left).toBatch, files, skipped)
+    val (bytes, bytesSkipped) = (Pruned.bytes(left), index.metrics("bytesSkipped").value)
+    def all = Remaining(scan.own.toBatch, files + skipped, 0, bytes + bytesSkipped, 0)
+    if (skipped == 0) all
+    else try Remaining(
+      TableFormat.of(index.relation).narrowed(index.relation, left).toBatch, files, skipped, bytes, bytesSkipped)
     catch {
       case e @ (NonFatal(_) | _: LinkageError) =>
         val problem = s"${index.table.identifier.unquotedString} is read in full, since its scan cannot leave out files: $e"
         if (Settings.strict(index.executing)) throw new SieveException("SIEVE_STRICT", problem, state = "55000")
         warnOnce(problem)
-        Remaining(scan.own.toBatch, files + skipped, 0)
+        all
     }
   }
 
@@ -168,3 +185,15 @@ class FilesSkipped extends CustomSumMetric {
   override def description: String = "number of files skipped"
 }
 object FilesSkipped { val name = "numFilesSkipped" }
+
+class BytesRead extends CustomSumMetric {
+  override def name: String = BytesRead.name
+  override def description: String = "size of files read"
+}
+object BytesRead { val name = "filesSize" }
+
+class BytesSkipped extends CustomSumMetric {
+  override def name: String = BytesSkipped.name
+  override def description: String = "bytes skipped"
+}
+object BytesSkipped { val name = "bytesSkipped" }

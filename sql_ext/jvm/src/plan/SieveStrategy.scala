@@ -44,7 +44,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
   private def ofSource(plan: LogicalPlan, keys: Seq[Expression]): Option[Seq[SparkPlan]] = plan match {
     case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
       if (!filters.exists(_.isInstanceOf[DynamicPruning])) noteReplaced(scan)
-      PrunedScan.of(scan, filters, keys.nonEmpty || filters.exists(RunTimeFilters.awaits), executing).map { pruned =>
+      val awaits = keys.nonEmpty || filters.exists(RunTimeFilters.awaits)
+      PrunedScan.of(scan, filters, if (awaits) None else TopKQuery.of(plan), awaits, executing).map { pruned =>
         new DataSourceV2Strategy(executing).apply(plan.transform {
           case own: DataSourceV2ScanRelation if own eq scan => own.copy(scan = pruned)
         }).map(_.transform {
@@ -75,12 +76,15 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       TopKQuery.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
-  /** The indexed columns of a scan. None if queries do not show all rows. */
-  private def indexedColumns(scan: LogicalRelation): Option[IndexedColumns] = scan.relation match {
-    case fs: HadoopFsRelation if TableFormat.of(fs).showsAllRows =>
-      entry(scan).map(new IndexedColumns(scan, fs, _, executing))
+  /** The files of a scan and their indexed columns. None for a scan without an index. */
+  private def indexedColumns(leaf: LogicalPlan): Option[(LogicalRelation, IndexedColumns)] = (leaf match {
+    case files: LogicalRelation => Some(files)
+    case source: DataSourceV2ScanRelation => TableFormat.scanned(
+      source.relation.table, source.relation.options, source.scan, source.output, executing)
     case _ => None
-  }
+  }).flatMap(scan => entry(scan).map { found =>
+    (scan, new IndexedColumns(scan, scan.relation.asInstanceOf[HadoopFsRelation], found, executing))
+  })
 
   private def prepared(scan: LogicalRelation, plan: LogicalPlan): Option[LogicalPlan] = scan.relation match {
     case fs: HadoopFsRelation => TableFormat.of(fs).prepared(session, plan)

@@ -49,9 +49,9 @@ object TopKQuery extends OnceLogging {
   /**
    * Returns a query as a `TopKQuery`. None if the query has several scans or needs more than the first rows.
    *
-   * @param indexed returns the indexed columns of a relation
+   * @param indexed returns the relation of a scan's files, and its indexed columns
    */
-  def in(query: LogicalPlan, indexed: LogicalRelation => Option[IndexedColumns]): Option[TopKQuery] =
+  def in(query: LogicalPlan, indexed: LogicalPlan => Option[(LogicalRelation, IndexedColumns)]): Option[TopKQuery] =
     try for {
       (scan, first) <- wanted(query)
       bare <- bound(scan, first, indexed)
@@ -106,10 +106,10 @@ object TopKQuery extends OnceLogging {
    */
   private def bound(
       scan: LogicalPlan, first: TopK,
-      indexed: LogicalRelation => Option[IndexedColumns]): Option[TopK] = scan match {
-    case ScanOperation(projections, Nil, _, relation: LogicalRelation)
-        if projections.forall(_.deterministic) => relation.relation match {
-      case fs: HadoopFsRelation =>
+      indexed: LogicalPlan => Option[(LogicalRelation, IndexedColumns)]): Option[TopK] = scan match {
+    case ScanOperation(projections, Nil, _, leaf) if projections.forall(_.deterministic) =>
+      indexed(leaf).flatMap { case (relation, columns) =>
+        val fs = relation.relation.asInstanceOf[HadoopFsRelation]
         val named = AttributeMap(projections.collect { case a: Alias => a.toAttribute -> a.child })
         // The name of a column in a query may be written in another case.
         val own = AttributeMap(relation.output.map(a => a -> a))
@@ -117,11 +117,9 @@ object TopKQuery extends OnceLogging {
           .transform { case a: Attribute => own.getOrElse(a, a) }.asInstanceOf[TopK]
         val filters = Filters.of(relation.output, fs)
         val groups = bare.groups.isEmpty || TableFormat.of(fs).hasPartitionsByPath
-        val holds = groups && bare.groups.forall(filters.isPartition) &&
-          indexed(relation).exists(own => bare.orders.forall(o => own.holds(o.child)))
+        val holds = groups && bare.groups.forall(filters.isPartition) && bare.orders.forall(o => columns.holds(o.child))
         if (holds) Some(bare) else None
-      case _ => None
-    }
+      }
     case _ => None
   }
 

@@ -1,0 +1,99 @@
+"""ORDER BY .. LIMIT, MIN and MAX read only the files that can hold one of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from iceberg_tables import AUDITED, bytes_read, create, insert, namespace, sizes
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+
+FILES = 10
+
+
+@pytest.fixture(autouse=True)
+def database(lab: Lab) -> Iterator[None]:
+    """A new namespace for each test, in which each skip is audited."""
+    with namespace(lab, "spark_catalog.top"), lab.settings(AUDITED):
+        yield
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_first_rows_bound_a_scan(lab: Lab, adaptive: str) -> None:
+    """The first rows in both directions, extremes, pages and filters, and bytes read."""
+    create(lab, columns="id BIGINT, x DOUBLE, v STRING")
+    insert(lab, "id, if(id = 55, NULL, (id * 37) % 100 + 0.5D) x, concat('v', id % 7) v")
+    lab.sql("CREATE SIEVE INDEX ON t (id, x)")
+    with lab.setting("spark.sql.adaptive.enabled", adaptive):
+        lab.check("SELECT * FROM t ORDER BY id LIMIT 10", exactly=1)
+        lab.check("SELECT * FROM t ORDER BY id DESC LIMIT 11", exactly=2)
+        lab.check("SELECT id AS n FROM t ORDER BY n LIMIT 5 OFFSET 8", exactly=2)
+        lab.check("SELECT min(id), max(ID) FROM t", exactly=2)
+        lab.check("SELECT max(x) FROM t", exactly=1)
+        lab.check("SELECT x, id FROM t ORDER BY x NULLS LAST, id LIMIT 2", exactly=2)
+        lab.check("SELECT x, id FROM t ORDER BY x, id LIMIT 1", exactly=1)
+        lab.check("SELECT id FROM t WHERE id > 33 ORDER BY id LIMIT 2", exactly=2)
+        lab.check("SELECT id FROM t WHERE id > 33 AND v LIKE 'v%' ORDER BY id LIMIT 2", exactly=7)
+        lab.check("SELECT id FROM t WHERE id + rand() >= 0 ORDER BY id LIMIT 2", exactly=FILES)
+        lab.check("SELECT v, min(id) FROM t GROUP BY v", exactly=FILES)
+        lab.check("SELECT id FROM t ORDER BY id LIMIT 101", exactly=FILES)
+        lab.check("SELECT (SELECT max(id) FROM t) + 1", exactly=1)
+        lab.check("(SELECT id FROM t ORDER BY id LIMIT 3) UNION ALL "
+                  "(SELECT id FROM t ORDER BY id LIMIT 30)", exactly=4)  # fmt: skip
+        # Scans with the bounds of two queries share no exchange.
+        lab.check("SELECT id FROM (SELECT id FROM t ORDER BY id LIMIT 3) a FULL JOIN "
+                  "(SELECT id FROM t ORDER BY id LIMIT 15) b USING (id)", exactly=3)  # fmt: skip
+        assert bytes_read(lab, "SELECT * FROM t ORDER BY id LIMIT 10") == sizes(lab, "id < 10")
+        with lab.setting("spark.sieve.top.pruning", "off"):
+            lab.check("SELECT * FROM t ORDER BY id LIMIT 10", exactly=FILES)
+    (scan,) = lab.explain("SELECT * FROM t WHERE id >= 20 ORDER BY id LIMIT 3")
+    assert (scan["indexes"], scan["files_read"]) == ("id_sieve@1", 1)
+    assert scan["predicate"].endswith("ORDER BY id ASC NULLS FIRST LIMIT 3")
+
+
+DELETED = [("id BETWEEN 0 AND 8", 2), ("id < 25", 4)]
+"""Predicates of deleted rows, and the files that can hold one of the first three other rows."""
+
+
+@pytest.mark.parametrize(("version", "deleted"), product([2, 3], DELETED))
+def test_files_with_deleted_rows_count_no_rows(
+    lab: Lab, version: int, deleted: tuple[str, int]
+) -> None:
+    """Rows of a file with position deletes or a deletion vector may be gone; others count."""
+    create(lab, format__version=version, write_delete_mode="merge-on-read")
+    insert(lab)
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    predicate, files = deleted
+    lab.sql(f"DELETE FROM t WHERE {predicate}")
+    wanted = "SELECT * FROM t ORDER BY id LIMIT 3"
+    assert lab.check(wanted, exactly=files).rows.total() == 3
+    lab.check("SELECT min(id) FROM t", exactly=files)
+    lab.check("SELECT * FROM t ORDER BY id DESC LIMIT 3", exactly=1)
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    lab.check(wanted, exactly=files)
+    # Now each file has deleted rows.
+    lab.sql("DELETE FROM t WHERE id % 10 = 9")
+    lab.check(wanted, exactly=FILES)
+    lab.check("SELECT max(id) FROM t", exactly=FILES)
+
+
+def test_files_that_an_index_does_not_know(lab: Lab) -> None:
+    """New files are read; an earlier snapshot gets no bound, and a partition picks files first."""
+    create(lab, more="PARTITIONED BY (truncate(1, v))", write_distribution__mode="none")
+    insert(lab, "id, if(id < 50, 'a', 'b') v")
+    ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.sql("INSERT INTO t SELECT /*+ COALESCE(1) */ * FROM VALUES (-5, 'a'), (NULL, 'a')")
+    assert lab.check("SELECT min(id) FROM t", exactly=2).rows == {"(-5,)": 1}
+    lab.check("SELECT id FROM t ORDER BY id LIMIT 2", exactly=2)
+    lab.check("SELECT id FROM t WHERE v = 'b' ORDER BY id LIMIT 2", at_most=6)
+    lab.check(f"SELECT min(id) FROM t VERSION AS OF {first}")
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    lab.check("SELECT id FROM t ORDER BY id LIMIT 2", exactly=1)
+    lab.check("SELECT min(id) FROM t", exactly=1)
+    lab.sql("MERGE INTO t USING (SELECT 99L id) s ON t.id = s.id "
+            "WHEN MATCHED THEN UPDATE SET id = 1000")  # fmt: skip
+    lab.check("SELECT max(id) FROM t", at_most=2)
