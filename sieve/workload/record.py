@@ -12,7 +12,14 @@ from typing import TypeAlias
 from sieve.workload.column_use import Column, Kind, Uses
 
 Table: TypeAlias = tuple[str, str]
-"""Names of database and table."""
+"""Names of database and table; for another catalog than the session catalog, ``catalog.database``
+and table."""
+
+
+def parts(table: Table) -> tuple[str, ...]:
+    """The parts of the name by which a statement finds a table."""
+    namespace, name = table
+    return (*namespace.split(".", 1), name)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sieve.index_key import expression_of
 from sieve.workload.column_use import Column
-from sieve.workload.record import Table
+from sieve.workload.record import Table, parts
 
 # ON is the only word that cannot be a name in Sieve's grammar.
 _PLAIN = re.compile(r"(?!on\b)[A-Za-z_]\w*", re.IGNORECASE | re.ASCII)
@@ -27,14 +27,14 @@ def listed(column: Column) -> str:
 
 def create_statement(table: Table, column: Column) -> str:
     """The CREATE statement of an index."""
-    return f"CREATE SIEVE INDEX ON {spelled(table)} ({listed(column)})"
+    return f"CREATE SIEVE INDEX ON {spelled(parts(table))} ({listed(column)})"
 
 
 def estimate_statement(table: Table, column: Column) -> str:
     """The ESTIMATE statement of an index."""
-    return f"ESTIMATE SIEVE INDEX ON {spelled(table)} ({listed(column)})"
+    return f"ESTIMATE SIEVE INDEX ON {spelled(parts(table))} ({listed(column)})"
 
 
 def drop_statement(table: Table, index: str) -> str:
     """The DROP statement of an index."""
-    return f"DROP SIEVE INDEX {spelled((index,))} ON {spelled(table)}"
+    return f"DROP SIEVE INDEX {spelled((index,))} ON {spelled(parts(table))}"

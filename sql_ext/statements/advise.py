@@ -37,7 +37,7 @@ from sieve.workload.rank import (
     described,
     suggest,
 )
-from sieve.workload.record import Table
+from sieve.workload.record import Table, parts
 from sieve.workload.spelling import create_statement, drop_statement, estimate_statement
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, database_of
@@ -98,10 +98,10 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
         SieveError, Py4JError, PySparkException: the user is not allowed to query the column, or the
             column cannot have an index or cannot be read.
     """
-    table = context.table(commands.TableName(one.table))
+    table = context.table(commands.TableName(parts(one.table)))
     column = table.column(one.column)
     check_wanted(table, Wanted(default_name(column), column), IndexOptions())
-    context.plan_column(one.table, column)
+    context.plan_column(parts(one.table), column)
     context.check_executors(table, [column.type])
     return column_test(table, column, context.environment)
 
@@ -113,7 +113,7 @@ def _saved(
     if not context.settings.history:
         return ()
     if command.table is not None:
-        database = context.table(command.table, jobs=False).info.identity.database
+        database = context.table(command.table, jobs=False).info.identity.namespace
     else:
         database = database_of(command.namespace, context)
     try:
@@ -135,13 +135,13 @@ def _tables(
     """The tables of the record that the statement selects and that the user is allowed to read."""
     if command.table is not None:
         table = context.table(command.table, jobs=False)
-        yield (table.info.identity.database, table.info.identity.table), table
+        yield (table.info.identity.namespace, table.info.identity.table), table
         return
     database = database_of(command.namespace, context).lower()
     for name in dict.fromkeys(group.table for group in record.workload):
         if name[0].lower() == database:
             try:
-                yield name, context.table(commands.TableName(name), jobs=False)
+                yield name, context.table(commands.TableName(parts(name)), jobs=False)
             except (SieveError, Py4JError, PySparkException):
                 # The table was dropped, cannot have indexes, or is not readable for this user.
                 continue

@@ -9,21 +9,20 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.catalyst.plans.{Inner, JoinType, LeftSemi}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.sieve.ask.{Filters, FrontendClient, FrontendDown, FrontendProcess, IndexedExpressions, ProposedExpressions}
 import org.apache.spark.sql.sieve.base.{Compat, Json, LruMap, OnceLogging, Settings, SieveException}
 import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
-import org.apache.spark.sql.sieve.plan.SieveFileIndex
 
 /**
  * The scans that this driver has run, summed by table, by the form of the filters, and by the indexes that were used.
  * The record contains the columns and expressions of a filter, but no constants to which the filter compares them. Plans are examined on Spark's listener bus after their
  * queries have ended, so no query waits.
  */
-object ScanRecord extends SparkListener with OnceLogging {
+object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
   private final class Sums { var scans, bytes, files, filesSkipped, bytesSkipped = 0L }
   private type Node = Map[String, Any]
 
@@ -73,53 +72,34 @@ object ScanRecord extends SparkListener with OnceLogging {
   })))
 
   private def add(plan: SparkPlan): Unit = {
-    val all = nodes(plan)
-    lazy val fromParents = all.flatMap(keysOf)
-    for {
-      scan <- all.collect { case scan: FileSourceScanExec => scan }
-      table <- scan.tableIdentifier if table.catalog.forall(_ == TableIdentity.sessionCatalog)
-      database <- table.database
-      files = value(scan, "numFiles")
-      filesSkipped = value(scan, "numFilesSkipped")
-      // Scans that did not run have listed no files, and are left out.
-      if files + filesSkipped > 0
-    } {
-      val used = scan.relation.location match {
-        case index: SieveFileIndex => index.used
-        case _ => Nil
-      }
-      def keyWith(filter: Node) =
-        Json.write(Map("table" -> Seq(database, table.table), "used" -> used, "filter" -> filter))
+    lazy val fromParents = EndedScan.nodes(plan).flatMap(keysOf)
+    for (scan <- EndedScan.in(plan) if scan.table.database.nonEmpty) {
+      val name = Seq(TableIdentity.namespace(scan.table), scan.table.table)
+      val used = scan.index.fold(Seq.empty[String])(_.used)
+      def keyWith(filter: Node) = Json.write(Map("table" -> name, "used" -> used, "filter" -> filter))
       val whole = keyWith(filterOf(scan, fromParents))
       val key = if (whole.length <= longest) whole else keyWith(Map("op" -> "unknown"))
       synchronized {
         if (sums.isEmpty) since = System.currentTimeMillis
         val sum = sums.computeIfAbsent(key, _ => new Sums)
         sum.scans += 1
-        sum.bytes += value(scan, "filesSize")
-        sum.files += files
-        sum.filesSkipped += filesSkipped
-        sum.bytesSkipped += value(scan, "bytesSkipped")
+        sum.bytes += scan.bytes
+        sum.files += scan.files
+        sum.filesSkipped += scan.filesSkipped
+        sum.bytesSkipped += scan.bytesSkipped
       }
     }
   }
-
-  private def value(scan: SparkPlan, metric: String): Long =
-    scan.metrics.get(metric).fold(0L)(m => math.max(0L, m.value))
 
   /**
    * The tree of a scan's filters without constants. The tree includes join keys and sort orders of the nodes above
    * the scan.
    */
-  private def filterOf(scan: FileSourceScanExec, fromParents: Seq[(ExprId, String)]): Node = {
-    val names = scan.output.map(a => a.exprId -> a.name).toMap
-    val own = Filters.evaluable(scan.dataFilters).filterNot(TableFormat.addsFilter)
-    val indexed = scan.relation.location match {
-      case index: SieveFileIndex => index.expressions
-      case _ => IndexedExpressions.none
-    }
-    val partitions = scan.relation.partitionSchema.fieldNames.toSet
-    val tree = new Filters(names, partitions, identity, new ProposedExpressions(indexed)).conjunction(own)
+  private def filterOf(scan: EndedScan, fromParents: Seq[(ExprId, String)]): Node = {
+    val names = scan.node.output.map(a => a.exprId -> a.name).toMap
+    val indexed = scan.index.fold(IndexedExpressions.none)(_.expressions)
+    val partitions = TableFormat.of(scan.relation).partitionColumns(scan.relation).toSet
+    val tree = new Filters(names, partitions, identity, new ProposedExpressions(indexed)).conjunction(scan.filters)
     val more = fromParents.distinct.collect { case (id, op) if names.contains(id) =>
       Map("op" -> op, "col" -> Seq(names(id)))
     }
@@ -156,28 +136,19 @@ object ScanRecord extends SparkListener with OnceLogging {
     keys.collect { case a: AttributeReference => a.exprId -> op }
 
   /** True if a side of a join has a filter. IS NOT NULL does not count, because Spark adds it on join keys. */
-  private def isFiltered(side: SparkPlan): Boolean = nodes(side).exists {
+  private def isFiltered(side: SparkPlan): Boolean = EndedScan.nodes(side).exists {
     case scan: FileSourceScanExec =>
       scan.partitionFilters.nonEmpty || scan.dataFilters.exists(!_.isInstanceOf[IsNotNull])
+    case FilterExec(condition, child) =>
+      scanBelow(child).exists(_.isInstanceOf[BatchScanExec]) &&
+        splitConjunctivePredicates(condition).exists(!_.isInstanceOf[IsNotNull])
     case _ => false
   }
 
   /** The scan below a node, if there are only filters and projections between them. */
-  private def scanBelow(node: SparkPlan): Option[FileSourceScanExec] = node match {
-    case scan: FileSourceScanExec => Some(scan)
-    case _: ProjectExec | _: FilterExec | _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowExec =>
-      scanBelow(node.children.head)
+  private def scanBelow(node: SparkPlan): Option[SparkPlan] = node match {
+    case _: FileSourceScanExec | _: BatchScanExec => Some(node)
+    case _ if EndedScan.isTransparent(node) => scanBelow(node.children.head)
     case _ => None
-  }
-
-  /** All nodes of a plan that ran, including the nodes of its stages and subqueries. */
-  private def nodes(plan: SparkPlan): Seq[SparkPlan] = {
-    val below = plan match {
-      case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.executedPlan)
-      case stage: QueryStageExec => Seq(stage.plan)
-      case _ => plan.children
-    }
-    val subqueries = plan.expressions.flatMap(_.collect { case s: ExecSubqueryExpression => s.plan })
-    plan +: (below ++ subqueries).flatMap(nodes)
   }
 }

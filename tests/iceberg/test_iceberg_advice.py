@@ -1,0 +1,95 @@
+"""ADVISE SIEVE INDEXES and the record of scans know the scans of Iceberg tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from iceberg_tables import create, insert, namespace, sizes
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+
+
+@pytest.fixture(autouse=True)
+def database(lab: Lab) -> Iterator[None]:
+    """A new namespace for each test."""
+    with namespace(lab, "spark_catalog.advised"):
+        yield
+
+
+def scans(lab: Lab, table: str) -> dict[str, dict[str, Any]]:
+    """The sums of a table's scans in the driver's record, by filter."""
+    lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    record = json.loads(lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord.json())
+    asked = [(json.loads(one["asked"]), one) for one in record["scans"]]
+    return {json.dumps(of["filter"]): one for of, one in asked if of["table"] == table.split("/")}
+
+
+def advice(lab: Lab, scope: str) -> dict[str, dict[str, Any]]:
+    """The rows of ADVISE by column."""
+    lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    rows = lab.spark.sql(f"ADVISE SIEVE INDEXES {scope}").collect()
+    return {row["column"]: row.asDict() for row in rows}
+
+
+def test_scans_are_recorded(lab: Lab) -> None:
+    """Scans with and without an index, with their files and bytes, and without constants."""
+    create(lab)
+    insert(lab)
+    create(lab, "d", "id BIGINT, k INT")
+    lab.sql("INSERT INTO d SELECT /*+ COALESCE(1) */ * FROM VALUES (42, 3)")
+    query = "SELECT * FROM t WHERE id = 717 AND v LIKE 'secret%'"
+    lab.sql(query)
+    (one,) = scans(lab, "advised/t").values()
+    counts = ("scans", "files", "bytes", "files_skipped", "bytes_skipped")
+    assert [one[name] for name in counts] == [1, 10, sizes(lab, "true"), 0, 0]
+    assert "717" not in json.dumps(one)
+    assert "secret" not in json.dumps(one)
+    lab.sql("SELECT /*+ BROADCAST(d) */ t.v FROM t JOIN d ON t.id = d.id WHERE k = 3")
+    joined = {"op": "join", "col": ["id"]}
+    assert any(json.dumps(joined) in text for text in scans(lab, "advised/t"))
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    before = scans(lab, "advised/t")
+    lab.sql("SELECT * FROM t WHERE id = 42")
+    lab.sql("SELECT * FROM t WHERE id = 43")
+    (one,) = [row for row in scans(lab, "advised/t").values() if row not in before.values()]
+    size = sizes(lab, "id = 42")
+    assert json.loads(one["asked"])["used"] == ["id_sieve@1"]
+    assert [one[name] for name in counts] == [2, 2, 2 * size, 18, 2 * (sizes(lab, "true") - size)]
+
+
+def test_advice(lab: Lab) -> None:
+    """ADVISE proposes indexes whose statements work, and keeps the indexes in use."""
+    create(lab, "u")
+    insert(lab, "id, concat('v', id DIV 10) v", "u")
+    for k in range(3):
+        lab.sql(f"SELECT * FROM u WHERE id = {40 + k}")
+        lab.sql(f"SELECT * FROM u WHERE lower(v) = 'v{k}'")
+    lab.sql("SELECT * FROM u ORDER BY id LIMIT 3")
+    rows = advice(lab, "ON u")
+    assert set(rows) == {"id", "lower(v)"}
+    assert rows["id"]["files_before"] == 10
+    assert rows["id"]["files_after"] < 4
+    assert lab.sql(rows["id"]["estimate"])
+    lab.sql(rows["id"]["statement"])
+    lab.check("SELECT * FROM u WHERE id = 42", exactly=1)
+    found = advice(lab, "IN advised")
+    assert [found[column]["action"] for column in ("id", "lower(v)")] == ["keep", "create"]
+
+
+def test_advice_in_a_catalog_of_its_own(lab: Lab) -> None:
+    """The statements name the catalog."""
+    with namespace(lab, "store.deals"):
+        create(lab)
+        insert(lab)
+        for k in range(3):
+            lab.sql(f"SELECT * FROM t WHERE id = {40 + k}")
+        (row,) = advice(lab, "").values()
+        assert row["statement"] == "CREATE SIEVE INDEX ON store.deals.t (id)"
+        lab.sql(row["statement"])
+        lab.check("SELECT * FROM store.deals.t WHERE id = 42", exactly=1)
+        assert advice(lab, "IN store.deals")["id"]["action"] == "keep"
+        lab.sql("DROP SIEVE INDEX id_sieve ON t")
