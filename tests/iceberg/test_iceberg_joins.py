@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from iceberg_tables import AUDITED, create, insert, namespace
+from iceberg_tables import AUDITED, bytes_read, create, insert, namespace, sizes
 from spark_session import Lab
 
 pytestmark = pytest.mark.iceberg
@@ -94,6 +94,35 @@ def test_a_job_reads_the_keys_of_a_shuffled_join(lab: Lab, adaptive: str) -> Non
             lab.check(join.format("RIGHT", 3))
             lab.check(join.format("LEFT", 3), exactly=25)
             lab.check("SELECT * FROM t WHERE id IN (SELECT id FROM d WHERE k = 4)")
-            lab.check("SELECT * FROM d LEFT ANTI JOIN t ON t.id = d.id", exactly=25)
+            # The right side needs only rows with a partner.
+            lab.check("SELECT * FROM d LEFT ANTI JOIN t ON t.id = d.id", exactly=4)
+            lab.check("SELECT * FROM d WHERE id IN (SELECT id FROM t) OR k = 4", exactly=4)
             lab.check("SELECT * FROM t LEFT ANTI JOIN d ON t.id = d.id", exactly=25)
             lab.check("SELECT * FROM d WHERE id NOT IN (SELECT id FROM t)")
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_keys_of_several_columns_pick_files(lab: Lab, adaptive: str) -> None:
+    """Constants, lists, and keys of a broadcast or a job for an index on two columns together."""
+    create(lab, "p", "a BIGINT, b INT, v STRING")
+    insert(lab, "id % 10 a, cast(id DIV 10 AS INT) b, 'v' v", "p", files=24)
+    create(lab, "e", "a BIGINT, b INT, k INT")
+    lab.sql("INSERT INTO e SELECT /*+ COALESCE(1) */ * FROM "
+            "VALUES (2L, 4, 3), (7L, 7, 3), (1L, 9, 4), (NULL, 5, 3), (5L, 99, 3)")  # fmt: skip
+    lab.sql("CREATE SIEVE INDEX ON p ((a, b))")
+    join = "SELECT /*+ {hint}(e) */ p.a, p.v FROM p JOIN e ON p.a = e.a AND p.b = e.b AND k = 3"
+    with lab.setting("spark.sql.adaptive.enabled", adaptive):
+        lab.check("SELECT * FROM p WHERE a = 2 AND b = 4", exactly=1)
+        lab.check("SELECT * FROM p WHERE a = 2 AND b IN (4, 7)", exactly=2)
+        lab.check("SELECT * FROM p WHERE (a, b) IN ((2L, 4), (7L, 7))", exactly=2)
+        lab.check("SELECT * FROM p WHERE a = 2 AND b = 99", exactly=0)
+        lab.check("SELECT * FROM p WHERE a = 2", exactly=24)
+        lab.check(join.format(hint="BROADCAST"), exactly=3)
+        lab.check("SELECT * FROM p WHERE (a, b) IN (SELECT a, b FROM e WHERE k = 4)", exactly=2)
+        size = sizes(lab, "(a, b) IN ((2L, 4), (7L, 7))", "p")
+        assert bytes_read(lab, join.format(hint="BROADCAST")) == size
+        with lab.settings({"spark.sql.autoBroadcastJoinThreshold": "-1",
+                           "spark.sieve.join.pruning": "always"}):  # fmt: skip
+            lab.check(join.format(hint="MERGE"), exactly=4)
+    (scan,) = [r for r in lab.explain(join.format(hint="BROADCAST")) if r["table"].endswith(".p")]
+    assert "(a, b) IN (keys of spark_catalog.joins.e at run time)" in scan["predicate"]

@@ -22,6 +22,13 @@ STATEMENTS = (
     "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 'n')",
     "MERGE INTO {t} t USING (SELECT 60L id) s ON t.id = s.id AND t.id > 50 "  # noqa: ISC004
     "WHEN MATCHED THEN UPDATE SET v = 'm' WHEN NOT MATCHED BY SOURCE AND t.id = 61 THEN DELETE",
+    "MERGE INTO {t} t USING (SELECT * FROM VALUES (7L, 'i'), (700L, 'i') AS x(id, v)) s "  # noqa: ISC004
+    "ON t.id = s.id WHEN NOT MATCHED THEN INSERT *",
+    "MERGE INTO {t} t USING (SELECT * FROM VALUES (8L, 'i'), (800L, 'i'), "  # noqa: ISC004
+    "(801L, 'j') AS x(id, v)) s ON t.id = s.id WHEN NOT MATCHED AND s.v = 'j' "
+    "THEN INSERT (id, v) VALUES (s.id, 'first') "
+    "WHEN NOT MATCHED THEN INSERT *",
+    "INSERT INTO {t} SELECT 900L, 'k' WHERE NOT EXISTS (SELECT 1 FROM {t} WHERE id = 900)",
     "DELETE FROM {t} WHERE id >= 1000",
 )
 OWN = ("spark.app.id", "app-id", "size")
@@ -95,3 +102,40 @@ def test_copy_on_write_finds_its_files_by_the_index(lab: Lab) -> None:
         "1",
         "9",
     )
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_a_merge_that_only_inserts_looks_for_its_keys(lab: Lab, mode: str) -> None:
+    """Keys of the source pick the files in which a row could match; the rest is not read."""
+    create(lab, write_merge_mode=mode)
+    insert(lab)
+    create(lab, "s")
+    lab.sql(
+        "INSERT INTO s SELECT /*+ COALESCE(1) */ * FROM VALUES (42, 'n'), (43, 'n'), (500, 'n')"
+    )
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    merge = "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+
+    def counted(of: str) -> int:
+        return next(row[2] for row in lab.sql("SELECT * FROM sieve_status()") if of in row[:2])
+
+    (scan,) = [row for row in lab.explain(merge) if row["table"].endswith(".t")]
+    assert (scan["files_total"], scan["reasons"]) == (10, "join-too-costly: 10")
+    with lab.setting("spark.sieve.join.pruning", "always"):
+        (scan,) = [row for row in lab.explain(merge) if row["table"].endswith(".t")]
+        assert (
+            "IN (keys of spark_catalog.writes.s, read for them, at run time)" in scan["predicate"]
+        )
+        before = counted("files_skipped")
+        lab.sql(merge)
+        assert counted("files_skipped") - before == 9
+    operation, found = summary(lab, "t")
+    assert (operation, found["added-records"]) == ("append", "1")
+    assert lab.check("SELECT * FROM t WHERE id IN (42, 43, 500)").rows.total() == 3
+    # Rows without a partner in the source are changed, so all files are read.
+    by_source = (
+        "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 'x'"
+    )
+    (scan,) = [row for row in lab.explain(by_source) if row["table"].endswith(".t")]
+    assert scan["files_read"] == scan["files_total"]
+    assert scan["reasons"]

@@ -250,7 +250,8 @@ SIDES = {
     "RIGHT": (1, FILES),
     "FULL": (FILES, FILES),
     "LEFT SEMI": (1, 1),
-    "LEFT ANTI": (FILES, FILES),
+    # The right side only decides which rows of the left side have a partner.
+    "LEFT ANTI": (FILES, 1),
 }
 
 

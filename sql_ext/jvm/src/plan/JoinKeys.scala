@@ -30,9 +30,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  * A scan is allowed to skip a row of `f` without a partner only if the join does not return the row, and if each node
  * between the join and the scan processes rows one by one. Therefore
  *
- *  - `f` is a side of an inner or left semi join, or the side of an outer join that is filled with NULLs. If Spark
- *    broadcasts the other side, the broadcast supplies the keys. Otherwise a subquery collects them (`FetchedKeys`
- *    decides when);
+ *  - `f` is a side of an inner or left semi join, the side of an outer join that is filled with NULLs, or the right side
+ *    of a left anti join, which only decides whether a row of the left side has a partner. If Spark broadcasts the other
+ *    side, the broadcast supplies the keys. Otherwise a subquery collects them (`FetchedKeys` decides when);
  *  - the nodes between the join and the scan are deterministic projections, filters, joins that forward the rows of
  *    this side, grouping by the key, and unions; never a limit, a window or a sample. The one exception is the
  *    projection in which Delta's MERGE numbers rows (`TableFormat.numbersRows`).
@@ -288,8 +288,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       scan: LogicalPlan, others: Seq[Expression], key: Expression, of: KeyFilters, shuffled: Boolean): Option[LogicalPlan] =
     (scan match {
       case files: LogicalRelation => Some(files)
-      // Spark hands only keys of single columns to a scan of this kind.
-      case source: DataSourceV2ScanRelation if Tuple.columns(key).isEmpty => TableFormat.scanned(
+      case source: DataSourceV2ScanRelation => TableFormat.scanned(
         source.relation.table, source.relation.options, source.scan, source.output, session)
       case _ => None
     }).filter(of.isServed(_, key)).map(files => RunTimeFilteredScan(scan, others :+ of.make(files, bare(key), shuffled)))
@@ -362,7 +361,7 @@ object JoinKeys {
   /** True if a join needs only rows of the other side with a key of this side. */
   private def mayPruneByKeysOf(kind: JoinType, side: BuildSide): Boolean = (kind, side) match {
     case (_: InnerLike | LeftSemi, _) => true
-    case (LeftOuter, BuildLeft) | (RightOuter, BuildRight) => true
+    case (LeftOuter | LeftAnti | _: ExistenceJoin, BuildLeft) | (RightOuter, BuildRight) => true
     case _ => false
   }
 

@@ -1,12 +1,13 @@
 package org.apache.spark.sql.sieve.plan
 
-import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Expression}
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Expression, Predicate, UnaryExpression, Unevaluable}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /**
  * Spark's scan of the second data source interface with more run-time filters. Spark hands only the keys of broadcasts
- * to such a scan. This node also hands over the results of scalar subqueries and the keys that a job has read.
+ * in a single column to such a scan. This node also hands over the keys in several columns, the results of scalar
+ * subqueries and the keys that a job has read.
  */
 class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
   /** See `CountedScan.waitForSubqueries`. */
@@ -39,10 +40,23 @@ object KeyedBatchScan {
     RunTimeFilters.awaited(scan.index, filters) match {
       case Nil => batch
       case more =>
-        val keyed = batch.copy(runtimeFilters = batch.runtimeFilters ++ more)
-        if (own(more).isEmpty) keyed else new KeyedBatchScan(keyed)
+        val made = more.map(f => if (f.exists(_.isInstanceOf[BroadcastTuple])) KeysOfTuple(f) else f)
+        val keyed = batch.copy(runtimeFilters = batch.runtimeFilters ++ made)
+        if (own(made).isEmpty) keyed else new KeyedBatchScan(keyed)
     }
 
   /** The filters whose values Spark does not hand to scans. */
   private def own(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[DynamicPruning])
+}
+
+/** A filter by the keys of a broadcast in several columns. Spark logs a warning for a plain filter of this kind. */
+case class KeysOfTuple(child: Expression) extends UnaryExpression with Predicate with Unevaluable {
+  override protected def withNewChildInternal(newChild: Expression): KeysOfTuple = copy(child = newChild)
+}
+
+object KeysOfTuple {
+  def without(filter: Expression): Expression = filter match {
+    case KeysOfTuple(own) => own
+    case other => other
+  }
 }

@@ -44,7 +44,7 @@ object RunTimeFilters {
 
   def awaited(index: SieveFileIndex, filters: Seq[Expression]): Seq[Expression] =
     if (!Settings.joinPruning(index.executing)) Nil
-    else filters.filter(f => awaits(f) && index.indexed.occurIn(f))
+    else filters.map(KeysOfTuple.without).filter(f => awaits(f) && index.indexed.occurIn(f))
 
   /** The data filters of a scan, with the results of its subqueries. */
   def resolved(scan: CountedScan): Resolved = {
