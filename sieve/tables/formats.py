@@ -45,7 +45,7 @@ _HUDI = {
 def reads_whole_files(format_name: str, parts: Mapping[str, str]) -> bool:
     """Returns whether scans read only whole files of a table, even if the files are large."""
     if format_name in UNCHANGING:
-        return True
+        return format_name != "iceberg"
     return format_name in TEXT_FORMATS and (
         parts.get("option.multiline", "").lower() == "true" or not splits_keep_lines(parts)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
-from iceberg_tables import create
+from iceberg_tables import SMALL_ROW_GROUPS, create
 from spark_session import Lab
 
 TABLE = "spark_catalog.histories.t"
@@ -39,6 +39,7 @@ class History:
             TABLE,
             "id BIGINT, k INT, s STRING",
             partitions,
+            **self._random.choice([{}, SMALL_ROW_GROUPS]),
             format__version=self._random.choice([2, 3]),
             write_delete_mode=mode,
             write_update_mode=self._random.choice(["copy-on-write", "merge-on-read"]),

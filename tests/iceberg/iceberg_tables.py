@@ -8,6 +8,15 @@ from contextlib import contextmanager
 from spark_session import Lab, scans
 
 NO_BOUNDS = {"write.metadata.metrics.default": "none"}
+SMALL_ROW_GROUPS = {
+    f"write_parquet_row__group__{name}": value
+    for name, value in (
+        ("size__bytes", 100),
+        ("check__min__record__count", 20),
+        ("check__max__record__count", 20),
+    )
+}
+"""Properties of `create` for row groups of 20 rows."""
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
 """Settings of a session in which an audit reads all skipped files again."""
 ROWS = "id, concat('v', id % 7) v"

@@ -21,7 +21,7 @@ CHANGES = {
     f"{MATCHED} WHEN NOT MATCHED THEN INSERT *": 3,
     "MERGE INTO {t} t USING s ON t.id = s.id WHEN MATCHED AND t.v = 'v0' THEN DELETE "
     "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)": 3,
-    "MERGE INTO {t} t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *": 20,
+    "MERGE INTO {t} t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *": 3,
     "MERGE INTO {t} t USING s ON t.id = s.id AND t.id < 50 WHEN MATCHED THEN DELETE": 2,
     "MERGE INTO {t} t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.id = 61 "
     "THEN DELETE": 20,

@@ -33,30 +33,34 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
    *              scan reads the footer again for each range
    */
   def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[FileCuts.Cuts]] = {
-    val canCut = files.map(isCut)
-    val read = FileCuts.readers.get(Fingerprint.format(relation))
-    if (read.isEmpty || !canCut.contains(true)) canCut.map(if (_) Some(FileCuts.Cuts(Nil, 0)) else None)
+    val format = TableFormat.of(relation)
+    val layouts = files.map(file => format.layout(relation, file).filter(_ => isCut(file)))
+    val readers = layouts.map(_.flatMap(FileCuts.readers.get))
+    if (readers.forall(_.isEmpty)) layouts.map(_.map(_ => FileCuts.Cuts(Nil, 0)))
     else {
       // Reading a smaller footer costs less than opening the file. Spark assumes that opening a file costs as much
       // as reading 4 MB.
-      val (sent, layout, large) = (new SerializableConfiguration(conf), read.get, 1L << 20)
-      val inputs = files.zip(canCut).map { case (file, can) => (file.getPath.toString, file.getLen, can) }
+      val (sent, large) = (new SerializableConfiguration(conf), 1L << 20)
+      val inputs = files.zip(readers).map { case (file, read) =>
+        (file.getPath.toString, file.getLen, read, format.splits(file).map(_.toSet))
+      }
       val context = session.sparkContext
-      context.parallelize(inputs, math.min(inputs.size, context.defaultParallelism)).map {
-        case (path, length, true) =>
-          val (starts, footer) = Try(layout(new Path(path), sent.value)).getOrElse((Nil, 0L))
+      val found = context.parallelize(inputs, math.min(inputs.size, context.defaultParallelism)).map {
+        case (path, length, Some(layout), splits) =>
+          // A format can read files that Hadoop's file systems cannot read.
+          val (starts, footer) = Try(layout(new Path(path), sent.value))
+            .getOrElse((splits.fold(Seq.empty[Long])(_.toSeq.sorted), 0L))
           val least = if (footer > large) math.max(footer, bytes) else bytes
-          Some(FileCuts.Cuts(FileCuts.spaced(starts, length, least), footer))
+          Some(FileCuts.Cuts(FileCuts.spaced(starts.filter(at => splits.forall(_(at))), length, least), footer))
         case _ => None
       }.collect().toSeq
+      found.zip(layouts).map { case (cuts, layout) => cuts.orElse(layout.map(_ => FileCuts.Cuts(Nil, 0))) }
     }
   }
 
-  /** True if readers in this session can split the file. */
+  /** True if scans in this session can read ranges of the file. */
   private def isCut(file: FileStatusWithMetadata): Boolean =
-    FileRanges.areRead(session) && TableFormat.of(relation) == PlainFiles &&
-      relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath) &&
-      !(WholeRecords.isText(relation) && isCompressed(file.getPath))
+    FileRanges.areRead(session) && !(WholeRecords.isText(relation) && isCompressed(file.getPath))
 
   private def isCompressed(path: Path): Boolean =
     codecs.getCodec(path) != null || FileCuts.isZstd(path)

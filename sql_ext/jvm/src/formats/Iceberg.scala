@@ -147,7 +147,18 @@ object Iceberg extends TableFormat with OnceLogging {
 
   override def frame(
       reading: Compat.Session, relation: HadoopFsRelation, some: Seq[FileStatusWithMetadata],
-      place: String): Option[DataFrame] = Some(IcebergRows.frame(reading, files(relation), some, place))
+      place: String, cuts: Seq[Seq[Long]]): Option[DataFrame] =
+    Some(IcebergRows.frame(reading, files(relation), some, place, cuts))
+
+  /** Iceberg itself splits files at these offsets, which a file's writer has recorded. */
+  override def splits(file: FileStatusWithMetadata): Option[Seq[Long]] = {
+    val task = IcebergFiles.taskOf(file)
+    Some(IcebergApi.of(task).splits(task))
+  }
+  override def layout(relation: HadoopFsRelation, file: FileStatusWithMetadata): Option[String] = {
+    val task = IcebergFiles.taskOf(file)
+    if (splits(file).exists(_.size > 1)) Some(IcebergApi.of(task).format(task)) else None
+  }
 
   /** The result of a call of Iceberg's classes; None, with a warning, if the classes differ from what it expects. */
   private def attempt[A](call: => Option[A]): Option[A] =

@@ -1,7 +1,9 @@
 package org.apache.spark.sql.sieve.formats
 
-import java.lang.reflect.{Field, InvocationTargetException, Method}
+import java.lang.reflect.{Field, InvocationHandler, InvocationTargetException, Method, Proxy}
+import java.util.Locale
 import java.util.concurrent.ConcurrentHashMap
+import scala.jdk.CollectionConverters._
 
 /**
  * Iceberg's classes and methods by name. The user supplies Iceberg's jar, of any version, so the shim compiles
@@ -15,7 +17,10 @@ final class IcebergApi private (loader: ClassLoader) {
     Seq("location", "fileSizeInBytes", "recordCount").map(load("ContentFile").getMethod(_))
   private val Seq(schema, spec) =
     Seq(load("FileScanTask").getMethod("schema"), load("PartitionScanTask").getMethod("spec"))
-  private val deletes = load("FileScanTask").getMethod("deletes")
+  private val fileScanTask = load("FileScanTask")
+  private val deletes = fileScanTask.getMethod("deletes")
+  private val Seq(splitOffsets, formatOf, copy) =
+    Seq("splitOffsets", "format", "copy").map(load("ContentFile").getMethod(_))
   private val (schemaJson, specJson) = (
     load("SchemaParser").getMethod("toJson", load("Schema")),
     load("PartitionSpecParser").getMethod("toJson", load("PartitionSpec")))
@@ -34,12 +39,45 @@ final class IcebergApi private (loader: ClassLoader) {
     else Some((location.invoke(of).toString, size, rows.invoke(of).asInstanceOf[Long]))
   }
 
+  /** The offsets at which Iceberg splits a task's data file. Empty if the file's writer has recorded none, or wrong ones. */
+  def splits(task: AnyRef): Seq[Long] = {
+    val offsets = Option(splitOffsets.invoke(file.invoke(task)).asInstanceOf[java.util.List[java.lang.Long]])
+      .fold(Seq.empty[Long])(_.asScala.map(_.longValue).toSeq)
+    if (offsets.zip(offsets.drop(1)).forall { case (a, b) => a < b }) offsets else Nil
+  }
+
+  /** The format of a task's data file, in lower case. */
+  def format(task: AnyRef): String = formatOf.invoke(file.invoke(task)).toString.toLowerCase(Locale.ROOT)
+
+  /**
+   * A task that reads only the splits of a task that overlap some ranges. Iceberg asks each task for its splits, and
+   * sends only the splits to executors.
+   */
+  def inRanges(task: AnyRef, ranges: Seq[ByteRange]): AnyRef =
+    Proxy.newProxyInstance(task.getClass.getClassLoader, Array(fileScanTask), new InvocationHandler {
+      override def invoke(proxy: AnyRef, method: Method, arguments: Array[AnyRef]): AnyRef =
+        try {
+          val found = method.invoke(task, Option(arguments).toSeq.flatten: _*)
+          if (method.getName != "split") found
+          else found.asInstanceOf[java.lang.Iterable[AnyRef]].asScala.filter(overlaps(_, ranges)).toSeq.asJava
+        } catch { case e: InvocationTargetException => throw e.getCause }
+    })
+
+  private def overlaps(split: AnyRef, ranges: Seq[ByteRange]): Boolean = {
+    val from = start.invoke(split).asInstanceOf[Long]
+    val end = from + length.invoke(split).asInstanceOf[Long]
+    ranges.exists(range => from < range.end && range.start < end)
+  }
+
   /** True if delete files hide rows of a task's data file. */
   def hidesRows(task: AnyRef): Boolean = !deletes.invoke(task).asInstanceOf[java.util.List[_]].isEmpty
 
-  /** A task that reads the same file, with the rows that delete files remove, and without a filter. */
+  /**
+   * A task that reads the same file, with the rows that delete files remove, and without a filter. Iceberg merges splits
+   * of one object for a file, so each task has an object of its own.
+   */
   def withDeletedRows(task: AnyRef): AnyRef = newTask.newInstance(
-    file.invoke(task), java.lang.reflect.Array.newInstance(load("DeleteFile"), 0),
+    copy.invoke(file.invoke(task)), java.lang.reflect.Array.newInstance(load("DeleteFile"), 0),
     schemaJson.invoke(null, schema.invoke(task)), specJson.invoke(null, spec.invoke(task)),
     residual).asInstanceOf[AnyRef]
 }

@@ -73,8 +73,11 @@ object IcebergFiles {
       IcebergApi.call(spec, "identitySourceIds").asInstanceOf[java.util.Set[Any]].asScala
     }.toSet
 
-  /** The tasks of listed files. */
-  def tasks(directories: Seq[PartitionDirectory]): Seq[AnyRef] = directories.flatMap(_.files.map(taskOf))
+  /** The tasks of listed files, of which some are restricted to ranges. */
+  def tasks(directories: Seq[PartitionDirectory]): Seq[AnyRef] = directories.flatMap(_.files.map { file =>
+    val task = taskOf(file)
+    FileRanges.of(file).fold(task)(IcebergApi.of(task).inRanges(task, _))
+  })
   def taskOf(file: FileStatusWithMetadata): AnyRef = file.metadata(task).asInstanceOf[AnyRef]
 
   private def status(location: String, bytes: Long, rows: Long): FileStatus =

@@ -2,6 +2,7 @@ package org.apache.spark.sql.sieve.formats
 
 import java.util.{EnumSet, HashMap => JMap, Set => JSet}
 import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.rdd.InputFileBlockHolder
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
@@ -33,15 +34,24 @@ object IcebergRows {
 
   /**
    * All rows of files, deleted rows included. Each column has the name by which an index knows it, and `place`
-   * is the position of a row's file.
+   * is the position of a row's range among the ranges of all files.
+   *
+   * @param cuts the offsets at which each file is cut
    */
-  def frame(reading: Compat.Session, of: IcebergFiles, files: Seq[FileStatusWithMetadata], place: String): DataFrame = {
+  def frame(
+      reading: Compat.Session, of: IcebergFiles, files: Seq[FileStatusWithMetadata], place: String,
+      cuts: Seq[Seq[Long]]): DataFrame = {
     val api = IcebergApi.of(of.table)
-    val tasks = files.map(IcebergFiles.taskOf)
-    val places = new JMap[UTF8String, Int]
-    for ((task, k) <- tasks.zipWithIndex; (location, _, _) <- api.dataFile(task))
-      places.put(UTF8String.fromString(location), k)
-    val table = new IcebergRows(of, of.types.add(file, StringType), tasks.map(api.withDeletedRows))
+    val places = new JMap[UTF8String, FilePlaces]
+    val before = cuts.scanLeft(0)(_ + _.size + 1)
+    val tasks = files.zip(cuts).zipWithIndex.flatMap { case ((file, own), k) =>
+      val task = IcebergFiles.taskOf(file)
+      for ((location, _, _) <- api.dataFile(task))
+        places.put(UTF8String.fromString(location), FilePlaces(before(k), own.toArray))
+      if (own.isEmpty) Seq(api.withDeletedRows(task))
+      else FileRanges.between(own, file.getLen).map(range => api.inRanges(api.withDeletedRows(task), Seq(range)))
+    }
+    val table = new IcebergRows(of, of.types.add(file, StringType), tasks)
     val relation = DataSourceV2Relation.create(table, None, None)
     val columns = of.columns.leaves.map { case (path, id, _) => Alias(column(relation.output, path), id)() }
     val number = FilePlace(relation.output.find(_.name == file).get, reading.sparkContext.broadcast(places))
@@ -55,11 +65,17 @@ object IcebergRows {
     }
 }
 
-/** The position of a file in a list of files. Rows of one file follow one another. */
-case class FilePlace(child: Expression, places: Broadcast[JMap[UTF8String, Int]])
+/** The place of a file's first range among the ranges of several files, and the offsets at which the file is cut. */
+final case class FilePlaces(first: Int, cuts: Array[Long])
+
+/**
+ * The position of a row's range among the ranges of several files. Rows of one file follow one another. Iceberg tells
+ * Spark the first byte of the split that it reads.
+ */
+case class FilePlace(child: Expression, places: Broadcast[JMap[UTF8String, FilePlaces]])
     extends UnaryExpression with CodegenFallback {
   @transient private var last: UTF8String = _
-  @transient private var found = 0
+  @transient private var found: FilePlaces = _
   override def dataType: DataType = IntegerType
   override def nullable: Boolean = false
   override def prettyName: String = "file_place"
@@ -71,7 +87,12 @@ case class FilePlace(child: Expression, places: Broadcast[JMap[UTF8String, Int]]
       found = places.value.get(location)
       last = location.clone()
     }
-    found
+    if (found.cuts.isEmpty) found.first
+    else {
+      val start = InputFileBlockHolder.getStartOffset
+      if (start < 0) throw new IllegalStateException(s"the split of a row is unknown: $location")
+      found.first + found.cuts.count(_ <= start)
+    }
   }
   override protected def withNewChildInternal(newChild: Expression): FilePlace = copy(child = newChild)
 }

@@ -104,10 +104,20 @@ trait TableFormat {
   def reading(scan: LogicalRelation, relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Option[LogicalPlan] =
     None
 
-  /** All rows of some files for a build. None if the relation `physical` reads these rows. */
+  /**
+   * All rows of some files for a build. None if the relation `physical` reads these rows.
+   *
+   * @param cuts the offsets at which each file is cut
+   */
   def frame(
       reading: Compat.Session, relation: HadoopFsRelation, some: Seq[FileStatusWithMetadata],
-      place: String): Option[DataFrame] = None
+      place: String, cuts: Seq[Seq[Long]]): Option[DataFrame] = None
+
+  /** The format of a file that readers can read in ranges. None for a file that is always read whole. */
+  def layout(relation: HadoopFsRelation, file: FileStatusWithMetadata): Option[String] = None
+
+  /** The offsets at which readers can cut a file. None if readers can cut the file at all row groups or stripes. */
+  def splits(file: FileStatusWithMetadata): Option[Seq[Long]] = None
 
   /** True if a catalog stores the properties of the format's tables. */
   def ownsCatalog(plugin: CatalogPlugin): Boolean = false
@@ -175,6 +185,9 @@ object PlainFiles extends TableFormat {
     .map("org.apache.spark.sql.execution." + _)
 
   override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
+  override def layout(relation: HadoopFsRelation, file: FileStatusWithMetadata): Option[String] =
+    if (relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath)) Some(Fingerprint.format(relation))
+    else None
   override def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] =
     location match {
       case own: org.apache.spark.sql.execution.datasources.InMemoryFileIndex => Some(own.listFiles(Nil, Nil))

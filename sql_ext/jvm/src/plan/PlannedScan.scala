@@ -41,7 +41,7 @@ object PlannedScan {
         val relation = pruned.index.relation
         Some(ofSource(batch, relation.copy(location = pruned.index)(relation.sparkSession),
           pruned.index.table.identifier, pruned.filters ++ batch.runtimeFilters.map(KeysOfTuple.without).filter(Filters.isUnused),
-          RunTimeFilters.awaited(pruned.index, batch.runtimeFilters)))
+          RunTimeFilters.awaited(pruned.index, batch.runtimeFilters)).copy(readsRanges = !pruned.index.showsSplits))
       case own =>
         val options = CaseInsensitiveStringMap.empty
         def of(files: LogicalRelation) = ofSource(batch, relation(files), files.catalogTable.get.identifier, Nil, Nil)

@@ -111,17 +111,18 @@ object PrunedScan extends OnceLogging {
   /**
    * The scan with its index; None if its table has none.
    *
-   * @param first  the first rows that the query needs
-   * @param awaits whether the scan gets run-time values
+   * @param first       the first rows that the query needs
+   * @param awaits      whether the scan gets run-time values
+   * @param showsSplits whether the rows of the query can depend on how files are split
    */
   def of(
       scan: DataSourceV2ScanRelation, filters: Seq[Expression], first: Option[TopK], awaits: Boolean,
-      session: Compat.Session): Option[PrunedScan] =
+      showsSplits: Boolean, session: Compat.Session): Option[PrunedScan] =
     for {
       files <- TableFormat.scanned(scan.relation.table, scan.relation.options, scan.scan, scan.output, session)
       entry <- Registry.find(session, files.catalogTable.get)
     } yield {
-      val index = new SieveFileIndex(files, relation(files), files.catalogTable.get, entry, session, showsSplits = false)
+      val index = new SieveFileIndex(files, relation(files), files.catalogTable.get, entry, session, showsSplits)
       val all = filters ++ first.filter(_ => filters.forall(translation(index).isNegatable))
       // Run-time values would change the request.
       if (!awaits && (Filters.evaluable(filters).nonEmpty || all.size > filters.size)) index.prefetch(all)
@@ -140,11 +141,12 @@ object PrunedScan extends OnceLogging {
     if (keys.nonEmpty) Counters.resolved(count)
     index.received(Resolved(Nil, count,
       if (scan.lacksKeys) Some(Reason.KeysFailed) else if (keys.exists(_.isOfMany)) Some(Reason.KeysTooMany) else None))
-    val left = index.listFiles(Nil, scan.filters ++ keys.map(k => DynamicPruningExpression(k.filter)))
+    val filters = scan.filters ++ keys.map(k => DynamicPruningExpression(k.filter))
+    val left = if (index.showsSplits) index.listFiles(Nil, filters) else index.listRanges(Nil, filters)
     val (files, skipped) = (Pruned.files(left), index.metrics("numFilesSkipped").value)
     val (bytes, bytesSkipped) = (Pruned.bytes(left), index.metrics("bytesSkipped").value)
     def all = Remaining(scan.own.toBatch, files + skipped, 0, bytes + bytesSkipped, 0)
-    if (skipped == 0) all
+    if (skipped == 0 && bytesSkipped == 0) all
     else try Remaining(
       TableFormat.of(index.relation).narrowed(index.relation, left).toBatch, files, skipped, bytes, bytesSkipped)
     catch {

@@ -45,7 +45,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
       if (!filters.exists(_.isInstanceOf[DynamicPruning])) noteReplaced(scan)
       val awaits = keys.nonEmpty || filters.exists(RunTimeFilters.awaits)
-      PrunedScan.of(scan, filters, if (awaits) None else TopKQuery.of(plan), awaits, executing).map { pruned =>
+      val first = if (awaits) None else TopKQuery.of(plan)
+      PrunedScan.of(scan, filters, first, awaits, SieveStrategy.showsSplits.get, executing).map { pruned =>
         new DataSourceV2Strategy(executing).apply(plan.transform {
           case own: DataSourceV2ScanRelation if own eq scan => own.copy(scan = pruned)
         }).map(_.transform {

@@ -141,7 +141,10 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
       cuts: String, expression: String, kind: String): DataFrame = {
     val files = numbers.asScala.toSeq.map(history.files(_)._2)
-    val rows = format.frame(reading, relation, files, location).getOrElse(spark(reading, numbers, alone, location, cuts))
+    // The cuts are passed as text, because py4j sends each number of nested lists separately.
+    val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toIndexedSeq)
+      .toIndexedSeq.padTo(numbers.size, Nil)
+    val rows = format.frame(reading, relation, files, location, cut).getOrElse(spark(reading, numbers, alone, location, cut))
     if (expression.isEmpty) rows else withValue(reading, rows, expression, kind)
   }
 
@@ -167,14 +170,11 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   /** The frame if Spark's own readers read the files. */
   private def spark(
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
-      cuts: String): DataFrame = {
+      cut: Seq[Seq[Long]]): DataFrame = {
     val physical = format.physical(relation)
     val own = physical.partitionSchema
     val schema = own.add(location, IntegerType, nullable = false)
     val slices = alone.asScala.toSet
-    // The cuts are passed as text, because py4j sends each number of nested lists separately.
-    val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toIndexedSeq)
-      .toIndexedSeq.padTo(numbers.size, Nil)
     val places = cut.scanLeft(0)(_ + _.size + 1)
     val (added, whole) = numbers.asScala.toSeq.indices.partition(k => slices(numbers.get(k)))
 
