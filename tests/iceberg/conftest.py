@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+# These tests also run the golden corpus.
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 
 import iceberg_jars
 from spark_session import Lab, start_session

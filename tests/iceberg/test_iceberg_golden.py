@@ -1,0 +1,59 @@
+"""The golden corpus returns the same rows from Iceberg tables as from Parquet tables.
+
+Queries also read at most the allowed files.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from corpus import read_script
+from engines import Result, SparkEngine
+from iceberg_tables import NO_BOUNDS
+from running import answers, differences, prepare
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+
+OTHERS = {
+    # These files show the table's format and its ranges, or partitions in the folders' names.
+    "statements",
+    "partitions",
+    # Hive's and Spark's own writes.
+    "writes",
+}
+SCRIPTS = [
+    pytest.param(path, id=path.stem)
+    for path in sorted((Path(__file__).parents[1] / "golden").glob("*.sql"))
+    if path.stem not in OTHERS
+]
+PROPERTIES = NO_BOUNDS | {"write.distribution-mode": "none"}
+TOLD = ", ".join(f"'{key}' = '{value}'" for key, value in PROPERTIES.items())
+
+
+class IcebergEngine(SparkEngine):
+    """A session that makes Iceberg tables instead of Parquet tables."""
+
+    def run(self, sql: str) -> Result:
+        """Rows as spark-sql prints them."""
+        if sql.startswith("ANALYZE TABLE"):
+            # Iceberg has statistics of its own.
+            return Result(())
+        # Iceberg reads several small files in one task, which writes one file.
+        sql = sql.replace("AS SELECT a FROM t", "AS SELECT /*+ REPARTITION(2) */ a FROM t")
+        return super().run(re.sub(r"USING parquet", f"USING iceberg TBLPROPERTIES ({TOLD})", sql))
+
+
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_same_rows_of_iceberg_tables(lab: Lab, path: Path) -> None:
+    """A statement returns the rows of its ``.out`` file, and reads at most the allowed files."""
+    script = read_script(path)
+    with lab.database(f"golden_{script.name}") as database:
+        engine = IcebergEngine(lab.spark.newSession())
+        engine.run(f"USE {database}")
+        engine.run("SET spark.sql.shuffle.partitions=2")
+        prepare(engine, script)
+        wrong = differences(script, "strict", answers(engine, "strict", script, every=2))
+    assert not wrong, "\n".join(wrong)
