@@ -43,7 +43,8 @@ def test_scans_are_recorded(lab: Lab) -> None:
     lab.sql("INSERT INTO d SELECT /*+ COALESCE(1) */ * FROM VALUES (42, 3)")
     query = "SELECT * FROM t WHERE id = 717 AND v LIKE 'secret%'"
     lab.sql(query)
-    (one,) = scans(lab, "advised/t").values()
+    ((text, one),) = scans(lab, "advised/t").items()
+    assert json.dumps({"op": "=", "col": ["id"]}) in text
     counts = ("scans", "files", "bytes", "files_skipped", "bytes_skipped")
     assert [one[name] for name in counts] == [1, 10, sizes(lab, "true"), 0, 0]
     assert "717" not in json.dumps(one)
