@@ -62,7 +62,7 @@ ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format unit one test test-long test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
         bench-joins bench-topk bench-expressions bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
-        bench-cluster bench-peers bench-delta bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta test-iceberg \
+        bench-cluster bench-peers bench-delta bench-iceberg bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta test-iceberg \
         test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
         mutants \
         test-foreign test-sqlancer test-clients docs
@@ -223,6 +223,10 @@ bench-hudi: setup build/hudi/.fetched-$(HUDI) ## Hudi tables: its own ways to sk
 
 bench-delta: setup build/delta/.fetched-4.1 ## Delta tables: its own ways to skip and Sieve's
 	@$(BIN)/python -m bench delta $(ARGS)
+
+bench-iceberg: setup ## Iceberg tables: its own ways to skip and Sieve's
+	@$(MAKE) build/iceberg/$(lastword $(subst :, ,$(ICEBERG_4.1)))/.fetched-4.1
+	@$(BIN)/python -m bench iceberg $(ARGS)
 
 bench-peers: setup build/peers/.fetched build/hudi/.fetched-$(HUDI) ## Sieve beside Delta, Iceberg, Hudi, Bloom filters and sorted files, on the same rows
 	@$(BIN)/python -m bench peers $(ARGS)
