@@ -98,6 +98,18 @@ def test_a_copy_on_write_statement_rewrites_files_with_a_match(lab: Lab) -> None
     assert (found["deleted-data-files"], found["added-records"]) == ("3", "31")
 
 
+def test_a_broadcast_source_supplies_its_keys(lab: Lab) -> None:
+    """A MERGE on read needs no job for the keys; its hint forbids only the target's broadcast."""
+    tables(lab, 2, MERGE)
+    merge = MATCHED.replace("USING s ON", "USING (SELECT id, v FROM s) s ON").format(t="t")
+    with lab.setting("spark.sieve.join.pruning", "auto"):
+        (scan,) = [row for row in lab.explain(merge) if row["table"].endswith(".t")]
+        assert "id IN (keys of spark_catalog.changes.s at run time)" in scan["predicate"]
+        before = counts(lab)["files_skipped"]
+        lab.sql(merge)
+        assert counts(lab)["files_skipped"] - before == 17
+
+
 @pytest.mark.parametrize(("mode", "broadcast"), [*product([COPY, MERGE], ["10m", "-1"])])
 def test_reasons(lab: Lab, mode: str, broadcast: str) -> None:
     """EXPLAIN SIEVE and the status name the reason why a statement reads all files."""

@@ -217,7 +217,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     def bytes(side: LogicalPlan) = side.stats.sizeInBytes
     val wanted = join.children.zip(hints).zip(can).map { case ((side, hint), can) =>
       if (hints.contains(Some(BROADCAST))) can && hint.contains(BROADCAST)
-      else can && hints.forall(_.isEmpty) && bytes(side) >= 0 && bytes(side) <= limit
+      else can && hint.isEmpty && hints.flatten.forall(JoinKeys.forbidsBroadcast) && bytes(side) >= 0 && bytes(side) <= limit
     }
     wanted match {
       case Seq(false, false) => None
@@ -357,6 +357,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 object JoinKeys {
   /** A side without a selective predicate can be a short list of keys or a whole dimension. */
   private val smallBuild = 1L << 16
+
+  /** True if a hint only forbids the broadcast of its own side, as the hint of MERGE on its target. */
+  private def forbidsBroadcast(hint: JoinStrategyHint): Boolean =
+    hint == NO_BROADCAST_HASH || hint == NO_BROADCAST_AND_REPLICATION
 
   /** True if a join needs only rows of the other side with a key of this side. */
   private def mayPruneByKeysOf(kind: JoinType, side: BuildSide): Boolean = (kind, side) match {
