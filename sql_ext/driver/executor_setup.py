@@ -70,8 +70,6 @@ def check_executors(context: SparkContext) -> None:
     fails on this executor with the same message.
     """
     needed = (*_NEEDED, segment_tasks.__name__)
-    if sys.modules.get("pandas", sys) is None:
-        del sys.modules["pandas"]
 
     # One function contains all code, because executors cannot import this module.
     def missing(_: object) -> list[str]:

@@ -32,9 +32,6 @@ def _serve() -> None:
     sys.setswitchinterval(_TURN_S)
     # No garbage collection runs during the imports, because modules exist as long as this process.
     gc.disable()
-    # Otherwise pyarrow imports pandas in its first call, and the first query waits half a second.
-    # Before the first build, `check_executors` removes this line's effect.
-    sys.modules["pandas"] = None  # type: ignore[assignment]
 
     from sieve.reader.pruner import Pruner
     from sieve.storage.interface import Store
