@@ -34,8 +34,7 @@ object FileGroups {
         file <- directory.files
         location <- locations.of(directory.values, file)
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
-      }
-      {
+      } {
         val own = if (locations.hidesRows(file)) hidden - group else group
         // A file that is listed twice has rows in both groups. So it counts in neither.
         groups(of.number) = if (groups(of.number) == absent) own else twice
