@@ -188,6 +188,23 @@ def test_check_and_audit_see_what_a_narrow_read_does_not(
 
 
 @pytest.mark.usefixtures("database")
+def test_a_value_that_ends_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path: Path) -> None:
+    """A query that skips such a value finds the next values elsewhere in the record."""
+    for number, line in enumerate((b'k,"bb\\\\",,","', b"k,x,y,z", b"k,u,v,w")):
+        path = tmp_path / f"{number}.csv"
+        path.write_bytes(b"a,b,c,d\n" + line + b"\n")
+        os.utime(path, (OLD, OLD))
+    lab.sql(
+        f"CREATE TABLE t (a STRING, s STRING, n STRING, t STRING) USING csv LOCATION '{tmp_path}'"
+    )
+    lab.sql("CREATE SIEVE INDEX ON t (n, t)")
+    found = lab.check("SELECT n FROM t WHERE n = '\"'", exactly=1)
+    assert found.rows == {repr(('"',)): 1}
+    lab.check("SELECT t FROM t WHERE t IS NULL")
+    lab.check("SELECT n FROM t WHERE n = 'y'", exactly=1 + 1)
+
+
+@pytest.mark.usefixtures("database")
 def test_a_file_that_fails_every_wide_read_is_left_to_queries(lab: Lab, tmp_path: Path) -> None:
     """FAILFAST, a date that needs a parser policy, or another header does not make CREATE fail."""
     write(tmp_path, "csv")

@@ -37,6 +37,10 @@ _PARQUET_IDS = [
     ("spark.sql.parquet.fieldId.read.enabled", "true"),
     ("spark.sql.parquet.fieldId.read.ignoreMissing", "true"),
 ]
+_LITERALS = [
+    ("spark.sql.parser.escapedStringLiterals", "true"),
+    ("spark.sql.timestampType", "TIMESTAMP_NTZ"),
+]
 _DEFAULTS = [
     ("spark.sql.defaultColumn.useNullsForMissingDefaultValues", "false"),
     ("spark.sql.ansi.enabled", "flip"),
@@ -45,6 +49,7 @@ _DEFAULTS = [
     ("spark.sql.variant.allowReadingShredded", "false"),
     ("spark.sql.legacy.timeParserPolicy", "LEGACY"),
     ("spark.sql.legacy.javaCharsets", "true"),
+    *_LITERALS,
 ]
 _ORC = [
     *_ALL,
@@ -462,6 +467,7 @@ def test_the_settings_that_go_into_the_mark(tables: Lab) -> None:
         "spark.sql.session.timeZone",
         "spark.sql.ansi.enabled",
         "spark.sql.columnNameOfCorruptRecord",
+        *dict(_LITERALS),
     }
     harmless = "spark.sql.legacy.hive.thriftServer."
     own |= {

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
-from spark_session import Lab
+from spark_session import Lab, together
 
 from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
@@ -34,6 +34,12 @@ QUERIES = [
     "date_trunc('DAY', ts) = TIMESTAMP '2024-11-03 00:00:00'",
     "date_trunc('HOUR', ts) >= TIMESTAMP '2024-11-03 00:00:00'",
 ]
+
+
+OF_ZONES = {
+    "to_utc_timestamp": ("2024-03-10 07:20:00", "2024-03-10 07:10:00", "2024-03-10 07:40:00"),
+    "from_utc_timestamp": ("2024-03-10 03:00:00", "2024-03-10 02:30:00", "2024-03-10 01:40:00"),
+}
 
 
 @pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
@@ -59,6 +65,27 @@ def test_an_hour_that_comes_twice_is_found_twice(lab: Lab, rule: str) -> None:
         found = lab.check(f"SELECT id FROM t WHERE {QUERIES[0]}", at_most=6).rows
         if rule:
             assert found == {"(49,)": 1, "(52,)": 1}
+
+
+def test_local_times_that_clocks_skip_or_repeat_are_found(lab: Lab) -> None:
+    """A time that the clocks of a zone skip has the instant of a later local time."""
+    with (
+        lab.database("skipped"),
+        lab.setting("spark.sql.session.timeZone", "UTC"),
+    ):
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT timestamp_micros(id * 1200000000 + "
+            "unix_micros(TIMESTAMP '2024-03-10 01:00:00')) AS ts FROM range(0, 24, 1, 8)"
+        )
+        lab.sql("CREATE SIEVE INDEX ON t (ts)")
+        lab.check(
+            together(
+                f"SELECT ts FROM t WHERE {name}(ts, 'America/New_York') {op} TIMESTAMP '{value}'"
+                for name, values in OF_ZONES.items()
+                for value in values
+                for op in "=<>"
+            )
+        )
 
 
 # -- every function on all values of its type --

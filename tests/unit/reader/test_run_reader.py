@@ -269,6 +269,23 @@ def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
     assert store.read_names == [name(1), name(2)]
 
 
+def test_hashes_may_be_in_any_order(tmp_path: Path) -> None:
+    """Maps are in signed order, and the hashes of a list of values are in unsigned order."""
+    signed = np.sort(hash_codes(np.arange(40)).view(np.int64))
+    maps = [
+        [map_row(signed[n : n + 10].tolist(), range(n, n + 10), 40, 20)] for n in range(0, 40, 10)
+    ]
+    index = Run(
+        LocalStore(), f"file:{tmp_path}", write_run(tmp_path, maps, BIGINT, 40), Cache(1 << 20)
+    )
+    for places in ([5, 35], [35, 5], [25, 35, 5], [39, 20, 0], [35, 25, 15, 5]):
+        hashes = signed[places].view(np.uint64)
+        assert np.flatnonzero(index.locations_of(hashes)).tolist() == sorted(places)
+        assert np.argwhere(index.locations_of_each(hashes)).tolist() == [
+            *map(list, enumerate(places))
+        ]
+
+
 def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None:
     """If a map had more locations than the run, it would set flags that do not exist."""
     signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
