@@ -431,12 +431,12 @@ def test_a_range_of_keys_may_leave_the_type_of_the_column(star: Lab) -> None:
 def test_a_cast_that_wraps_around_takes_no_keys_of_its_values(star: Lab) -> None:
     """Without ANSI mode, a cast to a narrower type gives values beyond it keys of other values."""
     star.sql(
-        "CREATE TABLE IF NOT EXISTS wide USING parquet AS "
+        "CREATE TABLE wraps USING parquet AS "
         "SELECT id * 2147483648 + id AS k FROM range(0, 40, 1, 4)"
     )
-    star.sql("CREATE SIEVE INDEX IF NOT EXISTS ON wide (k)")
+    star.sql("CREATE SIEVE INDEX ON wraps (k)")
     keys = "SELECT CAST(id AS INT) AS k FROM range(0, 40, 1, 1)"
-    query = f"SELECT wide.k FROM wide JOIN ({keys}) d ON CAST(wide.k AS INT) = d.k"
+    query = f"SELECT wraps.k FROM wraps JOIN ({keys}) d ON CAST(wraps.k AS INT) = d.k"
     with star.settings(FETCHED | {"spark.sql.ansi.enabled": "false"}):
         assert star.check(query).rows.total() == 20
 
