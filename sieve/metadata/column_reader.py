@@ -114,9 +114,6 @@ _OF_LITERALS: Final = tuple(
 A CHAR column has no index.
 """
 
-_OF_WRITERS: Final = frozenset({"option.compression", "option.codec", "option.mergeschema"})
-"""Options that no reader of text looks up: the name of a file shows its codec."""
-
 _WHOLE_RECORDS: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
 """Hudi's merge modes in which it shows one record of a key as a whole."""
 
@@ -299,8 +296,9 @@ def _of_text_records(parts: Parts, format_name: str) -> Parts:
     return {
         name: value
         for name, value in kept.items()
-        if name not in _OF_WRITERS and not name.lower().startswith(literals)
-        if not name.startswith("option.") or not is_unread_option(format_name, name[7:], line)
+        if not name.lower().startswith(literals)
+        if not name.startswith("option.")
+        or not is_unread_option(format_name, name.removeprefix("option."), line)
     }
 
 

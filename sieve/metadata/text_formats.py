@@ -12,7 +12,7 @@ from sieve.metadata.spark_lines import LINES
 TEXT_FORMATS: Final = ("csv", "json")
 
 _OF_BOTH: Final = (
-    *("charset", "columnnameofcorruptrecord", "compression", "dateformat", "encoding"),
+    *("charset", "columnnameofcorruptrecord", "dateformat", "encoding"),
     *("enabledatetimeparsingfallback", "linesep", "locale", "mode", "multiline", "samplingratio"),
     *("singlevariantcolumn", "timestampformat", "timestampntzformat", "timezone"),
     *("ignorecorruptfiles", "ignoremissingfiles", "modifiedafter", "modifiedbefore"),
@@ -22,7 +22,7 @@ _OPTIONS: Final = {
     "csv": frozenset(
         {
             *_OF_BOTH,
-            *("chartoescapequoteescaping", "codec", "columnpruning", "comment", "delimiter"),
+            *("chartoescapequoteescaping", "columnpruning", "comment", "delimiter"),
             *("emptyvalue", "enforceschema", "escape", "escapequotes", "extension", "header"),
             *("ignoreleadingwhitespace", "ignoretrailingwhitespace", "inferschema", "nanvalue"),
             *("inputbuffersize", "maxcharspercolumn", "maxcolumns", "negativeinf", "nullvalue"),
@@ -40,6 +40,10 @@ _OPTIONS: Final = {
         }
     ),
 }
+"""The options that Spark's readers of text look up, in lower case."""
+
+_OF_WRITERS: Final = ("compression", "codec", "mergeschema")
+"""The name of a file shows its codec, and text is not merged."""
 
 
 def is_unread_option(files: str, key: str, line: str) -> bool:
@@ -53,7 +57,8 @@ def is_unread_option(files: str, key: str, line: str) -> bool:
         key: the option, in lower case.
         line: the release line of Spark, such as 4.1.
     """
-    return line in LINES and "." not in key and key not in _OPTIONS[files]
+    unknown = line in LINES and "." not in key and key not in _OPTIONS[files]
+    return unknown or key in _OF_WRITERS
 
 
 _ASCII = ("utf-8", "ascii", "iso8859-1", "cp1252")

@@ -35,10 +35,10 @@ private object ExpressionMeaning {
     "subexpressionElimination.", "subquery", "thriftServer.", "thriftserver.", "timeTravel", "transposeMax",
     "truncateTable.", "tvf.", "ui.", "unionOutput", "variable.", "variant.pushVariantIntoScan", "view.", "warehouse.",
     "window").map("spark.sql." + _)
+  /** The exceptions: settings whose values are types or collations that an expression can use. */
+  private val harmful = Seq("spark.sql.defaultStringType", "spark.sql.session.collation")
   /** The names of the functions of an expression, by its SQL. */
   private val calls = new LruMap[String, Seq[String]](512)
-  /** Their values are names or types that an expression can use. */
-  private val harmful = Seq("spark.sql.defaultStringType", "spark.sql.session.collation")
 
   /** The text is equal in two sessions only if both compute the same value. */
   def of(

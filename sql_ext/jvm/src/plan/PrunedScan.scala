@@ -82,8 +82,8 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def supportedCustomMetrics: Array[CustomMetric] =
     own.supportedCustomMetrics ++ Array[CustomMetric](new FilesRead, new FilesSkipped, new BytesRead, new BytesSkipped)
   override def reportDriverMetrics: Array[CustomTaskMetric] = own.reportDriverMetrics ++ Array(
-    PrunedScan.value(FilesRead.name, remaining.files), PrunedScan.value(FilesSkipped.name, remaining.skipped),
-    PrunedScan.value(BytesRead.name, remaining.bytes), PrunedScan.value(BytesSkipped.name, remaining.bytesSkipped))
+    PrunedScan.value(new FilesRead, remaining.files), PrunedScan.value(new FilesSkipped, remaining.skipped),
+    PrunedScan.value(new BytesRead, remaining.bytes), PrunedScan.value(new BytesSkipped, remaining.bytesSkipped))
 
   override def equals(other: Any): Boolean = other match {
     case that: PrunedScan => own == that.own && question == that.question
@@ -169,33 +169,16 @@ object PrunedScan extends OnceLogging {
     case _ => None
   }
 
-  private def value(of: String, count: Long): CustomTaskMetric = new CustomTaskMetric {
-    override def name: String = of
+  private def value(of: ScanMetric, count: Long): CustomTaskMetric = new CustomTaskMetric {
+    override def name: String = of.name
     override def value: Long = count
   }
 }
 
-/** Metrics of a scan in Spark's web UI. Spark makes them by their class names. */
-class FilesRead extends CustomSumMetric {
-  override def name: String = FilesRead.name
-  override def description: String = "number of files read"
-}
-object FilesRead { val name = "numFiles" }
+/** A metric of a scan in Spark's web UI. Spark makes each metric by the name of its class. */
+abstract class ScanMetric(override val name: String, override val description: String) extends CustomSumMetric
 
-class FilesSkipped extends CustomSumMetric {
-  override def name: String = FilesSkipped.name
-  override def description: String = "number of files skipped"
-}
-object FilesSkipped { val name = "numFilesSkipped" }
-
-class BytesRead extends CustomSumMetric {
-  override def name: String = BytesRead.name
-  override def description: String = "size of files read"
-}
-object BytesRead { val name = "filesSize" }
-
-class BytesSkipped extends CustomSumMetric {
-  override def name: String = BytesSkipped.name
-  override def description: String = "bytes skipped"
-}
-object BytesSkipped { val name = "bytesSkipped" }
+class FilesRead extends ScanMetric("numFiles", "number of files read")
+class FilesSkipped extends ScanMetric("numFilesSkipped", "number of files skipped")
+class BytesRead extends ScanMetric("filesSize", "size of files read")
+class BytesSkipped extends ScanMetric("bytesSkipped", "bytes skipped")
