@@ -6,6 +6,7 @@ range before the cut. The index and the scan must assign each line to the same r
 
 from __future__ import annotations
 
+import gzip
 import random
 from pathlib import Path
 from typing import Any
@@ -79,11 +80,13 @@ def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
 ) -> None:
     """A scan that reads ranges of one file can split other files, which are not in the index.
 
-    In the last split of one of these files no line begins, and in that of the other one four.
+    In the last split of one of these files no line begins, and in that of the other one four. A
+    compressed file is never split.
     """
     format_name, options, line, ending = FORMS[form]
     known = random.Random(4).sample(range(100, 500), LINES)
     new, shorter = range(500, 500 + LINES), range(700, 700 + LINES - 1)
+    packed = range(850, 850 + LINES)
     write(tmp_path / f"known.{format_name}", known, line, ending)
     split = {"spark.sql.files.maxPartitionBytes": str(STEP)}
     with lab.database("line_splits"), lab.settings(CONF | split):
@@ -93,9 +96,13 @@ def test_a_line_of_a_file_beside_ranges_is_read_wherever_its_file_is_split(
         lab.sql("CREATE SIEVE INDEX ON t (k) OPTIONS (granularity = 'range', shape = 'map')")
         write(tmp_path / f"new.{format_name}", list(new), line, ending)
         write(tmp_path / f"shorter.{format_name}", list(shorter), line, ending)
+        plain = tmp_path / f"packed.{format_name}"
+        write(plain, list(packed), line, ending)
+        plain.with_suffix(f".{format_name}.gz").write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
         lab.sql("REFRESH TABLE t")
         query = f"SELECT k, v FROM t WHERE k = {known[0]} OR k >= 500"
-        assert lab.check(query, exactly=3).rows.total() == 2 * LINES
+        assert lab.check(query, exactly=4).rows.total() == 3 * LINES
         frame = lab.spark.sql(query)
         frame.collect()
         (scan,) = scans(frame._jdf.queryExecution().executedPlan())
