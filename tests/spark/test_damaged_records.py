@@ -80,7 +80,7 @@ CASES = [
     pytest.param("csv", {}, {}, marks=LONG),
     ("csv", {"multiLine": "true", "mode": "DROPMALFORMED"}, {}),
     pytest.param("csv", {"columnPruning": "false"}, {}, marks=LONG),
-    pytest.param("csv", {"columnnameofcorruptrecord": "broken"}, {}, marks=LONG),
+    ("csv", {"columnnameofcorruptrecord": "broken"}, {}),
     pytest.param(
         "csv", {}, {"spark.sql.csv.parser.columnPruning.enabled": "false"}, marks=LONG
     ),
@@ -202,6 +202,33 @@ def test_a_value_that_ends_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_
     assert found.rows == {repr(('"',)): 1}
     lab.check("SELECT t FROM t WHERE t IS NULL")
     lab.check("SELECT n FROM t WHERE n = 'y'", exactly=1 + 1)
+
+
+@pytest.mark.usefixtures("database")
+def test_with_a_separator_of_two_characters_each_mark_of_it_proves_nothing(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """A query that skips a value with a part of the separator or a quote finds other values."""
+    lines = ('1::a"b::"x::y"', "2::a:b::c:", '3::"a\nb"::c', "4::ab::c", "5::::d", '6::""::e')
+    for number, line in enumerate(lines):
+        path = tmp_path / f"{number}.csv"
+        path.write_text(line.replace("\\n", "\n") + "\n")
+        os.utime(path, (OLD, OLD))
+    lab.sql(
+        "CREATE TABLE t (k INT, s STRING, u STRING) USING csv "
+        f"OPTIONS (sep '::') LOCATION '{tmp_path}'"
+    )
+    lab.sql("CREATE SIEVE INDEX ON t (k, s, u)")
+    conditions = (
+        "k = 4", "u IN ('x::y', 'x', 'y', '\"x::y\"')", "u = 'c'", "s LIKE 'a%'", "s IS NULL",
+        "u IS NULL", "s = ''", "u > 'c'",
+    )  # fmt: skip
+    lab.check(
+        together([f"SELECT {c} FROM t WHERE {w}" for w in conditions for c in ("k", "s", "u", "*")])
+    )
+    proven = [n for n, line in enumerate(lines) if not {'"', ":"} & set(line.replace("::", ""))]
+    assert proven == [3, 4]
+    lab.check("SELECT k FROM t WHERE k = 9", exactly=len(lines) - len(proven))
 
 
 @pytest.mark.usefixtures("database")

@@ -291,6 +291,30 @@ def test_a_changed_setting_of_hadoop_counts_too(
 
 
 @pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("spark.executor.extraJavaOptions", "-Xmx1g -Duser.timezone=Asia/Tokyo"),
+        ("spark.executor.defaultJavaOptions", "-Duser.language=tr"),
+        ("spark.executorEnv.TZ", "Asia/Tokyo"),
+    ],
+)
+def test_a_changed_zone_of_executors_counts_too(tables: Lab, key: str, value: str) -> None:
+    """Executors read files in the zone and language of their own Java."""
+    conf = tables.spark._jsc.sc().conf()
+    before = {name: set(parts(tables, f"{name}_t")) for name in ("orc", "csv")}
+    try:
+        conf.set(key, value)
+        for name, columns in before.items():
+            assert set(parts(tables, f"{name}_t")) - columns == {f"conf.{key}"}
+        assert parts(tables, "orc_t")[f"conf.{key}"] == value.removeprefix("-Xmx1g ")
+        tables.check(f"SELECT * FROM orc_t WHERE ts = {_HOUR}", exactly=FILES)
+        conf.set(key, "-Xmx1g" if "Java" in key else "")
+        tables.check(f"SELECT * FROM orc_t WHERE ts = {_HOUR}", exactly=1)
+    finally:
+        conf.remove(key)
+
+
+@pytest.mark.parametrize(
     "key", ["parquet.encryption.key.list", "parquet.encryption.key.access.token"]
 )
 def test_of_a_secret_the_mark_has_a_digest(tables: Lab, key: str) -> None:
