@@ -76,7 +76,7 @@ def test_a_join_of_buckets_needs_no_exchange(bucketed: Lab, of_buckets: str) -> 
 
 
 def test_first_rows_of_a_bucket(bucketed: Lab) -> None:
-    """The bound of the first rows does not apply to files that Spark leaves out for their bucket."""
+    """The bound of the first rows does not hold for files of other buckets."""
     for direction in ("", " DESC"):
         bucketed.check(f"SELECT k, v FROM t WHERE b = 37 ORDER BY k{direction} LIMIT 3")
         bucketed.check(f"SELECT k, v FROM t ORDER BY k{direction} LIMIT 3", at_most=BUCKETS)
