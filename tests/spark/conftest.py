@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import joined_tables
 import pytest
 from spark_session import INTERPRETED, Lab
 
@@ -26,3 +27,11 @@ def interpreted(request: pytest.FixtureRequest, lab: Lab) -> Iterator[None]:
         return
     with lab.settings(INTERPRETED):
         yield
+
+
+@pytest.fixture(scope="module")
+def star(lab: Lab) -> Iterator[Lab]:
+    """A database with the tables of `joined_tables`."""
+    with lab.database("joined"):
+        joined_tables.create(lab)
+        yield lab
