@@ -89,7 +89,8 @@ private object MonotoneNumbers {
     }
   }
   private def exact(x: BigDecimal) = new BigDecimal(x.bigDecimal, java.math.MathContext.UNLIMITED)
-  private def ten(digits: Int) = exact(BigDecimal(new java.math.BigDecimal(java.math.BigInteger.TEN.pow(digits))))
+  // A legacy setting of Spark permits a negative scale.
+  private def ten(digits: Int) = exact(BigDecimal(java.math.BigDecimal.ONE.scaleByPowerOfTen(digits)))
   private def isExact(e: Expression) = e.dataType match {
     case _: IntegralType | _: DecimalType => true
     case _ => false
