@@ -82,7 +82,7 @@ private object MonotoneNumbers {
   private def fitting(argument: Expression, to: DataType, rises: Boolean = true)(
       inverse: BigDecimal => BigDecimal): Option[MonotoneFunction] = {
     def scale(t: DataType) = t match { case d: DecimalType => d.scale; case _ => 0 }
-    for (results <- NumberedValues.of(to); _ <- NumberedValues.of(argument.dataType); if isExact(argument)) yield {
+    for (results <- NumberedValues.of(to); _ <- NumberedValues.of(argument.dataType)) yield {
       val ends = Seq(results.low, results.high)
         .map(end => inverse(exact(BigDecimal(new java.math.BigDecimal(end.bigInteger, scale(to))))) * ten(scale(argument.dataType)))
       between(argument, ends.min.setScale(0, CEILING).toBigInt, ends.max.setScale(0, FLOOR).toBigInt, rises = rises).get
@@ -91,10 +91,6 @@ private object MonotoneNumbers {
   private def exact(x: BigDecimal) = new BigDecimal(x.bigDecimal, java.math.MathContext.UNLIMITED)
   // A legacy setting of Spark permits a negative scale.
   private def ten(digits: Int) = exact(BigDecimal(java.math.BigDecimal.ONE.scaleByPowerOfTen(digits)))
-  private def isExact(e: Expression) = e.dataType match {
-    case _: IntegralType | _: DecimalType => true
-    case _ => false
-  }
 
   private def cast(c: Cast): Option[MonotoneFunction] = (c.child.dataType, c.dataType) match {
     case (_: IntegralType | _: DecimalType, _: IntegralType | _: DecimalType) => fitting(c.child, c.dataType)(identity)
