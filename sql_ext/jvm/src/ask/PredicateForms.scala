@@ -22,8 +22,8 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
     case In(c, _) if isColumn(c) => None
     case EqualNullSafe(p, Literal(is: Boolean, _)) => truth(p, is, negated)
     case EqualNullSafe(Literal(is: Boolean, _), p) => truth(p, is, negated)
-    case EqualTo(p, Literal(is: Boolean, _)) if !isColumn(p) => Some(if (is == negated) Not(p) else p)
-    case EqualTo(Literal(is: Boolean, _), p) if !isColumn(p) => Some(if (is == negated) Not(p) else p)
+    case EqualTo(p, Literal(is: Boolean, _)) => Some(if (is == negated) Not(p) else p)
+    case EqualTo(Literal(is: Boolean, _), p) => Some(if (is == negated) Not(p) else p)
     case IsNull(p) if !negated && !isColumn(p) && isNegatable(p) => Some(hasNull(p))
     case ArrayContains(Literal(array: ArrayData, ArrayType(of, _)), value) if value.dataType == of =>
       signed(In(value, array.toSeq[Any](of).map(Literal(_, of))), negated)
@@ -36,8 +36,7 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
 
   /** Rewrites `p IS [NOT] TRUE` and `p IS [NOT] FALSE`. */
   private def truth(p: Expression, is: Boolean, negated: Boolean): Option[Expression] =
-    if (isColumn(p)) None
-    else if (!negated) Some(if (is) p else Not(p))
+    if (!negated) Some(if (is) p else Not(p))
     else if (!isNegatable(p)) None
     else Some(Or(if (is) Not(p) else p, hasNull(p)))
 
