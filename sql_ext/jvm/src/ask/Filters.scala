@@ -237,7 +237,7 @@ class Filters(
     if (negated && present.size < values.size) return node("false")
     // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set has only one of the zeros, NOT IN can
     // accept the other zero.
-    val counted = if (!negated) present else present.filterNot(v => v == 0.0 || v == 0.0f)
+    val counted = if (!negated) present else present.filterNot(_ == 0.0)
     val made = counted.map(value(_, t))
     if (made.contains(None)) unknown(e)
     else leaf(if (negated) "not in" else "in", path) + ("values" -> made.flatten)
