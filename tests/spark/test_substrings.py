@@ -43,6 +43,7 @@ QUERIES = {
     "an escaped wildcard": (r"message LIKE '%\_A\%do%'", 1),
     "an escaped wildcard of another escape": ("message LIKE '%!_B!%do%' ESCAPE '!'", 1),
     "an escaped escape": ("message LIKE '%A!!done%' ESCAPE '!'", 0),
+    "a long text": ("message LIKE '%line 0042 Über\\_A\\%done äö end%'", 1),
     "an unescaped wildcard": ("message LIKE '%_A%do%'", 8),
     "a prefix": ("message LIKE 'line 7%'", 1),
     "a suffix": ("message LIKE '%ßç end'", 1),
@@ -211,3 +212,29 @@ def test_drawn_texts_and_patterns(lab: Lab) -> None:
             lab.check(drawn, at_most=180)
         found = lab.check("SELECT * FROM t WHERE v LIKE '%a_\ufffdbéa%' AND id = 7")
         assert found.rows.total() == 1
+
+
+def test_patterns_with_a_broken_escape(logs: Lab) -> None:
+    """Spark refuses such a pattern when it reads a text, and not before."""
+    for pattern in ("%none!", "%none!x%"):
+        predicate = f"message LIKE '{pattern}' ESCAPE '!'"
+        logs.check(f"SELECT id FROM t WHERE id < 0 AND {predicate}")
+        for enabled in ("true", "false"):
+            with (
+                logs.setting("spark.sieve.enabled", enabled),
+                pytest.raises(PySparkException, match="INVALID_FORMAT.ESC"),
+            ):
+                logs.run(f"SELECT id FROM t WHERE {predicate}")
+
+
+def test_the_escape_that_stands_for_bytes_without_a_character(lab: Lab) -> None:
+    """LIKE decodes invalid bytes as this character, so the pattern's bytes are not the text's."""
+    with lab.database("escapes"):
+        lab.sql(
+            "CREATE TABLE t USING parquet AS SELECT id, concat('abcd', CAST(if(id = 5, X'FF', "
+            "X'2D') AS STRING), 'efgh') AS v FROM range(0, 8, 1, 4)"
+        )
+        lab.sql(f"CREATE SIEVE INDEX ON t (v) {OPTIONS}")
+        escaped = "v LIKE '%cd\ufffd\ufffdef%' ESCAPE '\ufffd'"
+        found = lab.check(f"SELECT id FROM t WHERE {escaped}")
+        assert found.rows == {"(5,)": 1}
