@@ -178,6 +178,15 @@ def test_a_session_of_another_client(users: Lab) -> None:
         users.check("SELECT id FROM t WHERE lower(email) = 'u0042@x'", exactly=1)
 
 
+def test_a_setting_with_its_default_value(users: Lab) -> None:
+    """Only another value than the default counts, and so does any type of text literals."""
+    query = "SELECT id FROM t WHERE lower(email) = 'u0042@x'"
+    with users.setting("spark.sql.legacy.castComplexTypesToString.enabled", "false"):
+        users.check(query, exactly=1)
+    with users.setting("spark.sql.defaultStringType", "STRING COLLATE UTF8_LCASE"):
+        users.check(query, exactly=FILES)
+
+
 def test_a_function_of_the_same_name(users: Lab) -> None:
     """In a session that replaces the function `lower`, the index proves nothing.
 
@@ -226,6 +235,7 @@ def test_a_function_of_the_same_name(users: Lab) -> None:
             None,
             "id = 42 AND email = 'U0042@X'",
         ),
+        ("IF(attrs IS NULL, NULL, substr(email, 1, 5))", None, "substr(email, 1, 5) = 'U0043'"),
         ("concat(email, 'a, b')", None, "concat(email, 'a', ' b') = 'U0042@Xa, b'"),
     ],
 )
@@ -277,6 +287,7 @@ def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
         ("lower(email", "expected"),
         ("lower(email) AS mail", "it has the name mail"),
         ("map('a', email)", "cannot be indexed"),
+        ("exists(tags, tag -> tag = 'x')", "two copies of it cannot be compared"),
         ("parts[0].k", "parts has structs in an array or map"),
     ],
 )
