@@ -78,6 +78,7 @@ PRUNED = {
     "more than keys": ("SELECT rare FROM fact ORDER BY rare DESC LIMIT 101", 40),
     "IS NOT NULL": ("SELECT d FROM fact WHERE d IS NOT NULL ORDER BY d LIMIT 3", 1),
     "the next page": ("SELECT k FROM fact WHERE k > 1234 ORDER BY k LIMIT 10", 2),
+    "the next page, turned around": ("SELECT k FROM fact WHERE 1234 < k ORDER BY k LIMIT 10", 2),
     "the next page by a field": ("SELECT st FROM fact WHERE st.n > 1234 ORDER BY st.n LIMIT 3", 2),
     "the page before": ("SELECT k FROM fact WHERE k <= 1234 ORDER BY k DESC LIMIT 10", 2),
     "a filter beside": ("SELECT k FROM fact WHERE r >= 0 AND tied < 12 ORDER BY k LIMIT 9", 1),
