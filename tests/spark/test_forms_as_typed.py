@@ -209,7 +209,8 @@ def table(lab: Lab) -> Iterator[str]:
             "concat('C', lpad(CAST(id AS STRING), 4, '0')) AS code, "
             "concat('word', lpad(CAST(id AS STRING), 4, '0'), '.') AS word, "
             "array(id, id + 100) AS list, array(id) AS other, array(struct(id AS price, "
-            "if(id % 2 = 0, 'a', 'b') AS name)) AS items, struct(id AS n) AS st, CAST(ts AS DATE) AS day, ts, CAST(ts AS TIMESTAMP_NTZ) AS n, "
+            "if(id % 2 = 0, 'a', 'b') AS name)) AS items, struct(id AS n) AS st, "
+            "CAST(ts AS DATE) AS day, ts, CAST(ts AS TIMESTAMP_NTZ) AS n, "
             "unix_seconds(ts) AS unix FROM (SELECT k, id, timestamp_seconds(1769299200 + id * "
             "86400) AS ts FROM (SELECT id AS k, nullif(id, 39L) AS id FROM range(0, 40, 1, 4)))"
         )

@@ -222,7 +222,7 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
         for enabled in ("true", "false"):
             with (
                 logs.setting("spark.sieve.enabled", enabled),
-                pytest.raises(PySparkException, match="INVALID_FORMAT.ESC"),
+                pytest.raises(PySparkException, match=r"INVALID_FORMAT\.ESC"),
             ):
                 logs.run(f"SELECT id FROM t WHERE {predicate}")
 
