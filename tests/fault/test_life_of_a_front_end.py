@@ -14,6 +14,9 @@ from processes import alive, front_ends, wait_until
 
 ROWS = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(500)"
 POINT = "SELECT count(*) FROM t WHERE id = 123"
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+REGISTRATION = f'{{"format":1,"uuid":"{UUID}","column":["id"],"root":"file:/nowhere"}}'
+"""The registration of an index that was never built."""
 
 
 class Python:
@@ -38,7 +41,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Python:
 
 @pytest.fixture(scope="module")
 def alive_driver(python: Python, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """The driver of the next three tests; each test starts without a front end."""
+    """The driver of the next tests; each test starts without a front end."""
     conf = {"spark.sieve.python": str(python.path), "spark.sieve.start.timeout": "3s"}
     with driver(tmp_path_factory.mktemp("life") / "driver", **conf) as it:
         yield it
@@ -53,6 +56,23 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
     if front_ends(alive_driver.jvm):
         alive_driver.kill_front_end()
     return alive_driver
+
+
+def test_it_starts_while_the_first_query_is_planned(it: Driver) -> None:
+    """EXPLAIN runs no query, and the front end starts if an index could serve the query.
+
+    This test is the first of the driver, because later front ends start when a scan needs them.
+    """
+    it.sql(f"EXPLAIN {POINT}")
+    it.sql(
+        "CREATE TABLE indexed (id BIGINT) USING parquet "
+        f"TBLPROPERTIES ('sieve.index.id_sieve' = '{REGISTRATION}')"
+    )
+    it.sql("EXPLAIN SELECT * FROM indexed")
+    assert front_ends(it.jvm) == []
+    it.sql("EXPLAIN SELECT * FROM indexed WHERE id = 1")
+    wait_until(lambda: front_ends(it.jvm), "the front end starts", every=0.1)
+    assert it.sql("SHOW SIEVE INDEXES ON t") == []
 
 
 @pytest.mark.long
@@ -81,9 +101,7 @@ def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python)
     it.sql("SET spark.sieve.start.timeout = 120s")
     with pytest.raises(DriverError, match=r"no module named sql_ext.*set spark\.sieve\.python"):
         it.sql("CREATE SIEVE INDEX ON t (id)")
-    uuid = "01234567-89ab-cdef-0123-456789abcdef"
-    value = f'{{"format":1,"uuid":"{uuid}","column":["id"],"root":"file:/nowhere"}}'
-    it.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
+    it.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{REGISTRATION}')")
     it.sql("SET spark.sieve.registry.ttl = 0s")
     it.sql(POINT)
     wait_until(
@@ -93,7 +111,7 @@ def test_a_front_end_that_cannot_start_costs_no_rows(it: Driver, python: Python)
     for _ in range(5):
         it.send(POINT)
         assert it.receive() == ([[1]], 10)
-    assert it.logged("is read in full: front-end-down") == 1
+    assert it.logged("is read in full: front-end-down: the front end cannot be started") == 1
     it.sql("SET spark.sieve.strict = true")
     with pytest.raises(DriverError, match=r"SIEVE_STRICT.*front-end-down"):
         it.sql(POINT)
@@ -145,9 +163,7 @@ def test_a_driver_starts_with_wrong_settings(tmp_path: Path) -> None:
             it.send(POINT)
             assert it.receive() == ([[1]], 10)
         it.sql("SET spark.sieve.enabled = true")
-        uuid = "01234567-89ab-cdef-0123-456789abcdef"
-        value = f'{{"format":1,"uuid":"{uuid}","column":["id"],"root":"file:/nowhere"}}'
-        it.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
+        it.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{REGISTRATION}')")
         for _ in range(3):
             it.send(POINT)
             assert it.receive() == ([[1]], 10)

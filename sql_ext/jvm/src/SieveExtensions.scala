@@ -8,7 +8,7 @@ import org.apache.spark.sql.sieve.ask.FrontendProcess
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 import org.apache.spark.sql.sieve.catalog.DeclareLikeSource
 import org.apache.spark.sql.sieve.observe.{Audit, CatalogEvents, Progress, RecentScans, ShellOutput, SieveTab}
-import org.apache.spark.sql.sieve.plan.{InstallJoinPruning, SieveFileIndex, SieveStrategy}
+import org.apache.spark.sql.sieve.plan.{InstallJoinPruning, SieveFileIndex, SieveStrategy, StartFrontend}
 import org.apache.spark.sql.sieve.statements.{BindStatement, CreateIndexHint, FrontendGateway, FunctionRows, SieveKey}
 import org.apache.spark.sql.sieve.statements.{StatementParser, TableFunction}
 
@@ -40,6 +40,7 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
     extensions.injectPostHocResolutionRule(_ => CreateIndexHint)
     extensions.injectPostHocResolutionRule(session => new DeclareLikeSource(session))
     extensions.injectPostHocResolutionRule(session => new InstallJoinPruning(session.asInstanceOf[Compat.Session]))
+    extensions.injectPostHocResolutionRule(session => new StartFrontend(session.asInstanceOf[Compat.Session]))
     extensions.injectFunction((FunctionIdentifier("sieve_key"), SieveKey.info, SieveKey.build(_)))
     TableFunction.all.foreach { function =>
       extensions.injectTableFunction((FunctionIdentifier(function.name), function.info, function.call(_)))

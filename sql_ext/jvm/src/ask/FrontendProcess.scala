@@ -36,7 +36,7 @@ object FrontendProcess extends Logging {
    * front end and the queue of its requests.
    */
   @volatile var entryPoint: (Compat.Session, RequestQueue) => AnyRef = _
-  private var current: FrontendProcess = _
+  @volatile private var current: FrontendProcess = _
   private var failures = 0
   private var notBefore = 0L
   private var lastError = ""
@@ -66,6 +66,14 @@ object FrontendProcess extends Logging {
     }
     current.patience = math.max(current.patience, 3 * Settings.startMillis(session))
     current
+  }
+
+  /** True if this driver has not started a front end yet. */
+  def isNew: Boolean = current == null
+
+  /** Starts the front end on another thread. A query that needs the front end reports a failure. */
+  def startBeside(session: Compat.Session): Unit = daemon("sieve-start") {
+    try ensure(session, atOnce = false) catch { case _: FrontendDown => }
   }
 
   /** Ends the front end of an application that has ended. */
