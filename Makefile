@@ -63,7 +63,7 @@ ARCHIVE := build/spark-4.1.jsa
 .PHONY: help setup jars lint type format unit one test test-long test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
         bench-joins bench-topk bench-expressions bench-planning bench-ranges bench-rivals bench-build bench-build-big bench-refresh bench-users \
         bench-cluster bench-peers bench-delta bench-iceberg bench-hudi bench-hudi-moves bench-hudi-refresh wheel clean test-services test-hudi test-delta test-iceberg \
-        test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta \
+        test-spark test-wheel soak soak-tables soak-kills soak-crowds soak-nonsense soak-spark soak-oracle soak-hudi soak-delta soak-iceberg \
         mutants \
         test-foreign test-sqlancer test-clients docs
 
@@ -320,9 +320,17 @@ soak-delta: setup build/delta/.fetched-4.1 ## 500 random histories of Delta tabl
 test-iceberg: SPARK := 4.1
 test-iceberg: ICEBERG = $(lastword $(subst :, ,$(ICEBERG_$(SPARK))))
 test-iceberg: setup ## Iceberg tables on Spark 4.1; SPARK=3.5 or 4.0: on that Spark
-	@$(MAKE) build/iceberg/$(ICEBERG)/.fetched-$(SPARK) $(if $(filter $(SPARK),$(OTHERS)),sql_ext/jars/sieve-spark-$(SPARK)_2.13.jar)
+	@$(MAKE) build/iceberg/$(ICEBERG)/.fetched-$(SPARK) build/iceberg/rest/.fetched $(if $(filter $(SPARK),$(OTHERS)),sql_ext/jars/sieve-spark-$(SPARK)_2.13.jar)
 	@$(if $(filter 4.1,$(SPARK)),,$(call ON,$(SPARK))) ICEBERG=$(ICEBERG) \
 	  $(BIN)/python -m pytest -m 'iceberg and not soak' tests/iceberg $(ARGS)
+
+soak-iceberg: setup build/iceberg/1.12.0/.fetched-4.1 ## 500 random histories of Iceberg tables
+	@$(BIN)/python -m pytest -s -m 'iceberg and soak' tests/iceberg $(ARGS)
+
+# A server of Iceberg's REST catalogs, from Iceberg's own tests.
+build/iceberg/rest/.fetched: tests/iceberg/rest/pom.xml
+	@mvn -B -q -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$(CURDIR)/$(@D)"
+	@touch $@
 
 $(foreach line,$(ALL),build/iceberg/%/.fetched-$(line)): Makefile
 	@command -v mvn >/dev/null || { \

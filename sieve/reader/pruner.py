@@ -52,7 +52,7 @@ from sieve.reader.file_numbering import (
 )
 from sieve.reader.reason import Reason
 from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, Skip
-from sieve.reader.top_k import Present
+from sieve.reader.top_k import BOUNDING_ANY_TIME, Present
 from sieve.reader.version_cache import VersionCache, Versions, reason_of, why_unusable
 from sieve.reader.version_reader import OpenVersion
 from sieve.storage.interface import Store
@@ -242,13 +242,15 @@ class Pruner:
     ) -> Flags | None:
         """The ranges that can hold one of the first rows in any of the scan's orders.
 
-        Returns None if the ranges are unknown, for example at an earlier instant or after a change
-        of the numbering.
+        Returns None if the ranges are unknown, for example at an earlier instant of a Hudi table or
+        after a change of the numbering.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.
         """
-        if request.instant is not None or present.numbering != files.name:
+        formats = {version.manifest.format_name for own in by_column.values() for version in own}
+        earlier = request.instant is not None and not formats <= BOUNDING_ANY_TIME
+        if earlier or present.numbering != files.name:
             return None
         over = {
             column: NumberedVersions(versions[:1], files, partial=False)

@@ -34,6 +34,9 @@ BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi", "delta", "iceberg
 files and `Present` does not say that some are hidden. The driver requests no first rows of a Delta
 scan that filters by deletion vectors."""
 
+BOUNDING_ANY_TIME: Final = frozenset(("iceberg",))
+"""The formats in which the same holds for a query of an earlier state, a branch or a tag."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:

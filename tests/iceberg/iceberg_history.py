@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from iceberg_tables import SMALL_ROW_GROUPS, create
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from spark_session import Lab
 
 TABLE = "spark_catalog.histories.t"
+CONFLICTS = ("ValidationException", "CommitFailedException")
+"""Errors of one of two statements that ran at the same time."""
 
 
 class History:
     """Runs random operations on a table, and compares random queries with and without the index.
 
     Args:
-        lab: the session.
+        labs: the sessions of two writers; each has its own cache of tables.
         seed: decides the whole history.
     """
 
-    def __init__(self, lab: Lab, seed: int) -> None:
-        self._lab = lab
+    def __init__(self, labs: Sequence[Lab], seed: int) -> None:
+        self._labs = labs
+        self._lab = lab = labs[0]
         self._random = random.Random(seed)
+        self._waiting: list[str] | None = None
+        self._promoted = False
         self._number = "k"
         self._names = 0
         self._index = "k_sieve"
@@ -51,13 +59,17 @@ class History:
 
     def step(self) -> None:
         """One operation and two queries."""
+        self._lab = self._random.choice(self._labs)
         operations: Mapping[Callable[[], None], int] = {
             self._append: 4,
             self._delete: 3,
             self._update: 2,
             self._merge: 3,
+            self._both_write: 3,
             self._refresh: 4,
             self._compact: 1,
+            self._expire: 1,
+            self._promote: 1,
             self._branch: 1,
             self._roll_back: 1,
             self._change_column: 1,
@@ -65,12 +77,38 @@ class History:
         }
         (operation,) = self._random.choices(list(operations), list(operations.values()))
         operation()
+        for lab in self._labs:
+            lab.sql(f"REFRESH TABLE {TABLE}")
         for _ in range(2):
+            self._lab = self._random.choice(self._labs)
             self._query()
 
     def _sql(self, text: str) -> list[tuple[object, ...]]:
+        if self._waiting is not None:
+            self._waiting.append(text)
+            return []
         self.log.append(text)
         return self._lab.sql(text)
+
+    def _both_write(self) -> None:
+        """Each of the writers runs a statement at the same time; one can fail by a conflict."""
+        self._waiting = texts = []
+        writes = [self._append, self._delete, self._update, self._merge, self._compact]
+        for write in self._random.choices([*writes, self._refresh], k=2):
+            write()
+        self._waiting = None
+        self.log.append(" || ".join(texts))
+        with ThreadPoolExecutor(2) as pool:
+            runs = [pool.submit(lab.sql, text) for lab, text in zip(self._labs, texts, strict=True)]
+        for text, run in zip(texts, runs, strict=True):
+            try:
+                run.result()
+                self.log.append(f"-- committed: {text[:60]}")
+            except (Py4JJavaError, PySparkException) as error:
+                shown = str(getattr(error, "java_exception", None) or error)
+                if not any(word in shown for word in CONFLICTS):
+                    raise
+                self.log.append(f"-- conflict: {text[:60]}")
 
     def _value(self) -> int:
         return self._random.randrange(-5, self._next + 5)
@@ -124,6 +162,17 @@ class History:
             "options => map('min-input-files', '2'))"
         )
 
+    def _expire(self) -> None:
+        self._sql(
+            "CALL spark_catalog.system.expire_snapshots(table => 'histories.t', "
+            "older_than => TIMESTAMP '2100-01-01', retain_last => 4)"
+        )
+
+    def _promote(self) -> None:
+        if not self._promoted:
+            self._sql(f"ALTER TABLE {TABLE} ALTER COLUMN {self._number} TYPE BIGINT")
+            self._promoted = True
+
     def _branch(self) -> None:
         self._names += 1
         kind = self._random.choice(["BRANCH", "TAG"])
@@ -149,6 +198,7 @@ class History:
             self._number = old
             self._sql(f"ALTER TABLE {TABLE} DROP COLUMN {old}")
             self._sql(f"ALTER TABLE {TABLE} ADD COLUMN {old} INT")
+            self._promoted = False
             # The index of the dropped column cannot be refreshed.
             self._sql(f"DROP SIEVE INDEX {self._index} ON {TABLE}")
             self._index = f"k{self._names}_sieve"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -61,6 +62,14 @@ def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start
         f"INSERT INTO {name} SELECT /*+ REPARTITION_BY_RANGE({files}, id) */ {select} "
         f"FROM range({start}, {start + 10 * files})"
     )
+
+
+def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
+    """Waits until each index of a table has a state: Spark reports a command after its end."""
+    deadline = time.monotonic() + 60
+    while any(row[6] != state for row in lab.sql(f"SHOW SIEVE INDEXES ON {name}")):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def bytes_read(lab: Lab, query: str) -> int:

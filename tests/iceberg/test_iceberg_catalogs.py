@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from iceberg_tables import AUDITED, create, insert, namespace
+from iceberg_tables import AUDITED, create, insert, namespace, wait_for_state
 from pyspark.errors import PySparkException
 from spark_session import Lab
 
@@ -92,6 +92,42 @@ def test_another_table_of_the_name(lab: Lab) -> None:
         lab.sql(f"ALTER TABLE t SET TBLPROPERTIES ('sieve.index.id_sieve' = '{value}')")
         with lab.setting("spark.sieve.registry.ttl", "0s"):
             assert lab.check("SELECT * FROM t WHERE id = 42", exactly=10).rows.total() == 1
+
+
+@pytest.mark.parametrize("name", ["spark_catalog.renamed", "store.Renamed"])
+def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
+    """Queries of the new name skip files at once; a copy of the table's entry reads all files."""
+    with namespace(lab, name), lab.settings(AUDITED):
+        create(lab)
+        insert(lab)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+        lab.sql("ALTER TABLE t RENAME TO u")
+        wait_for_state(lab, "u")
+        lab.check("SELECT * FROM u WHERE id = 42", exactly=1)
+        create(lab)
+        insert(lab, "id + 5 id, 'x' v")
+        assert lab.check("SELECT * FROM t WHERE id = 42", exactly=10).rows.total() == 1
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+        lab.sql(f"ALTER TABLE u RENAME TO {name.rpartition('.')[2]}.w")
+        wait_for_state(lab, "w")
+        lab.sql("INSERT INTO w VALUES (42, 'new')")
+        assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON w")] == [(4, 11)]
+        lab.check("SELECT * FROM w WHERE id = 42", exactly=2)
+        # Another entry with the same UUID, location and properties.
+        ((metadata,),) = lab.sql(
+            f"SELECT file FROM {name}.w.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
+        )
+        catalog, namespace_of = name.split(".")
+        lab.sql(f"CALL {catalog}.system.register_table('{namespace_of}.copy', '{metadata}')")
+        lab.sql("DELETE FROM copy WHERE id = 42")
+        with pytest.raises(PySparkException, match=r"belongs to table .*w at"):
+            lab.sql("REFRESH SIEVE INDEX ON copy")
+        assert lab.check("SELECT * FROM copy WHERE id = 42").rows.total() == 0
+        assert lab.check("SELECT * FROM w WHERE id = 42", exactly=2).rows.total() == 2
+        # With PURGE, the files of the other entry would go, too.
+        lab.sql("DROP TABLE copy")
 
 
 @pytest.mark.parametrize("name", ["spark_catalog.followed", "files.followed"])

@@ -58,7 +58,7 @@ DELETED = [("id BETWEEN 0 AND 8", 2), ("id < 25", 4)]
 """Predicates of deleted rows, and the files that can hold one of the first three other rows."""
 
 
-@pytest.mark.parametrize(("version", "deleted"), product([2, 3], DELETED))
+@pytest.mark.parametrize(("version", "deleted"), [*product([2, 3], DELETED)])
 def test_files_with_deleted_rows_count_no_rows(
     lab: Lab, version: int, deleted: tuple[str, int]
 ) -> None:
@@ -81,7 +81,7 @@ def test_files_with_deleted_rows_count_no_rows(
 
 
 def test_files_that_an_index_does_not_know(lab: Lab) -> None:
-    """New files are read; an earlier snapshot gets no bound, and a partition picks files first."""
+    """New files are read; a partition picks files first."""
     create(lab, more="PARTITIONED BY (truncate(1, v))", write_distribution__mode="none")
     insert(lab, "id, if(id < 50, 'a', 'b') v")
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
@@ -90,10 +90,51 @@ def test_files_that_an_index_does_not_know(lab: Lab) -> None:
     assert lab.check("SELECT min(id) FROM t", exactly=2).rows == {"(-5,)": 1}
     lab.check("SELECT id FROM t ORDER BY id LIMIT 2", exactly=2)
     lab.check("SELECT id FROM t WHERE v = 'b' ORDER BY id LIMIT 2", at_most=6)
-    lab.check(f"SELECT min(id) FROM t VERSION AS OF {first}")
+    lab.check(f"SELECT min(id) FROM t VERSION AS OF {first}", exactly=1)
     lab.sql("REFRESH SIEVE INDEX ON t")
     lab.check("SELECT id FROM t ORDER BY id LIMIT 2", exactly=1)
     lab.check("SELECT min(id) FROM t", exactly=1)
     lab.sql("MERGE INTO t USING (SELECT 99L id) s ON t.id = s.id "
             "WHEN MATCHED THEN UPDATE SET id = 1000")  # fmt: skip
     lab.check("SELECT max(id) FROM t", at_most=2)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
+    """A snapshot, branch or tag gets the bound of its own files and of its own deleted rows."""
+    create(lab, format__version=version, write_delete_mode="merge-on-read")
+    insert(lab)
+    ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
+    lab.sql("CREATE SIEVE INDEX ON t (id, v)")
+    lab.sql("ALTER TABLE t CREATE TAG before")
+    lab.sql("ALTER TABLE t CREATE BRANCH other")
+    lab.sql("DELETE FROM t WHERE id < 19")
+    lab.sql("INSERT INTO t SELECT /*+ COALESCE(1) */ * FROM VALUES (-1, 'new'), (NULL, 'new')")
+    lab.sql("DELETE FROM spark_catalog.top.t.branch_other WHERE id IN (0, 1, 99)")
+    lab.sql("INSERT INTO spark_catalog.top.t.branch_other SELECT -7, 'branch'")
+
+    def check(limit: int, now: int, other: int, tag: int) -> None:
+        files = {
+            "": now,
+            ".branch_other": other,
+            " VERSION AS OF 'other'": other,
+            " VERSION AS OF 'before'": tag,
+            f" VERSION AS OF {first}": tag,
+        }
+        for of, many in files.items():
+            state = f"spark_catalog.top.t{of}"
+            lab.check(f"SELECT * FROM {state} ORDER BY id NULLS LAST LIMIT {limit}", exactly=many)
+            lab.check(f"SELECT min(id), max(id) FROM {state} WHERE v LIKE 'v%' OR v = 'new'")
+
+    # Two files have deleted rows now, and two files of the branch.
+    check(limit=2, now=4, other=3, tag=1)
+    lab.sql("REFRESH SIEVE INDEX ON t")
+    # The version of the branch's instant knows neither of the new files.
+    check(limit=1, now=1, other=3, tag=1)
+    lab.check(f"SELECT max(id) FROM t VERSION AS OF {first}", exactly=1)
+    lab.check("SELECT max(id) FROM t VERSION AS OF 'other'", exactly=3)
+    lab.check(
+        f"SELECT id FROM t VERSION AS OF {first} WHERE id > 42 ORDER BY id LIMIT 2", exactly=2
+    )
+    (scan,) = lab.explain(f"SELECT id FROM t VERSION AS OF {first} ORDER BY id LIMIT 3")
+    assert (scan["files_total"], scan["files_read"], scan["reasons"]) == (10, 1, None)

@@ -51,7 +51,9 @@ def summary(lab: Lab, name: str) -> tuple[str, dict[str, Any]]:
     return operation, {k: v for k, v in found.items() if not any(word in k for word in OWN)}
 
 
-@pytest.mark.parametrize(("version", "mode"), product([2, 3], ["copy-on-write", "merge-on-read"]))
+@pytest.mark.parametrize(
+    ("version", "mode"), [*product([2, 3], ["copy-on-write", "merge-on-read"])]
+)
 def test_the_same_commits(lab: Lab, version: int, mode: str) -> None:
     """Each statement commits the same changes as on a table without an index."""
     for name in ("t", "u"):

@@ -97,7 +97,8 @@ object Registry extends Logging {
    */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>
-      k.application == application && k.database == lower(database) && table.forall(t => lower(t) == k.table))
+      k.application == application && lower(k.database) == lower(database) &&
+        table.forall(t => lower(t) == lower(k.table)))
   }
 
   private def refresh(session: Compat.Session, k: TableKey): Unit = {

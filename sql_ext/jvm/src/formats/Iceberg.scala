@@ -1,6 +1,5 @@
 package org.apache.spark.sql.sieve.formats
 
-import java.net.URI
 import java.util.UUID
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
@@ -113,6 +112,7 @@ object Iceberg extends TableFormat with OnceLogging {
       described: CatalogTable, session: Compat.Session): LogicalRelation = {
     val listing = new IcebergFiles(of, options, scan)
     // Another release may lack their methods. This check fails before a query depends on them.
+    IcebergApi.of(of)
     listing.columns
     listing.asOf
     val made = HadoopFsRelation(listing, new StructType, IcebergFiles.types(of), None, IcebergFormat(), Map.empty)(session)
@@ -197,7 +197,7 @@ object Iceberg extends TableFormat with OnceLogging {
       val uuid = IcebergApi.call(iceberg, "uuid").asInstanceOf[UUID]
       Some(CatalogTable(
         TableIdentifier(parts.last, Some(parts.tail.init.mkString(".")), Some(parts.head)), CatalogTableType.MANAGED,
-        CatalogStorageFormat.empty.copy(locationUri = Some(new URI(IcebergApi.call(iceberg, "location").toString))),
+        CatalogStorageFormat.empty.copy(locationUri = Some(IcebergFiles.path(IcebergApi.call(iceberg, "location").toString).toUri)),
         IcebergFiles.types(of), provider = Some("iceberg"),
         createTime = (uuid.getMostSignificantBits ^ uuid.getLeastSignificantBits) & Long.MaxValue,
         properties = properties(iceberg)))

@@ -1,8 +1,9 @@
 package org.apache.spark.sql.sieve.formats
 
 import scala.jdk.CollectionConverters._
-import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.hadoop.mapreduce.Job
+import org.apache.spark.deploy.SparkHadoopUtil
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
@@ -81,7 +82,14 @@ object IcebergFiles {
   def taskOf(file: FileStatusWithMetadata): AnyRef = file.metadata(task).asInstanceOf[AnyRef]
 
   private def status(location: String, bytes: Long, rows: Long): FileStatus =
-    new FileStatus(bytes, false, 0, 0, rows, new Path(location))
+    new FileStatus(bytes, false, 0, 0, rows, path(location))
+
+  /** A location as an absolute URI. Some catalogs name folders of the default file system without a scheme. */
+  def path(location: String): Path = {
+    val path = new Path(location)
+    if (path.toUri.getScheme != null) path
+    else path.makeQualified(FileSystem.getDefaultUri(SparkHadoopUtil.get.conf), new Path("/"))
+  }
 
   /** Hadoop's paths merge slashes, but an object store may hold both `a/b` and `a//b`. */
   private def isPlain(location: String): Boolean = !location.replaceFirst("^[A-Za-z][A-Za-z0-9+.-]*:/*", "").contains("//")

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.sieve.formats
 
 import scala.util.Try
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
@@ -42,7 +43,10 @@ object SourceTable {
   /** The folder of a database in a catalog of its own; None if the session catalog has the database. */
   def databaseLocation(session: Compat.Session, catalogName: String, database: String): Option[String] =
     catalog(session, catalogName).collect { case own: SupportsNamespaces => own }.flatMap(own =>
-      Option(own.loadNamespaceMetadata(Array(database)).get("location")))
+      Option(own.loadNamespaceMetadata(Array(database)).get("location"))).map { location =>
+      val path = new Path(location)
+      path.getFileSystem(session.sessionState.newHadoopConf()).makeQualified(path).toString
+    }
 
   /** The tables of a database in a catalog of its own. */
   def list(session: Compat.Session, catalogName: String, database: String): Option[Seq[CatalogTable]] =

@@ -50,16 +50,18 @@ class CatalogEvents(first: Compat.Session)
     case e: DropTableEvent => dropped(e.database, Some(e.name))
     case e: DropDatabaseEvent => dropped(e.database, None)
     case e: RenameTableEvent =>
-      Registry.invalidate(application, e.database, Some(e.name))
-      changed(e.database, e.newName)
-      val writer = current
-      // A pending refresh with the old name would no longer find the table.
-      later(s"renamed ${e.newName}")(
-        written(writer, TableIdentifier(e.newName, Some(e.database)), Write(every = Settings.refreshAuto(writer))))
+      renamed(current, TableIdentifier(e.name, Some(e.database)), TableIdentifier(e.newName, Some(e.database)))
     case e: AlterTablePreEvent if e.kind != "stats" && TableFormat.replacesInPlace =>
       before.set(Registry.registrations(catalog.getTable(e.database, e.name)).keySet)
-    case e: AlterTableEvent if e.kind != "stats" => changed(e.database, e.name)
+    case e: AlterTableEvent if e.kind != "stats" => changed(TableIdentifier(e.name, Some(e.database)))
     case _ =>
+  }
+
+  private def renamed(writer: Compat.Session, old: TableIdentifier, now: TableIdentifier): Unit = {
+    Registry.invalidate(application, old.database.getOrElse("default"), Some(old.table))
+    changed(now)
+    // A pending refresh with the old name would no longer find the table.
+    later(s"renamed $now")(written(writer, now, Write(every = Settings.refreshAuto(writer))))
   }
 
   private def dropping(database: String, tables: Seq[String]): Unit =
@@ -78,8 +80,8 @@ class CatalogEvents(first: Compat.Session)
       }
   }
 
-  private def changed(database: String, table: String): Unit = {
-    val now = Registry.reload(first, TableIdentifier(table, Some(database)))
+  private def changed(name: TableIdentifier): Unit = {
+    val now = Registry.reload(first, name)
     val left = Registry.registrations(now).keySet
     // CREATE OR REPLACE keeps the id of some tables, but removes their properties.
     if (TableFormat.isReplacedInPlace(now) && !before.get.subsetOf(left)) report("unregistered", now)
@@ -117,9 +119,13 @@ class CatalogEvents(first: Compat.Session)
         execution <- Option(e.qe)
         if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming
         writer = execution.sparkSession
-        write <- WriteEvent.of(execution.analyzed)
-        every = Settings.refreshAuto(writer)
-      } later(s"written $write")(write.find(writer).foreach(written(writer, _, Write(write.replaced, every))))
+      } {
+        for (write <- WriteEvent.of(execution.analyzed)) {
+          val every = Settings.refreshAuto(writer)
+          later(s"written $write")(write.find(writer).foreach(written(writer, _, Write(write.replaced, every))))
+        }
+        for ((old, now) <- WriteEvent.renamed(execution.analyzed)) later(s"renamed $now")(renamed(writer, old, now))
+      }
     case _ =>
   }
 

@@ -5,8 +5,9 @@ import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, ResolvedTable}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, MergeIntoTable, UpdateTable}
+import org.apache.spark.sql.catalyst.plans.logical.{DeleteFromTable, LogicalPlan, MergeIntoTable, RenameTable, UpdateTable}
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.connector.catalog.CatalogPlugin
 import org.apache.spark.sql.execution.datasources.{LogicalRelation, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.sieve.base.Compat
@@ -26,18 +27,18 @@ final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Bool
 }
 
 object WriteEvent {
-  private def in(folder: String, names: String*): Set[String] =
+  private def classes(folder: String, names: String*): Set[String] =
     names.map(name => s"org.apache.spark.sql.$folder.$name").toSet
   private val replacing = TableFormat.replacingCommands ++
-    in("execution.command", "CreateDataSourceTableAsSelectCommand") ++
-    in("hive.execution", "CreateHiveTableAsSelectCommand")
+    classes("execution.command", "CreateDataSourceTableAsSelectCommand") ++
+    classes("hive.execution", "CreateHiveTableAsSelectCommand")
   private val writers = replacing ++ TableFormat.writingCommands ++
-    in("execution.datasources", "InsertIntoHadoopFsRelationCommand") ++
-    in("hive.execution", "InsertIntoHiveTable") ++
-    in("execution.command", "LoadDataCommand", "AlterTableAddPartitionCommand", "AlterTableDropPartitionCommand",
+    classes("execution.datasources", "InsertIntoHadoopFsRelationCommand") ++
+    classes("hive.execution", "InsertIntoHiveTable") ++
+    classes("execution.command", "LoadDataCommand", "AlterTableAddPartitionCommand", "AlterTableDropPartitionCommand",
       "AlterTableRenamePartitionCommand", "RepairTableCommand", "TruncateTableCommand") ++
-    in("execution.streaming.sources", "WriteToMicroBatchDataSourceV1") ++
-    in("catalyst.plans.logical", "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic",
+    classes("execution.streaming.sources", "WriteToMicroBatchDataSourceV1") ++
+    classes("catalyst.plans.logical", "AppendData", "OverwriteByExpression", "OverwritePartitionsDynamic",
       "CreateTableAsSelect", "ReplaceTableAsSelect", "ReplaceData", "WriteDelta")
 
   /**
@@ -54,6 +55,17 @@ object WriteEvent {
         .map(t => WriteEvent(Right(t), replaced))
   }.flatten
 
+  /** The former and the new name of a table that a command has renamed in a catalog of a table format. */
+  def renamed(plan: LogicalPlan): Option[(TableIdentifier, TableIdentifier)] = plan match {
+    case RenameTable(ResolvedTable(catalog, old, _, _), now, false) if TableFormat.ownsCatalog(catalog) =>
+      // A new name without a namespace is in the namespace of the former name.
+      Some((in(catalog, old.namespace, old.name), in(catalog, if (now.size > 1) now.init.toArray else old.namespace, now.last)))
+    case _ => None
+  }
+
+  private def in(catalog: CatalogPlugin, namespace: Array[String], name: String): TableIdentifier =
+    TableIdentifier(name, namespace.lastOption, Some(catalog.name))
+
   private def named(argument: Any): Option[TableIdentifier] = argument match {
     case name: TableIdentifier => Some(name)
     case table: CatalogTable => Some(table.identifier)
@@ -63,8 +75,7 @@ object WriteEvent {
     // A table of another catalog can have the same name as an indexed table.
     case created: ResolvedIdentifier if created.catalog.name.equalsIgnoreCase(TableIdentity.sessionCatalog) ||
         TableFormat.ownsCatalog(created.catalog) =>
-      val name = created.identifier
-      Some(TableIdentifier(name.name, name.namespace.lastOption, Some(created.catalog.name)))
+      Some(in(created.catalog, created.identifier.namespace, created.identifier.name))
     case other: AnyRef => TableFormat.tableIn(other).flatMap(named)
     case _ => None
   }

@@ -1,0 +1,55 @@
+"""An Iceberg REST catalog: Iceberg's own test servlet in another JVM, with SQLite behind it."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+FOLDER = Path(__file__).parents[2] / "build" / "iceberg" / "rest"
+# The jars of Spark 4.1, also if the tests run on another Spark: they include Jetty and Hadoop.
+SPARK = Path(sysconfig.get_path("purelib")) / "pyspark" / "jars"
+
+
+@contextmanager
+def rest_server(folder: Path) -> Iterator[str]:
+    """Starts a server; yields its URI.
+
+    Args:
+        folder: an existing folder for the catalog's database and the tables.
+    """
+    if not any(FOLDER.glob("*.jar")):
+        pytest.fail(f"{FOLDER} has no jars: run `make test-iceberg`.", pytrace=False)
+    port = launch_gateway(
+        classpath=os.pathsep.join([f"{FOLDER}/*", f"{SPARK}/*"]),
+        jarpath=str(next(SPARK.glob("py4j-*.jar"))),
+        javaopts=["-Xmx256m"],
+        die_on_exit=True,
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
+    jvm: Any = gateway.jvm
+    iceberg, jetty = jvm.org.apache.iceberg, jvm.org.sparkproject.jetty
+    backend = iceberg.jdbc.JdbcCatalog()
+    backend.setConf(jvm.org.apache.hadoop.conf.Configuration())
+    backend.initialize("backend", {
+        "uri": f"jdbc:sqlite:{folder}/catalog.db",
+        "warehouse": str(folder / "warehouse"),
+        "jdbc.schema-version": "V1",
+    })  # fmt: skip
+    servlet = iceberg.rest.RESTCatalogServlet(iceberg.rest.RESTCatalogAdapter(backend))
+    handler = jetty.servlet.ServletContextHandler()
+    handler.addServlet(jetty.servlet.ServletHolder(servlet), "/*")
+    server = jetty.server.Server(0)
+    server.setHandler(handler)
+    server.start()
+    try:
+        yield f"http://localhost:{server.getURI().getPort()}"
+    finally:
+        server.stop()
+        gateway.shutdown()

@@ -1,0 +1,52 @@
+"""The statements on tables of a REST catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from iceberg_tables import AUDITED, create, insert, namespace, wait_for_state
+from rest_server import rest_server
+from spark_session import Lab
+
+pytestmark = pytest.mark.iceberg
+
+
+@pytest.fixture(scope="module")
+def rest(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A catalog of the session that a server provides."""
+    folder = tmp_path_factory.mktemp("rest")
+    with rest_server(folder) as uri:
+        name = "spark.sql.catalog.remote"
+        lab.spark.conf.set(name, "org.apache.iceberg.spark.SparkCatalog")
+        lab.spark.conf.set(f"{name}.type", "rest")
+        lab.spark.conf.set(f"{name}.uri", uri)
+        yield
+
+
+@pytest.mark.usefixtures("rest")
+def test_a_table_of_a_rest_catalog(lab: Lab) -> None:
+    """CREATE, queries, writes, REFRESH, a rename and DROP."""
+    with lab.settings(AUDITED), namespace(lab, "remote.shop"):
+        create(lab)
+        insert(lab)
+        (made,) = lab.sql("CREATE SIEVE INDEX ON remote.shop.t (id)")
+        assert made[:3] == ("id_sieve", 1, 10)
+        lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
+        ((first,),) = lab.sql("SELECT snapshot_id FROM remote.shop.t.snapshots")
+        lab.sql("DELETE FROM t WHERE id = 43")
+        lab.sql("MERGE INTO t USING (SELECT explode(array(42L, 500L)) id) s ON t.id = s.id "
+                "WHEN MATCHED THEN UPDATE SET v = 'm' "
+                "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, 'n')")  # fmt: skip
+        assert lab.facts()["freshness"].startswith("stale: ")
+        lab.sql("REFRESH SIEVE INDEX ON t")
+        assert lab.check("SELECT * FROM t WHERE id IN (42, 43, 500)", at_most=3).rows.total() == 2
+        lab.check(f"SELECT * FROM t VERSION AS OF {first} WHERE id = 43", exactly=1)
+        lab.check("SELECT max(id) FROM t", at_most=2)
+        lab.sql("ALTER TABLE t RENAME TO u")
+        wait_for_state(lab, "u")
+        assert [row[1] for row in lab.sql("SHOW SIEVE INDEXES IN remote.shop")] == ["u"]
+        lab.check("SELECT * FROM u WHERE id = 55", exactly=1)
+        lab.sql("DROP SIEVE INDEX id_sieve ON u")
+        lab.check("SELECT * FROM u WHERE id = 55", at_most=11)
+        assert lab.sql("SHOW SIEVE INDEXES IN remote.shop") == []
