@@ -111,7 +111,7 @@ object Registry extends Logging {
       try {
         val before = synchronized(entries.get(k))
         val name = TableIdentifier(k.table, Some(k.database), Some(k.catalog))
-        val now = registrations(SourceTable.find(session, name).fold(
+        val now = registrations(SourceTable.find(ReadingSession.of(session, name), name).fold(
           session.sharedState.externalCatalog.getTable(k.database, k.table))(_.description))
         // If a statement finished during the read, its entry is newer than the read.
         synchronized(if (entries.get(k) eq before) put(k, now))

@@ -15,8 +15,8 @@ import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.sieve.ask.{FrontendClient, FrontendProcess, Undelivered}
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
-import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, Registry, TableIdentity}
-import org.apache.spark.sql.sieve.formats.{SourceTable, TableFormat}
+import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, ReadingSession, Registry, TableIdentity}
+import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.util.ThreadUtils
 
 /**
@@ -64,21 +64,6 @@ class CatalogEvents(first: Compat.Session)
     later(s"renamed $now")(written(writer, now, Write(every = Settings.refreshAuto(writer))))
   }
 
-  /**
-   * The session that reads a table. A table in the cache of the user's session must not change while a statement runs:
-   * in Spark 3.5, Iceberg then fails a copy-on-write statement. A copy of the session has a cache of its own.
-   */
-  private def reading(name: TableIdentifier): Compat.Session = synchronized {
-    val holder = name.catalog.getOrElse(TableIdentity.sessionCatalog)
-    if (SourceTable.catalog(first, holder).isEmpty) first
-    else {
-      // The user may have defined the catalog since the last copy.
-      if (!copy.exists(SourceTable.catalog(_, holder).nonEmpty)) copy = Some(first.cloneSession())
-      copy.get
-    }
-  }
-  private var copy: Option[Compat.Session] = None
-
   private def dropping(database: String, tables: Seq[String]): Unit =
     catalog.getTablesByName(database, tables).filter(Registry.registrations(_).nonEmpty).foreach { t =>
       val location = Try(TableIdentity.databaseLocation(first, database)).getOrElse("")
@@ -96,7 +81,7 @@ class CatalogEvents(first: Compat.Session)
   }
 
   private def changed(name: TableIdentifier): Unit = {
-    val now = Registry.reload(reading(name), name)
+    val now = Registry.reload(ReadingSession.of(first, name), name)
     val left = Registry.registrations(now).keySet
     // CREATE OR REPLACE keeps the id of some tables, but removes their properties.
     if (TableFormat.isReplacedInPlace(now) && !before.get.subsetOf(left)) report("unregistered", now)
@@ -146,7 +131,7 @@ class CatalogEvents(first: Compat.Session)
 
   private def written(writer: Compat.Session, name: TableIdentifier, write: Write): Unit = {
     val database = name.database.getOrElse(writer.sessionState.catalog.getCurrentDatabase)
-    val table = Registry.reload(reading(name), name.copy(database = Some(database)))
+    val table = Registry.reload(ReadingSession.of(first, name), name.copy(database = Some(database)))
     val key = (TableIdentity.namespace(table.identifier), table.identifier.table)
     val before = Option(pendingRefreshes.get(key))
     // A refresh that has not begun yet will include this write. The replacement of a table must always be reported.

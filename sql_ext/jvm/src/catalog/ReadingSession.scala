@@ -1,0 +1,25 @@
+package org.apache.spark.sql.sieve.catalog
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.formats.SourceTable
+
+/**
+ * The session in which a background thread reads a table. A table in the cache of the user's session must not change
+ * while a statement runs: in Spark 3.5, Iceberg then fails a copy-on-write statement. A copy of the session has a cache
+ * of its own.
+ */
+object ReadingSession {
+  private var copy: Option[Compat.Session] = None
+
+  def of(session: Compat.Session, table: TableIdentifier): Compat.Session = synchronized {
+    val holder = table.catalog.getOrElse(TableIdentity.sessionCatalog)
+    def holds(other: Compat.Session) = SourceTable.catalog(other, holder).nonEmpty
+    if (!holds(session)) session
+    else {
+      // The user may have defined the catalog since the last copy.
+      if (!copy.exists(own => (own.sparkContext eq session.sparkContext) && holds(own))) copy = Some(session.cloneSession())
+      copy.get
+    }
+  }
+}
