@@ -45,3 +45,35 @@ def test_long_and_deep_filters(lab: Lab) -> None:
         for k in range(105):
             nested = f"(id != {-k - 1} AND ({nested})) OR id = {-k - 1000}"
         lab.check(f"SELECT * FROM t WHERE {nested}", exactly=8)
+
+
+def test_a_file_that_several_tasks_read_has_the_keys_of_all(lab: Lab) -> None:
+    """The least and the greatest key of a file are those of all tasks that read the file."""
+    rows, files = 2000, 3
+    with lab.database("tasks"), lab.setting("spark.sql.files.maxPartitionBytes", "20000"):
+        lab.sql("CREATE TABLE t (k BIGINT, r BIGINT, s STRING, m BIGINT, pad STRING) USING csv")
+        for number in range(files):
+            k = f"id * {files} + {number}"
+            lab.sql(
+                f"INSERT INTO t SELECT /*+ COALESCE(1) */ {k}, -({k}), lpad({k}, 9, '0'), "
+                f"({k}) * 7919 % {files * rows}, md5(CAST(id AS STRING)) FROM range({rows})"
+            )
+        lab.sql("CREATE SIEVE INDEX ON t (k, r, s) OPTIONS (granularity = 'file')")
+        lab.sql("CREATE SIEVE INDEX ON t (m) OPTIONS (granularity = 'file', shape = 'map')")
+        assert lab.spark.table("t").rdd.getNumPartitions() > files
+        ends = [(n, (rows - 1) * files + n) for n in range(files)]
+        for keys in (*ends, (rows // 2 * files,)):
+            listed = ", ".join(map(str, keys))
+            for condition in (
+                f"k IN ({listed})",
+                "r IN ({})".format(", ".join(str(-key) for key in keys)),
+                "s IN ({})".format(", ".join(f"'{key:09}'" for key in keys)),
+                "m IN ({})".format(", ".join(str(key * 7919 % (files * rows)) for key in keys)),
+            ):
+                found = lab.check(f"SELECT k FROM t WHERE {condition}")
+                assert found.rows == {f"({key},)": 1 for key in keys}, condition
+        for column in ("k", "r", "s", "m"):
+            for order in ("", " DESC"):
+                lab.check(f"SELECT {column} FROM t ORDER BY {column}{order} LIMIT 4")
+            lab.check(f"SELECT min({column}), max({column}) FROM t")
+        assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}

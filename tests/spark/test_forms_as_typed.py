@@ -41,6 +41,11 @@ TRUTHS = [
     "CASE WHEN nullif(id, 12L) < 20 THEN 1 WHEN id > 30 THEN 2 ELSE 3 END = 3",
     "coalesce(id = 5, flag)",
     "if(id = 5, NULL, flag)",
+    "id = 5 OR part = 2",
+    "part = 2 OR id = 5",
+    "id = 25 AND part = 7",
+    "part = 7 AND id = 25",
+    "id = 5 OR (part = 2 AND code = 'C0012')",
 ]
 TEXT = [
     "'5' = CAST(id AS STRING)",
@@ -65,6 +70,13 @@ TEXT = [
     "left(code, 5) <= 'C001'",
     "left(code, 1) > CAST(X'FF' AS STRING)",
     "left(code, 1) < CAST(X'FF' AS STRING)",
+    "left(name, 3) = 'äöü'",
+    "substr(name, 1, 3) = 'äöü'",
+    "left(name, 4) IN ('äöüa', 'abca')",
+    "left(name, 2) > 'äö'",
+    "left(name, 3) <=> 'äöü'",
+    "name LIKE 'äö%'",
+    "startswith(name, 'äöü')",
     "code RLIKE '^.*5$'",
     "code LIKE ALL ('C%', '%5')",
     "code LIKE ALL ('C0%', NULL)",
@@ -204,6 +216,8 @@ def table(lab: Lab) -> Iterator[str]:
     ):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT k, id, id >= 20 AS flag, id - 20.0D AS x, "
+            "if(id < 10, NULL, id DIV 10) AS part, "
+            "concat(if(id < 10, 'äöü', if(id < 30, 'abc', 'äbü')), char(97 + id % 3)) AS name, "
             "float(id - 20) AS f, CAST(id * 1.25 AS DECIMAL(9, 2)) AS dec, "
             "CAST(id AS DECIMAL(38, 0)) + if(id = 22, 18446744073709551606, 0) AS big, "
             "concat('C', lpad(CAST(id AS STRING), 4, '0')) AS code, "
@@ -215,8 +229,8 @@ def table(lab: Lab) -> Iterator[str]:
             "86400) AS ts FROM (SELECT id AS k, nullif(id, 39L) AS id FROM range(0, 40, 1, 4)))"
         )
         lab.sql(
-            "CREATE SIEVE INDEX ON t (id, flag, x, f, dec, big, code, day, ts, n, unix, list, "
-            "items.price, (id, code), (dec, id))"
+            "CREATE SIEVE INDEX ON t (id, part, name, flag, x, f, dec, big, code, day, ts, n, "
+            "unix, list, items.price, (id, code), (dec, id))"
         )
         lab.sql("CREATE SIEVE INDEX ON t (word) OPTIONS (kind = 'substring')")
         yield "typed.t"

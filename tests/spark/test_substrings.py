@@ -218,13 +218,13 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
     """Spark refuses such a pattern when it reads a text, and not before."""
     for pattern in ("%none!", "%none!x%"):
         predicate = f"message LIKE '{pattern}' ESCAPE '!'"
-        logs.check(f"SELECT id FROM t WHERE id < 0 AND {predicate}")
+        logs.check(f"SELECT id FROM substrings.t WHERE id < 0 AND {predicate}")
         for enabled in ("true", "false"):
             with (
                 logs.setting("spark.sieve.enabled", enabled),
                 pytest.raises(PySparkException, match=r"INVALID_FORMAT\.ESC"),
             ):
-                logs.run(f"SELECT id FROM t WHERE {predicate}")
+                logs.run(f"SELECT id FROM substrings.t WHERE {predicate}")
 
 
 def test_the_escape_that_stands_for_bytes_without_a_character(lab: Lab) -> None:

@@ -303,9 +303,7 @@ def test_off_reads_all(top: Lab) -> None:
     _check(top, "SELECT min(k) FROM fact", FILES, conf)
 
 
-@pytest.mark.parametrize(
-    "key", ["ignoreCorruptFiles", pytest.param("ignoreMissingFiles", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("key", ["ignoreCorruptFiles", "ignoreMissingFiles"])
 def test_rows_that_readers_may_leave_out_bound_nothing(top: Lab, tmp_path: Path, key: str) -> None:
     """A setting or table option can let the reader ignore damaged or missing files."""
     query = "SELECT k FROM {} ORDER BY k LIMIT 3"
