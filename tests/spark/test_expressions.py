@@ -179,7 +179,7 @@ def test_a_session_of_another_client(users: Lab) -> None:
 
 
 def test_a_setting_with_its_default_value(users: Lab) -> None:
-    """Only another value than the default counts, and so does any type of text literals."""
+    """A setting at its default has no effect, and a collation of text literals has one."""
     query = "SELECT id FROM t WHERE lower(email) = 'u0042@x'"
     with users.setting("spark.sql.legacy.castComplexTypesToString.enabled", "false"):
         users.check(query, exactly=1)

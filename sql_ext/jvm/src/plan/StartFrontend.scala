@@ -1,11 +1,14 @@
 package org.apache.spark.sql.sieve.plan
 
+import scala.jdk.CollectionConverters._
+import scala.util.Try
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.{FILTER, JOIN, SORT}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.sieve.ask.FrontendProcess
-import org.apache.spark.sql.sieve.base.{Compat, Settings}
+import org.apache.spark.sql.sieve.base.{Compat, Settings, TableProperties}
 import org.apache.spark.sql.sieve.catalog.Registry
 
 /**
@@ -21,6 +24,9 @@ class StartFrontend(session: Compat.Session) extends Rule[LogicalPlan] {
 
   private def isIndexed(node: LogicalPlan): Boolean = node match {
     case scan: LogicalRelation => scan.catalogTable.exists(Registry.registrations(_).nonEmpty)
+    // Tables of any data source occur here, and their methods can fail.
+    case source: DataSourceV2Relation =>
+      Try(source.table.properties.keySet.asScala.exists(_.startsWith(TableProperties.registrations))).getOrElse(false)
     case _ => false
   }
 }
