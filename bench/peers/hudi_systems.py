@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from bench.hudi_session import QUIET, fill, instants, settings
 from bench.peers.data import Dataset
-from bench.peers.systems import System, declare, file_a_task
+from bench.peers.systems import System, columns_of, declare, file_a_task
 from bench.session import SWITCH, with_settings
 
 _SKIPPING: Final = "hoodie.enable.data.skipping"
@@ -62,10 +62,8 @@ def _fill(
     name = f"{table.name}_{suffix}"
     own = {"type": "cow", "primaryKey": _RECORD_KEYS[table.name]} | dict(properties)
     told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items())
-    columns = spark.table(table.name).schema.simpleString().removeprefix("struct<")[:-1]
-    listed = columns.replace(":", " ").replace(",", ", ")
     spark.sql(
-        f"CREATE TABLE {name} ({listed}) USING hudi TBLPROPERTIES ({told}) "
+        f"CREATE TABLE {name} ({columns_of(spark, table.name)}) USING hudi TBLPROPERTIES ({told}) "
         f"LOCATION '{folder.as_uri()}'"
     )
     with with_settings(spark, file_a_task(table)):

@@ -66,8 +66,9 @@ class Written:
 
     Attributes:
         system: name of the system.
-        kind: "append" or "update".
+        kind: "append", "update" or "merge".
         seconds: seconds of the statement, and of the refresh after it.
+        read: bytes that all processes read for the statement.
         bytes: all bytes written for the statement and the refresh.
         right: true if a query found the new rows before any refresh.
     """
@@ -75,6 +76,7 @@ class Written:
     system: str
     kind: str
     seconds: float
+    read: int
     bytes: int
     right: bool
 
@@ -158,7 +160,7 @@ def write(
     root: Path,
     texts: Mapping[str, tuple[str, str]],
 ) -> Sequence[Written]:
-    """Appends and updates rows of a system's table.
+    """Appends, updates and merges rows of a system's table.
 
     Args:
         spark: the session.
@@ -170,20 +172,20 @@ def write(
     """
     written = []
     for kind, (statement, check) in texts.items():
-        if kind == "update" and system.version is None:
+        if kind != "append" and system.version is None:
             continue
         name, before = system.of(table), _sizes(root)
         with with_settings(spark, system.settings):
-            started = time.perf_counter()
+            begun, started = read_bytes(), time.perf_counter()
             spark.sql(statement.format(t=name)).collect()
-            took = time.perf_counter() - started
+            took, read = time.perf_counter() - started, read_bytes() - begun
             ((seen,),) = spark.sql(check.format(t=name)).collect()
             if system.refresh:
                 started = time.perf_counter()
                 spark.sql(system.refresh.format(name)).collect()
                 took += time.perf_counter() - started
         size = sum(size for _, (size, _) in _sizes(root).items() - before.items())
-        written.append(Written(system.name, kind, took, size, seen > 0))
+        written.append(Written(system.name, kind, took, read, size, seen > 0))
     return written
 
 

@@ -127,11 +127,13 @@ def _costs(report: Report) -> Table:
 
 def _writes(report: Report) -> Table:
     table = _table(f"writes of 1 % of the log on {report.line}")
-    for title in ("system", "write", "s", "MB written", "right at once"):
-        table.add_column(title, justify="right" if title in ("s", "MB written") else "left")
+    for title in ("system", "write", "s", "MB read", "MB written", "right at once"):
+        table.add_column(title, justify="right" if title[:2] in ("s", "MB") else "left")
     for one in report.written:
         right = "yes" if one.right else "no"
-        table.add_row(one.system, one.kind, f"{one.seconds:.1f}", _mb(one.bytes), right)
+        table.add_row(
+            one.system, one.kind, f"{one.seconds:.1f}", _mb(one.read), _mb(one.bytes), right
+        )
     return table
 
 

@@ -1,5 +1,7 @@
 """The systems on Spark 4.1: Sieve and its peers, each set up as its own documentation recommends.
 
+Sieve indexes the plain files, and the Iceberg table of these files.
+
 A system uses the table's original files if it can. Other systems get a copy, which is rewritten to
 the same number of files. The copy is sorted or clustered by the queried columns; if the system only
 adds something to the files, the copy keeps the order of the original.
@@ -16,13 +18,15 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.delta_session import convert, rewrite
-from bench.peers.data import FETCHED, Dataset
+from bench.iceberg_session import FETCHED, add_files
+from bench.peers.data import Dataset
 from bench.session import SWITCH, start_session, with_settings
 from sieve.client.spark_home import find_spark
 from sql_ext.launcher.launch import delta_settings, shipped_settings
 
 _JARS = ("delta-spark_4.1_2.13-*", "delta-storage-*", "iceberg-spark-runtime-4.1_2.13-*")
 _OFF = {SWITCH: "false"}
+_REFRESH = "REFRESH SIEVE INDEX ON {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +97,15 @@ def systems() -> Sequence[System]:
         System("Delta, liquid", "{}_liquid", _cluster, version=_delta_version),
         System("Iceberg", "ice.db.{}", _add_files, as_they_are=True, version=_snapshot),
         System("Iceberg, Bloom filters", "ice.db.{}_bloom", _add_iceberg_blooms, version=_snapshot),
+        System("Iceberg, sorted", "ice.db.{}_sorted", _sort_iceberg, version=_snapshot),
+        System("Iceberg, Z-order", "ice.db.{}_zorder", _zorder_iceberg, version=_snapshot),
+        System(
+            "Sieve on Iceberg", "ice.db.{}", _index_iceberg, as_they_are=True,
+            settings={SWITCH: "true"}, refresh=_REFRESH.format("ice.db.{}"), version=_snapshot,
+        ),
         System(
             "Sieve", "{}", _index, as_they_are=True, settings={SWITCH: "true"},
-            refresh="REFRESH SIEVE INDEX ON {}",
+            refresh=_REFRESH.format("{}"),
         ),
     )  # fmt: skip
 
@@ -166,29 +176,62 @@ def _cluster(spark: SparkSession, table: Dataset, _folder: Path) -> None:
 
 
 def _add_files(spark: SparkSession, table: Dataset, folder: Path) -> None:
-    shutil.copytree(table.folder, folder, copy_function=os.link)
-    spark.sql(
-        f"CREATE TABLE ice.db.{table.name} USING iceberg AS SELECT * FROM {table.name} LIMIT 0"
-    )
-    source = f"`parquet`.`{folder}`"
-    call = f"CALL ice.system.add_files(table => 'db.{table.name}', source_table => '{source}')"
-    spark.sql(call).collect()
+    add_to_iceberg(spark, table, f"ice.db.{table.name}", folder)
+
+
+def add_to_iceberg(spark: SparkSession, table: Dataset, name: str, folder: Path) -> None:
+    """Makes an Iceberg table of the original files."""
+    add_files(spark, name, f"({columns_of(spark, table.name)})", table.folder, folder)
+
+
+def columns_of(spark: SparkSession, table: str) -> str:
+    """The columns of a table with their types, as in CREATE TABLE."""
+    return ", ".join(f"{name} {kind}" for name, kind in spark.table(table).dtypes)
 
 
 def _add_iceberg_blooms(spark: SparkSession, table: Dataset, _folder: Path) -> None:
     properties = {f"write.parquet.bloom-filter-enabled.column.{key}": "true" for key in table.keys}
-    properties |= {"write.distribution-mode": "none", "write.spark.fanout.enabled": "false"}
     # By default, a Bloom filter has a megabyte, which suits larger files. Here a filter has 10 bits
     # a key.
     each = spark.table(table.name).count() // len(table.files)
     properties["write.parquet.bloom-filter-max-bytes"] = str(each * 10 // 8)
-    told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    _copy_to_iceberg(spark, table, table.name, f"{table.name}_bloom", properties)
+
+
+def _sort_iceberg(spark: SparkSession, table: Dataset, _folder: Path) -> None:
+    _copy_to_iceberg(spark, table, f"{table.name}_sorted", f"{table.name}_sorted", {})
+
+
+def _copy_to_iceberg(
+    spark: SparkSession, table: Dataset, source: str, copy: str, properties: Mapping[str, str]
+) -> None:
+    """Copies a plain table, file by file."""
+    own = {"write.distribution-mode": "none", "write.spark.fanout.enabled": "false", **properties}
+    told = ", ".join(f"'{key}' = '{value}'" for key, value in own.items())
     with with_settings(spark, file_a_task(table)):
         spark.sql(
-            f"CREATE TABLE ice.db.{table.name}_bloom USING iceberg TBLPROPERTIES ({told}) "
-            f"AS SELECT * FROM {table.name}"
+            f"CREATE TABLE ice.db.{copy} USING iceberg TBLPROPERTIES ({told}) "
+            f"AS SELECT * FROM {source}"
         )
+
+
+def _zorder_iceberg(spark: SparkSession, table: Dataset, _folder: Path) -> None:
+    name = f"{table.name}_zorder"
+    _copy_to_iceberg(spark, table, table.name, name, {})
+    options = {
+        "rewrite-all": "true",
+        "target-file-size-bytes": str(table.nbytes // len(table.files)),
+    }
+    told = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
+    spark.sql(
+        f"CALL ice.system.rewrite_data_files(table => 'db.{name}', strategy => 'sort', "
+        f"sort_order => 'zorder({', '.join(table.keys)})', options => map({told}))"
+    ).collect()
 
 
 def _index(spark: SparkSession, table: Dataset, _folder: Path) -> None:
     spark.sql(f"CREATE SIEVE INDEX ON {table.name} ({', '.join(table.keys)})").collect()
+
+
+def _index_iceberg(spark: SparkSession, table: Dataset, _folder: Path) -> None:
+    spark.sql(f"CREATE SIEVE INDEX ON ice.db.{table.name} ({', '.join(table.keys)})").collect()

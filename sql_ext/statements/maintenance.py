@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sieve.errors import UnsupportedError
+from sieve.errors import UnavailableError, UnsupportedError
 from sieve.metadata.creation_record import delete_index
 from sieve.metadata.history import HOUR_MS, Retention
 from sieve.metadata.pending_writes import FLOOR_MS
@@ -60,10 +60,16 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
 
 
 def _orphans(database: str, floor_ms: int, context: StatementContext) -> list[Orphan]:
-    tables = {
-        identity_from(raw): registrations(raw["registrations"])
-        for raw in json.loads(context.driver.tables().list(context.session, database))
-    }
+    listed = json.loads(context.driver.tables().list(context.session, database))
+    for raw in listed:
+        if "problem" in raw:
+            raise UnavailableError(
+                "SIEVE_TABLE_UNREADABLE",
+                f"table {database}.{raw['table']} cannot be read, so it is unknown which indexes "
+                "belong to it; nothing was deleted; repair or drop the table, and run VACUUM "
+                f"again: {raw['problem']}",
+            )
+    tables = {identity_from(raw): registrations(raw["registrations"]) for raw in listed}
     location = str(context.driver.tables().databaseLocation(context.session, database))
     root = context.environment.root_for_new(location)
     return list(orphans(context.environment.open_store(root), root, database, tables, floor_ms))

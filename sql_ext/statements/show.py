@@ -64,6 +64,10 @@ def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
     database = database_of(command.namespace, context)
     rows: list[Row] = []
     for raw in json.loads(context.driver.tables().list(context.session, database)):
+        if "problem" in raw:
+            state = f"unreadable table: {raw['problem']}"
+            rows.append((database, raw["table"], *4 * [None], state, *4 * [None]))
+            continue
         identity = identity_from(raw)
         properties = raw["registrations"]
         indexes = list(

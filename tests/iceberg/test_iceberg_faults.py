@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import time
@@ -10,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import iceberg_jars
 import pytest
 from iceberg_tables import AUDITED, create, insert, namespace
 from py4j.protocol import Py4JJavaError
@@ -20,6 +23,7 @@ from spark_session import Lab
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fault"))
 
+from driver import driver
 from processes import front_ends, wait_until
 
 pytestmark = pytest.mark.iceberg
@@ -62,12 +66,16 @@ def test_lost_metadata_of_another_table(lab: Lab, catalog: str) -> None:
             lost = pytest.raises(PySparkException, match=r"metadata.json does not exist")
             with lost:
                 lab.sql("REFRESH SIEVE INDEX ON broken")
+            shown = {
+                row[1]: (row[2], row[6]) for row in lab.sql(f"SHOW SIEVE INDEXES IN {catalog}.lost")
+            }
+            assert shown["t"] == ("id_sieve", "ready")
             # The metastore has a copy of the properties only for tables of the session catalog.
-            with lost if catalog == "store" else nullcontext():
-                shown = lab.sql(f"SHOW SIEVE INDEXES IN {catalog}.lost")
-                assert ("t", "ready") in [(row[1], row[6]) for row in shown]
-            with lost if catalog == "store" else nullcontext():
-                lab.sql(f"VACUUM SIEVE INDEXES IN {catalog}.lost")
+            assert shown["broken"][0] == (None if catalog == "store" else "id_sieve")
+            assert "metadata.json" in shown["broken"][1]
+            unknown = pytest.raises(PySparkException, match=r"SIEVE_TABLE_UNREADABLE.*lost\.broken")
+            with unknown if catalog == "store" else nullcontext():
+                assert lab.sql(f"VACUUM SIEVE INDEXES IN {catalog}.lost RETAIN 0 HOURS") == []
             lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
         finally:
             Path(f"{metadata}.away").rename(metadata)
@@ -119,6 +127,22 @@ def test_files_that_expire_under_a_build(lab: Lab) -> None:
     Path(f"{file}.away").rename(file)
     assert [row[7] for row in lab.sql("SHOW SIEVE INDEXES ON t")] == [1]
     lab.check("SELECT * FROM t WHERE id = 42", exactly=2)
+
+
+def test_the_front_end_starts_while_a_query_is_planned(tmp_path: Path) -> None:
+    """EXPLAIN of a query that an index can serve starts a driver's first front end."""
+    registration = json.dumps(
+        {"format": 1, "uuid": str(uuid4()), "column": ["id"], "root": "file:/nowhere"}
+    )
+    with driver(tmp_path / "driver", **iceberg_jars.conf(tmp_path / "own")) as it:
+        it.sql(
+            "CREATE TABLE t (id BIGINT) USING iceberg "
+            f"TBLPROPERTIES ('sieve.index.id_sieve' = '{registration}')"
+        )
+        it.sql("EXPLAIN SELECT * FROM t")
+        assert front_ends(it.jvm) == []
+        it.sql("EXPLAIN SELECT * FROM t WHERE id = 1")
+        wait_until(lambda: front_ends(it.jvm), "the front end starts", every=0.1)
 
 
 def test_a_killed_front_end(lab: Lab) -> None:

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
 import org.apache.spark.sql.sieve.base.Compat
-import org.apache.spark.sql.sieve.formats.{SourceTable, TableFormat}
+import org.apache.spark.sql.sieve.formats.{ListedTable, ReadableTable, SourceTable, TableFormat}
 
 /** Tables as their catalogs describe them: the session catalog, or a catalog of a table format. */
 object CatalogTables {
@@ -22,14 +22,14 @@ object CatalogTables {
       name, Seq(key), ifExists = true, isView = false).run(session))(_.unsetProperty(key))
 
   /** All tables of a database, in the form of `TableIdentity.namespace`. */
-  def list(session: Compat.Session, database: String): Seq[CatalogTable] =
+  def list(session: Compat.Session, database: String): Seq[ListedTable] =
     ofOtherCatalog(session, database).flatMap { case (holder, name) => SourceTable.list(session, holder, name) }
       .getOrElse {
         val catalog = session.sessionState.catalog
         catalog.getTablesByName(catalog.listTables(database, "*", includeLocalTempViews = false)).map {
           case mirror if TableFormat.isSource(mirror) => Try(read(session, mirror.identifier)).getOrElse(mirror)
           case own => own
-        }
+        }.map(ReadableTable(_))
       }
 
   /** The location of a database, in the form of `TableIdentity.namespace`. */

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.sieve.formats
 
 import scala.util.Try
+import scala.util.control.NonFatal
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
@@ -24,6 +25,11 @@ final case class SourceTable(catalog: TableCatalog, name: Identifier, descriptio
       TableFormat.describe(own, name)
   }
 }
+
+/** An entry of a catalog's list of tables. */
+sealed trait ListedTable
+final case class ReadableTable(description: CatalogTable) extends ListedTable
+final case class UnreadableTable(name: TableIdentifier, problem: String) extends ListedTable
 
 object SourceTable {
   /** A catalog that stores the properties of its tables. */
@@ -49,9 +55,12 @@ object SourceTable {
     }
 
   /** The tables of a database in a catalog of its own. */
-  def list(session: Compat.Session, catalogName: String, database: String): Option[Seq[CatalogTable]] =
+  def list(session: Compat.Session, catalogName: String, database: String): Option[Seq[ListedTable]] =
     catalog(session, catalogName).map(own =>
-      own.listTables(Array(database)).toSeq.flatMap { name =>
-        find(session, TableIdentifier(name.name, Some(database), Some(catalogName))).map(_.description)
+      own.listTables(Array(database)).toSeq.flatMap { listed =>
+        val name = TableIdentifier(listed.name, Some(database), Some(catalogName))
+        // The catalog has no properties of a table whose metadata is lost.
+        try find(session, name).map(found => ReadableTable(found.description))
+        catch { case NonFatal(e) => Some(UnreadableTable(name, e.getMessage)) }
       })
 }
