@@ -101,11 +101,11 @@ def systems() -> Sequence[System]:
         System("Iceberg, Z-order", "ice.db.{}_zorder", _zorder_iceberg, version=_snapshot),
         System(
             "Sieve on Iceberg", "ice.db.{}", _index_iceberg, as_they_are=True,
-            settings={SWITCH: "true"}, refresh=_REFRESH.format("ice.db.{}"), version=_snapshot,
+            settings={SWITCH: "true"}, refresh=_REFRESH, version=_snapshot,
         ),
         System(
             "Sieve", "{}", _index, as_they_are=True, settings={SWITCH: "true"},
-            refresh=_REFRESH.format("{}"),
+            refresh=_REFRESH,
         ),
     )  # fmt: skip
 

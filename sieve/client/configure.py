@@ -46,7 +46,7 @@ def configure(builder: _Builder) -> _Builder:
         raise InvalidInputError(
             "SIEVE_REMOTE_SESSION",
             "A session of Spark Connect uses the Sieve of its server: start the server with the "
-            "lines of `sieve conf`, and leave out sieve.configure().",
+            "lines of `sieve conf`, and do not call sieve.configure().",
         )
     spark = find_spark(os.environ)
     jar = shim_jar(spark)
@@ -71,7 +71,7 @@ def _refuse_started_spark(jar: Path) -> None:
     if not loaded or str(jar) not in class_path.split(os.pathsep):
         raise InvalidInputError(
             "SIEVE_SPARK_STARTED",
-            "Spark runs in this process already, without Sieve. Restart the process (in a "
+            "Spark already runs in this process, without Sieve. Restart the process (in a "
             "notebook: the kernel) and call sieve.configure() before the first session; or add "
             "the lines of `sieve conf` to spark-defaults.conf.",
         )

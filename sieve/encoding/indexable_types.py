@@ -52,5 +52,5 @@ def codec_of(spark_type: str) -> Codec:
             return DecimalCodec(precision, scale)
     raise UnsupportedError(
         "SIEVE_UNSUPPORTED_TYPE",
-        f"a column of type {spark_type[:200]} cannot be indexed; types that can are {_INDEXABLE}",
+        f"a column of type {spark_type[:200]} cannot be indexed; indexable types are {_INDEXABLE}",
     )

@@ -159,8 +159,8 @@ def fit_maps(
         needed = parts * estimate_bytes(*each, _WORTHWHILE_BITS, *lists)
         raise InvalidInputError(
             "SIEVE_BUDGET_TOO_SMALL",
-            f"a map of {keys} keys takes about {needed} bytes and the budget leaves it {budget}; "
-            f"say OPTIONS (shape = 'map', budget = '{math.ceil(needed * 1.1 / 1024)}KB') or choose "
+            f"a map of {keys} keys takes about {needed} bytes, and the budget leaves {budget} for "
+            f"it; use OPTIONS (shape = 'map', budget = '{math.ceil(needed * 1.1 / 1024)}KB') or "
             "another shape",
         )
     if worth < math.inf:

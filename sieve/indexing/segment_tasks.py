@@ -167,7 +167,7 @@ def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
 
     def run(batches: Batches) -> Batches:
         if not LocalStore().exists(witness):
-            raise UnavailableError(failure, f"{witness} is not to be seen from {gethostname()}")
+            raise UnavailableError(failure, f"{gethostname()} cannot see {witness}")
         yield from batches
 
     return run

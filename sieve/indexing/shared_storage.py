@@ -66,6 +66,6 @@ def not_shared(folder: str) -> UnavailableError:
     """The error for a folder that executors and driver do not share."""
     return UnavailableError(
         _CONDITION,
-        f"what the executors write to {folder} cannot be seen by the driver, or not all of it; set "
-        "spark.sieve.path to a folder on a file system that all of them share",
+        f"the driver cannot see all files that the executors write to {folder}; set "
+        "spark.sieve.path to a folder on a file system that the driver and the executors share",
     )

@@ -161,8 +161,8 @@ def _check_reader(table: CatalogTable) -> None:
     if table.fingerprint() != table.info.fingerprint:
         raise ReaderChangedError(
             "SIEVE_READER_CHANGED",
-            f"a setting that decides how {table.info.label} is read was changed by another thread "
-            "while the column was read; run the statement again",
+            "while the build read the column, another thread changed a setting that decides how "
+            f"Spark reads {table.info.label}; run the statement again",
         )
 
 

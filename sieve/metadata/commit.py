@@ -132,7 +132,7 @@ def publish(
         base = newest(store, index_dir, hint=proposed.version)
     raise ConflictError(
         "SIEVE_PUBLISH_CONFLICT",
-        f"{attempts} versions of other writers came first in {index_dir}; try again",
+        f"other writers published {attempts} versions in {index_dir} first; try again",
     )
 
 

@@ -84,7 +84,7 @@ def published(store: Store, index_dir: str) -> list[int]:
     if times and 1 not in times:
         raise GoneError(
             "SIEVE_FILE_GONE",
-            f"{first} is not there; if nobody has dropped the index, do so and create it again",
+            f"{first} does not exist; unless the index was dropped, drop it and create it again",
         )
     if times.keys() != set(range(1, len(times) + 1)):
         raise CorruptError(

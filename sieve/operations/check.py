@@ -150,14 +150,16 @@ def refuse_losses(label: str, checked: Sequence[CheckedFile]) -> None:
     lost = [one for one in checked if one.status == LOST]
     if not lost:
         return
-    told = "; ".join(f"index {one.index} loses {one.detail} of {one.file}" for one in lost[:_NAMED])
+    losses = "; ".join(
+        f"index {one.index} loses {one.detail} of {one.file}" for one in lost[:_NAMED]
+    )
     more = f"; and so on, in {len(lost)} files" if len(lost) > _NAMED else ""
     names = dict.fromkeys(one.index for one in lost)
-    anew = "; ".join(f"REFRESH SIEVE INDEX {name} ON {label} FULL" for name in names)
+    rebuild = "; ".join(f"REFRESH SIEVE INDEX {name} ON {label} FULL" for name in names)
     raise CorruptError(
         "SIEVE_FALSE_NEGATIVE",
-        f"queries of {label} can lose rows: {told}{more}. Report this fault of Sieve, and build "
-        f"anew: {anew}. Until then ALTER SIEVE INDEX ... DISABLE keeps an index from being used",
+        f"queries of {label} can lose rows: {losses}{more}. Report this fault of Sieve, and "
+        f"rebuild: {rebuild}. Until then, disable the index: ALTER SIEVE INDEX ... DISABLE",
     )
 
 

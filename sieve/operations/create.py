@@ -139,8 +139,8 @@ def check_wanted(table: CatalogTable, one: Wanted, options: IndexOptions) -> Non
     if options.shape == "map" and one.column.type == "boolean":
         raise InvalidInputError(
             "SIEVE_INVALID_OPTION",
-            f"shape 'map' is for columns of many keys, and {one.column} is a boolean; leave the "
-            "shape out",
+            f"shape 'map' is for columns of many keys, and {one.column} is a boolean; omit the "
+            "option shape",
         )
 
 
@@ -275,16 +275,17 @@ def refuse_taken(
         if key == one.column.key:
             raise InvalidInputError(
                 "SIEVE_INDEX_EXISTS",
-                f"table {info.label} has an index {one.name} already; choose another name, REFRESH "
-                "it, or say CREATE SIEVE INDEX IF NOT EXISTS",
+                f"table {info.label} already has an index {one.name}; choose another name, REFRESH "
+                "it, or use CREATE SIEVE INDEX IF NOT EXISTS",
             )
         if key is not None:
             other = "a dropped column" if (column := info.column_of(key)) is None else column.typed
             raise InvalidInputError(
                 "SIEVE_INDEX_EXISTS",
-                f"table {info.label} has an index {one.name} already, which is on {other}; say "
-                f"CREATE SIEVE INDEX <another name> ON ... for the one on "
-                f"{one.column.typed}, or DROP that index first",
+                f"table {info.label} already has an index {one.name}, on {other}; use CREATE SIEVE "
+                f"INDEX <another name> ON ... for {one.column.typed}, or DROP that index first",
             )
     if len({one.name.lower() for one in wanted}) < len(wanted):
-        raise InvalidInputError("SIEVE_INDEX_EXISTS", f"index {wanted[0].name} is asked for twice")
+        raise InvalidInputError(
+            "SIEVE_INDEX_EXISTS", f"the statement names index {wanted[0].name} twice"
+        )

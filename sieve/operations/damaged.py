@@ -29,7 +29,7 @@ def owner_of_damaged(store: Store, folder: str) -> TableIdentity | None:
         if number == newest:
             raise UnavailableError(
                 "SIEVE_STORE_UNAVAILABLE",
-                f"{folder} could not be read a moment ago, and now can be; run the statement again",
+                f"{folder} was unreadable before and is readable now; run the statement again",
             )
         return manifest.table
     record = creation_record_of(store, folder) if newest else None

@@ -98,7 +98,7 @@ def refresh_index(
             base = overtaken.newest
     raise ConflictError(
         "SIEVE_REFRESH_CONFLICT",
-        f"index {base.name} was rebuilt by others {_ATTEMPTS} times meanwhile; try again",
+        f"other writers rebuilt index {base.name} {_ATTEMPTS} times meanwhile; try again",
     )
 
 

@@ -121,7 +121,7 @@ class Unreachable(_Unusable):
             )
         return UnavailableError(
             self.cause.condition,
-            f"index {self.name} cannot be looked at now: {self.problem}; run the statement "
+            f"index {self.name} cannot be read now: {self.problem}; run the statement "
             "again when its store answers",
         )
 

@@ -169,7 +169,7 @@ def _was_moved(fs: Any, draft: Any, uri: str) -> bool:
     except (Py4JJavaError, Py4JNetworkError) as error:
         raise UnknownOutcomeError(
             "SIEVE_STORE_UNKNOWN_OUTCOME",
-            f"{uri} exists, but may be ours or another's: {summary_of(error)}",
+            f"{uri} exists, but it is unknown which writer created it: {summary_of(error)}",
         ) from error
 
 

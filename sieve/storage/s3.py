@@ -103,9 +103,9 @@ class S3Store(HadoopFiles):
         if like.group != now.group:
             raise UnsupportedError(
                 "SIEVE_STORE_PERMISSIONS",
-                f"nothing keeps those who may not read the table from {uri}: a bucket knows no "
-                "owner, group and mode; set spark.sieve.path to a folder on the table's file "
-                "system, for a table on S3 in its bucket",
+                f"users who may not read the table could read {uri}, because a bucket has no "
+                "owner, group or mode; set spark.sieve.path to a folder on the table's file "
+                "system, and for a table on S3 to a folder in its bucket",
             )
         return now
 
@@ -115,7 +115,9 @@ class S3Store(HadoopFiles):
         if bucket not in _lacks:
             lack = self._try_out(fs, parent(uri))
             if lack and self.single_writer:
-                log.warning("%s: %s; it is written to as if by one driver alone", bucket, lack)
+                log.warning(
+                    "%s: %s; Sieve assumes that only this driver writes to it", bucket, lack
+                )
             _lacks[bucket] = lack
         return _lacks[bucket]
 
@@ -133,7 +135,7 @@ class S3Store(HadoopFiles):
             made = [self._put_if_absent(fs, path, uri, b"") for _ in range(2)]
         except UnknownOutcomeError as error:
             if _status(error.__cause__) == _NOT_IMPLEMENTED:
-                return "its server answers that it knows no conditions"
+                return "its server does not support conditions"
             raise UnavailableError(
                 "SIEVE_STORE_UNAVAILABLE",
                 f"cannot tell whether {_bucket(uri)} decides between writers: {error.message}",

@@ -44,7 +44,7 @@ def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | Non
         versions, touched, listed = json.loads(access.history().listSince(since.version))
         now, _ = listed_commit(access)
     except FAILURES as error:
-        log.warning("what has changed in a Delta table is not known, so all is listed: %s", error)
+        log.warning("the changes of a Delta table are unknown, so all files are listed: %s", error)
         return None
     if now.table != since.table or versions != [*range(since.version + 1, now.version + 1)]:
         return None

@@ -75,8 +75,8 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
         return None
     return UnsupportedError(
         "SIEVE_UNSUPPORTED_TABLE",
-        f"{name} has the column {taken[0]}; names that begin with {RESERVED} are kept for columns "
-        "that a build adds: rename it (ALTER TABLE ... RENAME COLUMN)",
+        f"{name} has the column {taken[0]}; names that begin with {RESERVED} are reserved for "
+        "columns that a build adds: rename it (ALTER TABLE ... RENAME COLUMN)",
     )
 
 
@@ -85,26 +85,26 @@ def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
     if has_void(parts):
         return UnsupportedError(
             "SIEVE_UNSUPPORTED_TABLE",
-            f"{name} is stored as JSON and has a column or a field of type VOID: where an object "
-            "stands in its place, the values of other columns depend on whether a query reads it; "
-            "make a table of the same files without it, or with another type",
+            f"{name} is stored as JSON and has a column or a field of type VOID. If a record has "
+            "an object in this column, the values of other columns depend on whether a query reads "
+            "it. Create a table of the same files without this column, or with another type",
         )
     if parts["format"].partition(" ")[0] in TEXT_FORMATS and lines_vary(parts):
         return UnsupportedError(
             "SIEVE_UNSUPPORTED_TABLE",
-            f"the lines of {name} depend on where Spark splits its files: the separator of its "
-            "lines (option lineSep) overlaps with itself, as two blanks do, or Hadoop's "
-            "mapreduce.input.linerecordreader.line.maxlength is set; only another separator, and "
-            "lines of any length, can be indexed",
+            f"the lines of {name} depend on where Spark splits its files, because the line "
+            "separator (option lineSep) overlaps with itself, as two blanks do, or because "
+            "Hadoop's mapreduce.input.linerecordreader.line.maxlength is set. Use another "
+            "separator, and unset this property",
         )
     quotes = parts.get("option.unescapedquotehandling", "STOP_AT_DELIMITER")
     if not parts["format"].startswith("csv ") or quotes.upper() == "STOP_AT_DELIMITER":
         return None
     return UnsupportedError(
         "SIEVE_UNSUPPORTED_TABLE",
-        f"{name} has the option unescapedQuoteHandling = {quotes}: what Spark makes of a stray "
-        "quote then depends on the other columns that a query reads; only STOP_AT_DELIMITER, the "
-        "default, can be indexed",
+        f"{name} has the option unescapedQuoteHandling = {quotes}. The values after a "
+        "stray quote then depend on the other columns that a query reads. Only STOP_AT_DELIMITER, "
+        "the default, can be indexed",
     )
 
 

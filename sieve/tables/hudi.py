@@ -163,7 +163,7 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
         there = [one for one, path in folders.items() if path.getFileSystem(conf).exists(path)]
         listed = access.history().listPartitions(there)
     except FAILURES as error:
-        log.warning("what has changed in a Hudi table is not known, so all is listed: %s", error)
+        log.warning("the changes of a Hudi table are unknown, so all files are listed: %s", error)
         return None
     if listed is None:
         return None
@@ -192,7 +192,9 @@ def find_appended(
         except FAILURES as error:
             # A failure is harmless, because reading the whole slice then succeeds or reports the
             # error.
-            log.warning("what was appended to a slice is not known, so all is read: %s", error)
+            log.warning(
+                "the appended rows of a slice are unknown, so the whole slice is read: %s", error
+            )
             return False
 
     with ThreadPoolExecutor(_LOG_READERS, "sieve-log-files") as pool:

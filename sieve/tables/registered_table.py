@@ -71,8 +71,8 @@ class RegisteredTable:
             if now.get(name) != (in_place_of or self.info.registrations.get(name)):
                 raise InvalidInputError(
                     "SIEVE_INDEX_EXISTS",
-                    f"table {self.info.label} was given an index {name} meanwhile; choose another "
-                    "name, or REFRESH that one",
+                    f"another user created an index {name} on table {self.info.label} meanwhile; "
+                    "choose another name, or REFRESH that index",
                 )
             self._set_property(name, key, value)
 
@@ -85,8 +85,8 @@ class RegisteredTable:
             except UnavailableError as error:
                 raise UnknownOutcomeError(
                     "SIEVE_REGISTRATION_UNKNOWN",
-                    f"index {name} of {self.info.label} is built but may not be registered: "
-                    f"{error.message}; SHOW SIEVE INDEXES ON {self.info.label} will tell",
+                    f"index {name} of {self.info.label} is built, but it is unknown whether it is "
+                    f"registered: {error.message}; run SHOW SIEVE INDEXES ON {self.info.label}",
                 ) from error
             if not written:
                 raise
@@ -142,15 +142,15 @@ class RegisteredTable:
         if denied(error):
             return DeniedError(
                 "SIEVE_PERMISSION_DENIED",
-                f"this user has not the right that table {self.info.label} asks for ({words})",
+                f"this user lacks a permission on table {self.info.label} ({words})",
             )
         if answered(error):
             return UnavailableError(
                 "SIEVE_METASTORE_REFUSED",
-                f"the metastore refuses to serve table {self.info.label} ({words}); an index is a "
-                "property of its table, so the user must be allowed to alter it",
+                f"the metastore refuses a request for table {self.info.label} ({words}); an index "
+                "is a property of its table, so the user must be allowed to alter the table",
             )
         return UnavailableError(
             "SIEVE_METASTORE_UNAVAILABLE",
-            f"the metastore does not serve table {self.info.label} ({words})",
+            f"the metastore does not answer for table {self.info.label} ({words})",
         )

@@ -111,7 +111,7 @@ def _refuse_unknown(error: Exception, driver: Any, session: Any, parts: Sequence
     if parts[-1].lower() in (name.lower() for name in names):
         raise InvalidInputError(
             "SIEVE_UNKNOWN_TABLE",
-            f"{database}.{parts[-1]} is a view, and a table that it reads is not there: "
+            f"{database}.{parts[-1]} is a view, and a table that it reads does not exist: "
             f"{first_line(error)}",
         ) from error
     near = difflib.get_close_matches(parts[-1], names, n=3)

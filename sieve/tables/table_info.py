@@ -116,7 +116,7 @@ def resolve_column(info: TableInfo, parts: Sequence[str]) -> Column:
     if fold(found.path) == fold([info.corrupt_column]):
         raise UnsupportedError(
             "SIEVE_UNSUPPORTED_COLUMN",
-            f"{found} of {info.label} holds unparsable records: what it holds depends on the other "
+            f"{found} of {info.label} contains unparsable records: its values depend on the other "
             "columns that a query reads, so it cannot be indexed",
         )
     return found

@@ -46,7 +46,7 @@ class Roots:
         if not self._holds(root, database, named, session):
             raise RootRefusedError(
                 "SIEVE_ROOT_REFUSED",
-                f"the index lies in {root}, which is neither its database's {FOLDER} folder, "
+                f"the index is in {root}, which is neither its database's {FOLDER} folder, "
                 "nor spark.sieve.path, nor in spark.sieve.roots; an administrator may list it",
             )
 
@@ -57,9 +57,9 @@ class Roots:
         if not self._holds(root, database, (self._path, *settings.roots), session):
             raise RootRefusedError(
                 "SIEVE_ROOT_REFUSED",
-                f"no session but this one would use an index in {root}, which spark.sieve.path "
-                "names here alone; list the folder in spark.sieve.roots, of spark-defaults.conf "
-                "for all sessions, or of this one and of each that is to use the index",
+                f"only this session would use an index in {root}, because spark.sieve.path names "
+                "the folder only here; list the folder in spark.sieve.roots, for all sessions in "
+                "spark-defaults.conf, or here and in each session that shall use the index",
             )
 
     def _holds(

@@ -148,7 +148,7 @@ def inspect(
         )
     output = (output or Path(re.sub(r"[^\w.-]", "_", index) + ".png")).absolute()
     if output.suffix.lower() != ".png" or not output.parent.is_dir():
-        raise click.UsageError(f"--output {output}: name a .png in a folder that is there")
+        raise click.UsageError(f"--output {output}: name a .png file in an existing folder")
     spark = find_spark(os.environ)
     metastore.refuse_locked_metastore(spark, os.environ, tuple(options))
     program = [str(Path(__file__).parent / "inspection" / "__main__.py"), table, index, str(output)]
@@ -242,8 +242,8 @@ def archive() -> None:
     if done.returncode != 0 or not file.exists():
         raise UnavailableError(
             "SIEVE_NO_CLASS_ARCHIVE",
-            "Java wrote no archive of classes, which it does not where a folder with files, such "
-            f"as SPARK_HOME/conf, is on its class path. {done.stderr[-500:]}".rstrip(),
+            "Java wrote no archive of classes. It cannot, if a folder with files, such as "
+            f"SPARK_HOME/conf, is on its class path. {done.stderr[-500:]}".rstrip(),
         )
     click.echo(file)
 

@@ -220,7 +220,7 @@ def submit_command(
     if hudi + delta + iceberg > 1:
         raise InvalidInputError(
             "SIEVE_INVALID_OPTION",
-            "Hudi, Delta and Iceberg each need the session catalog for themselves; choose one of "
+            "Hudi, Delta and Iceberg each replace the session catalog; choose one of "
             "--hudi, --delta and --iceberg",
         )
     given, rest = split_arguments(args, stop_at_program=main_class is None)
@@ -276,7 +276,7 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
         if stop_at_program and option in _OWN_OPTIONS:
             raise InvalidInputError(
                 "SIEVE_INVALID_OPTION",
-                f"{option} stands before all other options: sieve submit {option} ... SCRIPT.py",
+                f"{option} must precede all other options: sieve submit {option} ... SCRIPT.py",
             )
         takes_value = option.startswith("-") and option not in _SWITCHES
         if not takes_value and stop_at_program and not option.startswith("-"):

@@ -113,9 +113,9 @@ def refuse_locked(folder: Path) -> None:
     if _derby_locked(folder / "metastore_db"):
         raise ConflictError(
             "SIEVE_METASTORE_HELD",
-            f"Another program holds the embedded metastore {folder / 'metastore_db'}, which "
-            "serves one at a time. If it is a Thrift server, connect with `sieve beeline`; else "
-            "end it, or let both use a server: `sieve metastore start`.",
+            f"Another program uses the embedded metastore {folder / 'metastore_db'}, which serves "
+            "one program at a time. If it is a Thrift server, connect with `sieve beeline`. Else "
+            "end it, or let both programs use a server: `sieve metastore start`.",
         )
 
 

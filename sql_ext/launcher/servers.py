@@ -82,7 +82,7 @@ def start(
     if _answers(host, port):
         raise ConflictError(
             "SIEVE_PORT_TAKEN",
-            f"Something else listens on port {port} of {host}; choose another with --port.",
+            f"Another program listens on port {port} of {host}; choose another port: --port.",
         )
     RUN_DIR.mkdir(mode=0o700, exist_ok=True)
     with (RUN_DIR / f"{kind}-{port}.log").open("wb") as log:

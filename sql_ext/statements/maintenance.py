@@ -38,8 +38,9 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
     ):
         raise UnsupportedError(
             "SIEVE_CATALOG_IN_MEMORY",
-            "a catalog in memory knows the tables of its own session alone, so it cannot tell "
-            "which indexes are nobody's; run VACUUM SIEVE INDEXES in a session on a metastore",
+            "a catalog in memory contains only the tables of its own session, so it is unknown "
+            "which indexes belong to no table; run VACUUM SIEVE INDEXES in a session on a "
+            "metastore",
         )
     database = database_of(command.namespace, context)
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
@@ -62,7 +63,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
 def _orphans(database: str, floor_ms: int, context: StatementContext) -> list[Orphan]:
     listed = json.loads(context.driver.tables().list(context.session, database))
     for raw in listed:
-        if "problem" in raw:
+        if "registrations" not in raw:
             raise UnavailableError(
                 "SIEVE_TABLE_UNREADABLE",
                 f"table {database}.{raw['table']} cannot be read, so it is unknown which indexes "

@@ -66,7 +66,10 @@ def show(command: commands.ShowIndexes, context: StatementContext) -> list[Row]:
     for raw in json.loads(context.driver.tables().list(context.session, database)):
         if "problem" in raw:
             state = f"unreadable table: {raw['problem']}"
-            rows.append((database, raw["table"], *4 * [None], state, *4 * [None]))
+            names = registrations(raw.get("registrations", {})) or [None]
+            rows += [
+                (database, raw["table"], name, *3 * [None], state, *4 * [None]) for name in names
+            ]
             continue
         identity = identity_from(raw)
         properties = raw["registrations"]

@@ -280,7 +280,7 @@ def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
         ("count(id)", "more than an expression"),
         ("explode(tags)", "more than an expression"),
         ("sum(id) OVER ()", "more than an expression"),
-        ("own(id)", "function of a user"),
+        ("own(id)", "user-defined function"),
         ("lower(nothing)", "no column nothing"),
         ("to_json(s)", "s is a struct; name its fields"),
         ("1 + 1", "no column of the table"),

@@ -39,8 +39,8 @@ def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[s
     if importlib.util.find_spec("matplotlib") is None:
         raise UnsupportedError(
             "SIEVE_NOTHING_TO_DRAW_WITH",
-            "pictures are drawn by matplotlib: where the driver runs, pip install "
-            "'sieve-index[inspect]' into the Python that spark.sieve.python names",
+            "matplotlib is missing: on the driver's machine, pip install 'sieve-index[inspect]' "
+            "into the Python that spark.sieve.python names",
         )
     version = read_entries(index)
     layout = lay_out(version.entries, version.names)

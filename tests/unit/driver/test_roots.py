@@ -58,7 +58,7 @@ def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
     """
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
-    with pytest.raises(RootRefusedError, match="no session but this one"):
+    with pytest.raises(RootRefusedError, match="only this session would use"):
         roots.check_shared("file:/mine", "d", given, session)
 
 

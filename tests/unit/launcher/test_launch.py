@@ -144,7 +144,7 @@ def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
         ["--conf", "a=b", "--hudi", "job.py"],
         ["--master", "local", "--delta=true", "job.py"],
     ):
-        with pytest.raises(InvalidInputError, match="stands before all other options: sieve sub"):
+        with pytest.raises(InvalidInputError, match="must precede all other options: sieve sub"):
             launch.submit_command(inspect(spark_home), {}, given)
 
 

@@ -56,7 +56,7 @@ def test_versions_have_the_times_of_their_files(tmp_path: Path) -> None:
 def test_without_its_first_version_an_index_is_gone(tmp_path: Path) -> None:
     """The error for a missing first version names the missing file."""
     folder = versions(tmp_path, 2, 3)
-    with pytest.raises(GoneError, match=rf"{folder}/versions/1\.json is not there"):
+    with pytest.raises(GoneError, match=rf"{folder}/versions/1\.json does not exist"):
         published(LocalStore(), folder)
 
 

@@ -238,7 +238,7 @@ def test_losses_are_an_error_that_names_ten_of_them() -> None:
         refuse_losses("d.t", [CheckedFile("k", "f", OK, ""), *lost("i", "j")])
     text = told.value.message
     assert "index i loses key 0 of f0; index j loses key 1 of f1. Report" in text
-    assert "anew: REFRESH SIEVE INDEX i ON d.t FULL; REFRESH SIEVE INDEX j ON d.t FULL. U" in text
+    assert "d: REFRESH SIEVE INDEX i ON d.t FULL; REFRESH SIEVE INDEX j ON d.t FULL. " in text
     with pytest.raises(CorruptError, match=r"key 9 of f9\. Report") as told:
         refuse_losses("d.t", lost(*["i"] * 10))
     assert told.value.message.count("REFRESH") == 1

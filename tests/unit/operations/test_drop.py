@@ -131,7 +131,7 @@ def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
     silent = UnavailableError("SIEVE_X", "no answer")
     one = Unreachable("v", Registration(SAMPLE.index, ("v",), "file:/r"), "silent", STORE, silent)
-    with pytest.raises(UnavailableError, match="cannot be looked at now: silent"):
+    with pytest.raises(UnavailableError, match="cannot be read now: silent"):
         dropped(Table(calls), one, calls)
     assert calls == ["changing", "unregister v"]
 

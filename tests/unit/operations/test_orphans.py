@@ -42,7 +42,7 @@ def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
 
 def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> None:
     """It is possible that the store returned a wrong answer when the index seemed damaged."""
-    with pytest.raises(UnavailableError, match="now can be"):
+    with pytest.raises(UnavailableError, match="is readable now"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
 

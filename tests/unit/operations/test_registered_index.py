@@ -82,7 +82,7 @@ CASES = [
          (UnsupportedError, "no such folder")),
     Case(
         UnavailableError("SIEVE_STORE_UNAVAILABLE", "no answer"), Unreachable, "failed",
-        (UnavailableError, "index v cannot be looked at now: no answer; run the statement again"),
+        (UnavailableError, "index v cannot be read now: no answer; run the statement again"),
     ),
     Case(
         DeniedError("SIEVE_DENIED", "not yours"), Unreachable, "failed",

@@ -81,7 +81,7 @@ def test_conditions_are_those_of_all_that_an_error_was_raised_from() -> None:
 TRACEBACK = """Traceback (most recent call last):
   File "worker.py", line 1, in main
     raise UnavailableError("SIEVE_NOT_RAISED", "x")
-sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] file:/r is not to be seen from h
+sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] h cannot see file:/r
 """
 
 

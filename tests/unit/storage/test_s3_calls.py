@@ -223,7 +223,7 @@ def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
     ("capable", "answers", "lack"),
     [
         (False, [], "Hadoop 3.3.6 cannot ask for it"),
-        (True, [501], "its server answers that it knows no conditions"),
+        (True, [501], "its server does not support conditions"),
     ],
 )
 def test_a_bucket_without_conditions_serves_one_writer(

@@ -228,7 +228,7 @@ def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> N
     early, late = plain_table(tmp_path), plain_table(tmp_path)
     early.register("v", OWN)
     other = Registration(SAMPLE.index, ("id",), "file:/other")
-    with pytest.raises(InvalidInputError, match="was given an index v meanwhile"):
+    with pytest.raises(InvalidInputError, match="another user created an index v"):
         late.register("v", other)
     assert plain_table(tmp_path).info.registrations == {"v": OWN}
     with pytest.raises(InvalidInputError, match="meanwhile"):
@@ -251,7 +251,7 @@ def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none
     assert registered(tmp_path) == []
     with pytest.raises(UnknownOutcomeError, match=r"index v of shop\.t is built but may not be"):
         plain_table(tmp_path, failing("before"), 1).register("v", OWN)
-    with pytest.raises(UnavailableError, match=r"does not serve table shop\.t \(no answer\)"):
+    with pytest.raises(UnavailableError, match=r"does not answer for table shop\.t \(no answer\)"):
         plain_table(tmp_path, no_fault, 0).register("v", OWN)
     assert registered(tmp_path) == []
     plain_table(tmp_path, failing("after")).register("v", OWN)

@@ -15,11 +15,11 @@ private object ExpressionRefusal {
       case _: SubqueryExpression | _: PlanExpression[_] => "it has a subquery"
       // Spark draws an initialization vector for each call, but says that the function is deterministic.
       case _: AesEncrypt => "its value changes from query to query"
-      case _: UserDefinedExpression | _: ApplyFunctionExpression => "it has a function of a user, whose meaning can change"
+      case _: UserDefinedExpression | _: ApplyFunctionExpression => "it calls a user-defined function, whose meaning can change"
       case other: LeafExpression if !isFixed(other) => s"the value of ${other.prettyName} depends on the session or the time"
       case call: objects.StaticInvoke if !isSparks(call.staticObject) => s"it calls ${call.staticObject.getName}, whose meaning can change"
       case Literal(own: AnyRef, _: ObjectType) if !isSparks(own.getClass) => s"it calls ${own.getClass.getName}, whose meaning can change"
-      case other if !isSparks(other.getClass) => s"${other.prettyName} is no function of Spark"
+      case other if !isSparks(other.getClass) => s"${other.prettyName} is not a function of Spark"
       case other if isCollated(other.dataType) => "it has text with a collation"
       case a: Attribute if a.metadata.contains("__CHAR_VARCHAR_TYPE_STRING") &&
           padded.findPrefixOf(a.metadata.getString("__CHAR_VARCHAR_TYPE_STRING").toLowerCase(Locale.ROOT)).nonEmpty =>

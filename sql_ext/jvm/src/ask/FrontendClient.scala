@@ -27,8 +27,8 @@ object FrontendClient {
     } catch {
       case e: FrontendDown if e.changing =>
         throw new SieveException("SIEVE_STATEMENT_UNKNOWN_OUTCOME",
-          s"${e.getMessage}. Whether this one took effect is unknown: each index is as before it or " +
-            "as after it, which SHOW SIEVE VERSIONS tells. Run the statement again", state = "08007")
+          s"${e.getMessage}. It is unknown whether this statement took effect: SHOW SIEVE VERSIONS " +
+            "shows whether an index has a new version. Run the statement again", state = "08007")
       case e: FrontendDown => throw down(e.getMessage)
       case _: TimeoutException => throw down(s"the front end did not answer in " +
         s"${Settings.startMillis(session)} ms (spark.sieve.start.timeout); see the driver's log")

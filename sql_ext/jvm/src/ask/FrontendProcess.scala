@@ -87,7 +87,7 @@ object FrontendProcess extends Logging {
   }
 
   private def giveUp(stuck: FrontendProcess): Unit = {
-    val late = s"the front end has not come up in ${stuck.ageMillis} ms; it is started anew"
+    val late = s"the front end did not start in ${stuck.ageMillis} ms; another one is started"
     logWarning(s"sieve: $late")
     current = null
     stuck.givenUp = true

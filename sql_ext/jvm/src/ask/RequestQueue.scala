@@ -45,7 +45,7 @@ object RequestQueue {
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
-      "a function of Sieve may plan a query that calls such functions, but these no further one", state = "22023")
+      "the query in an argument of a Sieve function calls a Sieve function whose argument has a query, too", state = "22023")
     case _ => "nested"
   }
 }

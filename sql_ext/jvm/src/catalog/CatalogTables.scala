@@ -1,11 +1,10 @@
 package org.apache.spark.sql.sieve.catalog
 
-import scala.util.Try
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, AlterTableUnsetPropertiesCommand}
 import org.apache.spark.sql.sieve.base.Compat
-import org.apache.spark.sql.sieve.formats.{ListedTable, ReadableTable, SourceTable, TableFormat}
+import org.apache.spark.sql.sieve.formats.{ListedTable, SourceTable, TableFormat}
 
 /** Tables as their catalogs describe them: the session catalog, or a catalog of a table format. */
 object CatalogTables {
@@ -26,10 +25,10 @@ object CatalogTables {
     ofOtherCatalog(session, database).flatMap { case (holder, name) => SourceTable.list(session, holder, name) }
       .getOrElse {
         val catalog = session.sessionState.catalog
-        catalog.getTablesByName(catalog.listTables(database, "*", includeLocalTempViews = false)).map {
-          case mirror if TableFormat.isSource(mirror) => Try(read(session, mirror.identifier)).getOrElse(mirror)
-          case own => own
-        }.map(ReadableTable(_))
+        catalog.getTablesByName(catalog.listTables(database, "*", includeLocalTempViews = false)).flatMap { own =>
+          ListedTable.of(own.identifier, Some(own))(
+            Some(if (TableFormat.isSource(own)) read(session, own.identifier) else own))
+        }
       }
 
   /** The location of a database, in the form of `TableIdentity.namespace`. */

@@ -93,7 +93,7 @@ object Delta extends TableFormat with OnceLogging {
       // The same error or cancellation of Delta would happen without an index.
       case e: InvocationTargetException => throw e.getCause
       case e @ (NonFatal(_) | _: LinkageError) =>
-        warnOnce(s"no index of a Delta table is used, since this Delta has other classes: $e")
+        warnOnce(s"no index of a Delta table is used, because this release of Delta has other classes: $e")
         None
     }
 

@@ -165,7 +165,7 @@ object Iceberg extends TableFormat with OnceLogging {
     try call
     catch {
       case e @ (NonFatal(_) | _: LinkageError) =>
-        warnOnce(s"no index of an Iceberg table is used, since this Iceberg has other classes: $e")
+        warnOnce(s"no index of an Iceberg table is used, because this release of Iceberg has other classes: $e")
         None
     }
 

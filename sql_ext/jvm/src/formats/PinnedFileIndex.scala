@@ -21,7 +21,7 @@ class PinnedFileIndex(
   override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] =
     if (!hasRanges) files
     else throw new SieveException("SIEVE_RANGES_UNREADABLE",
-      "parts of files cannot be read in this session, since something replaces Spark's file scans; " +
+      "parts of files cannot be read in this session, because a plug-in replaces Spark's file scans; " +
         "run the statement in a session without columnar plug-ins", state = "0A000")
   override def inputFiles: Array[String] = files.flatMap(_.files.map(_.getPath.toString)).toArray
   override def refresh(): Unit = ()

@@ -26,10 +26,20 @@ final case class SourceTable(catalog: TableCatalog, name: Identifier, descriptio
   }
 }
 
-/** An entry of a catalog's list of tables. */
-sealed trait ListedTable
-final case class ReadableTable(description: CatalogTable) extends ListedTable
-final case class UnreadableTable(name: TableIdentifier, problem: String) extends ListedTable
+/**
+ * An entry of a catalog's list of tables.
+ *
+ * @param description None if the catalog has no properties of the table
+ * @param problem the reason why the table's metadata cannot be read; None for a readable table
+ */
+final case class ListedTable(name: TableIdentifier, description: Option[CatalogTable], problem: Option[String])
+
+object ListedTable {
+  /** The entry of a table that `read` reads. If `read` fails, the entry has the description `otherwise`. */
+  def of(name: TableIdentifier, otherwise: Option[CatalogTable])(read: => Option[CatalogTable]): Option[ListedTable] =
+    try read.map(found => ListedTable(name, Some(found), None))
+    catch { case NonFatal(e) => Some(ListedTable(name, otherwise, Some(String.valueOf(e.getMessage)))) }
+}
 
 object SourceTable {
   /** A catalog that stores the properties of its tables. */
@@ -59,8 +69,6 @@ object SourceTable {
     catalog(session, catalogName).map(own =>
       own.listTables(Array(database)).toSeq.flatMap { listed =>
         val name = TableIdentifier(listed.name, Some(database), Some(catalogName))
-        // The catalog has no properties of a table whose metadata is lost.
-        try find(session, name).map(found => ReadableTable(found.description))
-        catch { case NonFatal(e) => Some(UnreadableTable(name, e.getMessage)) }
+        ListedTable.of(name, None)(find(session, name).map(_.description))
       })
 }

@@ -33,17 +33,16 @@ object Audit extends ListingObserver {
         catch {
           // An audit that cannot read the files must not look like an audit without a match.
           case NonFatal(e) => throw new SieveException("SIEVE_AUDIT_UNREADABLE",
-            s"the files of $table that $used skips could not be read again, as " +
-              s"spark.sieve.audit.sample asks: ${e.getMessage}. Where the cause is not to be " +
-              "removed, SET spark.sieve.audit.sample = 0.", Some(e), "58030")
+            s"an audit (spark.sieve.audit.sample) could not read the files of $table that $used skips: " +
+              s"${e.getMessage}. If the cause cannot be removed, SET spark.sieve.audit.sample = 0.", Some(e), "58030")
         }
       Counters.audited(pruned)
       found.foreach(file => throw new SieveException("SIEVE_AUDIT_FAILED",
-        s"a row of $file satisfies the filters of a scan of $table, and $used would skip the file, or the part of " +
-          "it, that holds (or, its record being damaged, may hold) this row: rows would be missing. " +
+        s"a row of $file satisfies the filters of a scan of $table, but $used would skip the file, or the part of " +
+          "the file, that holds (or, its record being corrupt, may hold) this row. " +
           "SET spark.sieve.enabled = false reads the table without its " +
-          s"indexes; REFRESH SIEVE INDEX ON $table FULL makes them anew. Please report this, with " +
-          "the index's folder (DESCRIBE SIEVE INDEX EXTENDED tells it) as it is now.", state = "XX001"))
+          s"indexes; REFRESH SIEVE INDEX ON $table FULL rebuilds them. Please report this, with a copy of " +
+          "the index's present folder (DESCRIBE SIEVE INDEX EXTENDED shows its path).", state = "XX001"))
     }
   }
 

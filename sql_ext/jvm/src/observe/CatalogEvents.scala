@@ -101,7 +101,7 @@ class CatalogEvents(first: Compat.Session)
     try work catch {
       case e @ (_: NoSuchTableException | _: NoSuchDatabaseException) =>
         logInfo(s"sieve: $what: renamed or dropped since: $e")
-      case NonFatal(e) => logWarning(s"sieve: indexes could not follow: $what: $e")
+      case NonFatal(e) => logWarning(s"sieve: indexes were not updated after: $what: $e")
     }))
 
   /** Waits for a limited time until all earlier events have been reported. */

@@ -15,8 +15,8 @@ import org.apache.spark.ui.{SparkUI, SparkUITab}
 class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sieve") {
   attachPage(new TabPage(this) {
     override def content: Seq[Node] =
-      if (FrontendProcess.running.isEmpty) Text("Sieve has nothing to tell yet: this driver has scanned no " +
-        "table with an index, and run no SIEVE statement.")
+      if (FrontendProcess.running.isEmpty) Text("Nothing to show yet: this driver has scanned no " +
+        "table with an index, and has run no SIEVE statement.")
       else FrontendClient.page(session, Map(
         "scans" -> RecentScans.all,
         "tables" -> Registry.indexed(session.sparkContext.applicationId).map { case (key, registrations) =>

@@ -36,8 +36,8 @@ object StatementReads {
     }
     if (found.isEmpty) throw new SieveException(
       "SIEVE_UNSUPPORTED_STATEMENT",
-      "EXPLAIN SIEVE shows the scans of a query, INSERT, CREATE TABLE AS SELECT, DELETE, UPDATE or MERGE, and cannot " +
-        s"foretell those of `${text.trim.take(60)}`. Explain the query in it, if it has one.", state = "0A000")
+      "EXPLAIN SIEVE shows the scans of a query, INSERT, CREATE TABLE AS SELECT, DELETE, UPDATE or MERGE, but " +
+        s"not those of `${text.trim.take(60)}`. If this statement contains a query, explain the query.", state = "0A000")
     found
   }
 

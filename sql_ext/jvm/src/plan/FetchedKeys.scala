@@ -156,7 +156,7 @@ object FetchedKeys extends OnceLogging {
       val causes = ExceptionUtils.getThrowableList(e).asScala
       causes.collectFirst { case own: SieveException => own }.foreach(throw _)
       if (isOfTask(causes.last)) {
-        warnOnce(s"a join prunes no files, for its keys cannot be read: ${causes.last}")
+        warnOnce(s"a join prunes no files, because its keys cannot be read: ${causes.last}")
         false
       } else throw causes.find(!isWrapper(_)).getOrElse(e)
     }

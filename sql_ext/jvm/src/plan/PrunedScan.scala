@@ -151,7 +151,7 @@ object PrunedScan extends OnceLogging {
       TableFormat.of(index.relation).narrowed(index.relation, left).toBatch, files, skipped, bytes, bytesSkipped)
     catch {
       case e @ (NonFatal(_) | _: LinkageError) =>
-        val problem = s"${index.table.identifier.unquotedString} is read in full, since its scan cannot leave out files: $e"
+        val problem = s"${index.table.identifier.unquotedString} is read in full, because its scan cannot skip files: $e"
         if (Settings.strict(index.executing)) throw new SieveException("SIEVE_STRICT", problem, state = "55000")
         warnOnce(problem)
         all

@@ -18,7 +18,7 @@ object RequireCheck {
     if (reasons.nonEmpty) throw new SieveException("SIEVE_REQUIRED",
       s"an index of ${index.table.identifier.unquotedString} was not used: " +
         (reasons ++ Some(pruned.detail).filter(_.nonEmpty)).mkString(": ") +
-        ". EXPLAIN SIEVE tells of each scan; set spark.sieve.require = false to read the files.",
+        ". EXPLAIN SIEVE shows each scan; set spark.sieve.require = false to read the files.",
       state = "55000")
   }
 }

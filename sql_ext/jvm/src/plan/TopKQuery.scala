@@ -60,7 +60,7 @@ object TopKQuery extends OnceLogging {
     } yield TopKQuery(query, scan, bare)
     catch {
       case e @ (NonFatal(_) | _: LinkageError) =>
-        warnOnce(s"first rows bound no scan: $e")
+        warnOnce(s"no scan is bounded by its first rows: $e")
         None
     }
 

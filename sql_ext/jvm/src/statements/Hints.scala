@@ -28,8 +28,8 @@ object CreateIndexHint extends Rule[LogicalPlan] {
     case create: CreateIndex if create.indexType.isEmpty => create.table match {
       case ResolvedTable(_, _, _: SupportsIndex, _) => create
       case ResolvedTable(_, table, _, _) => throw new SieveException("SIEVE_SYNTAX_ERROR",
-        s"Spark has no indexes of $table; one of Sieve is made by CREATE INDEX ${create.indexName} ON $table " +
-          "USING sieve (column), or by CREATE SIEVE INDEX", state = "42601")
+        s"Spark has no indexes on $table; to create an index of Sieve, use CREATE INDEX ${create.indexName} ON $table " +
+          "USING sieve (column), or CREATE SIEVE INDEX", state = "42601")
       case _ => create
     }
     case other => other

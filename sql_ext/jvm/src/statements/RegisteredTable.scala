@@ -24,7 +24,7 @@ class RegisteredTable(session: Compat.Session, name: JList[String], found: => Ca
   def setProperty(key: String, value: String): Unit = {
     if (TableIdentity.of(CatalogTables.read(session, table.identifier)) !=
         TableIdentity.of(table)) throw new SieveException(
-      "SIEVE_TABLE_MOVED", s"table ${String.join(".", name)} was made anew or moved meanwhile, so its " +
+      "SIEVE_TABLE_MOVED", s"table ${String.join(".", name)} was created again or moved meanwhile, so its " +
         "index was not registered; run the statement again", state = "40001")
     CatalogTables.setProperty(session, table.identifier, key, value)
     publish()

@@ -20,8 +20,8 @@ case class SieveKey(child: Expression) extends RuntimeReplaceable with UnaryLike
         DateType | TimestampType | TimestampNTZType | StringType | BinaryType | NullType |
         _: DecimalType | _: VarcharType => TypeCheckResult.TypeCheckSuccess
     case other => throw new SieveException("SIEVE_UNSUPPORTED_TYPE",
-      s"a value of type ${other.catalogString} has no key code, nor can a column of it be indexed; " +
-        "types that can are boolean, tinyint, smallint, int, bigint, float, double, decimal, date, " +
+      s"a value of type ${other.catalogString} has no key code, and its columns cannot be indexed; " +
+        "indexable types are boolean, tinyint, smallint, int, bigint, float, double, decimal, date, " +
         "timestamp, timestamp_ntz, string, varchar and binary", state = "0A000")
   }
 

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.sieve.statements
 
-import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Proxy}
+import java.lang.reflect.{InvocationHandler, InvocationTargetException, Method, Modifier, Proxy}
+import scala.util.Try
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -16,6 +17,7 @@ object StatementParser {
   def apply(session: SparkSession, delegate: ParserInterface): ParserInterface = {
     val own = session.asInstanceOf[Compat.Session]
     val ownership = new StatementOwnership(own, delegate)
+    val parsers = chain(delegate)
     // A proxy is allowed to throw only exceptions that the interface declares. So the plan throws the error when it
     // is run.
     def statement(sql: String): LogicalPlan =
@@ -26,7 +28,8 @@ object StatementParser {
       if (text.exists(ownership.owns)) Parameters.plan(text.get, args.lift(1))(statement(text.get))
       else try {
         val block = text.filter(Scripts.isBlock).map(Scripts.handedOn(_, ownership.owns, Parameters.inText(_, args.lift(1))))
-        method.invoke(delegate, block.toSeq ++ args.drop(block.size): _*) match {
+        val receiver = parsers.find(method.getDeclaringClass.isInstance).getOrElse(delegate)
+        method.invoke(receiver, block.toSeq ++ args.drop(block.size): _*) match {
           case set @ SetCommand(Some((key, Some(_)))) => Settings.unknown(key).fold[LogicalPlan](set)(UnknownSetting(set, _))
           case plan: LogicalPlan =>
             if (changesTables(plan)) CatalogEvents.follow(own)
@@ -47,9 +50,28 @@ object StatementParser {
       override def invoke(proxy: AnyRef, method: Method, args: Array[AnyRef]): AnyRef =
         parse(method, Option(args).getOrElse(Array.empty))
     }
-    Proxy.newProxyInstance(getClass.getClassLoader, Array[Class[_]](classOf[ParserInterface]), handler)
-      .asInstanceOf[ParserInterface]
+    val loader = delegate.getClass.getClassLoader
+    Proxy.newProxyInstance(loader, interfaces(parsers, loader).toArray, handler).asInstanceOf[ParserInterface]
   }
+
+  /** A parser, and the parsers to which it delegates. */
+  private def chain(parser: ParserInterface): List[ParserInterface] = parser :: Try {
+    val classes = Iterator.iterate[Class[_]](parser.getClass)(_.getSuperclass).takeWhile(_ != null)
+    val fields = classes.flatMap(_.getDeclaredFields).filter(f => classOf[ParserInterface].isAssignableFrom(f.getType))
+    fields.map { field =>
+      field.setAccessible(true)
+      field.get(parser)
+    }.collectFirst { case next: ParserInterface if next ne parser => chain(next) }
+  }.toOption.flatten.getOrElse(Nil)
+
+  /**
+   * The interfaces of all parsers. Iceberg's procedures look for an interface of Iceberg's parser in the session's
+   * parser, and in the fields of the parser's class. A proxy has no such fields.
+   */
+  private def interfaces(parsers: Seq[ParserInterface], loader: ClassLoader): Seq[Class[_]] =
+    classOf[ParserInterface] +: parsers.flatMap(_.getClass.getInterfaces).distinct.filter(own =>
+      own != classOf[ParserInterface] && Modifier.isPublic(own.getModifiers) &&
+        Try(Class.forName(own.getName, false, loader)).toOption.contains(own))
 
   /**
    * True if a plan can change the catalog, according to the name of its class. Such a plan needs the catalog in any

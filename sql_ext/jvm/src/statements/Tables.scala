@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.sieve.base.{Compat, Json}
 import org.apache.spark.sql.sieve.catalog.{CatalogTables, Registry, TableIdentity}
-import org.apache.spark.sql.sieve.formats.{ReadableTable, SourceTable, TableFormat, UnreadableTable}
+import org.apache.spark.sql.sieve.formats.{SourceTable, TableFormat}
 
 /** Finds the tables of statements. Spark resolves the tables in the user's session, with all checks of Spark. */
 object Tables {
@@ -63,10 +63,10 @@ object Tables {
       if (catalog.databaseExists(database)) catalog.listTables(database).map(_.table).distinct else Nil)
   }
 
-  /** All tables of a database as JSON, each with its registrations or with the reason why it cannot be read. */
+  /** All tables of a database as JSON: identity, registrations if known, and the reason why a table cannot be read. */
   def list(session: Compat.Session, database: String): String =
-    Json.write(CatalogTables.list(session, database).map {
-      case ReadableTable(table) => TableIdentity.of(table) + ("registrations" -> Registry.registrations(table))
-      case UnreadableTable(name, problem) => Map("table" -> name.table, "problem" -> problem)
+    Json.write(CatalogTables.list(session, database).map { listed =>
+      Map("table" -> listed.name.table) ++ listed.problem.map("problem" -> _) ++ listed.description.toSeq.flatMap(table =>
+        TableIdentity.of(table) + ("registrations" -> Registry.registrations(table)))
     })
 }
