@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Row
 
 RELATIVE = 1e-9
-"""Sums of floats differ by the order in which files are read."""
+"""The sum of floats depends on the order in which Spark reads the files."""
 
 
 def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
@@ -23,12 +23,12 @@ def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Returns whether the first column, which ORDER BY sorts, is equal in both; ties can differ."""
+    """Returns whether the first columns, the ORDER BY keys, are equal; tied rows can differ."""
     return [row[0] for row in one] == [row[0] for row in other]
 
 
 def _order(row: Row) -> tuple[list[str], list[float]]:
-    """The sort key of a row; floats are last in the key, and decide only ties."""
+    """The sort key of a row; floats come last, so they only break ties."""
     exact = [repr(value) for value in row if not isinstance(value, float)]
     return exact, [value for value in row if isinstance(value, float)]
 

@@ -1,24 +1,25 @@
 """Cost of building an index, by table size: ``make bench-build``.
 
-The table has one column of ascending 64-bit keys, 1 % of them at random positions, in at most 2,000
-Parquet files of 100,000 rows. With ``--scattered`` the keys are unique ids in random order, in rows
-of 50 bytes and files of 7,776 rows, and their index is a map. With ``--strings`` the keys are the
-ids' MD5 sums as text. Each size has its own Spark, which measures:
+The table has one column of ascending 64-bit keys, but 1 % of the rows have a random key. A Parquet
+file has 100,000 rows, and a table has at most 2,000 files. With ``--scattered`` the keys are unique
+ids in random order, and the index is a map; a row then has 50 bytes, and a file 7,776 rows. With
+``--strings`` the keys are MD5 sums of these ids, as text. Each size runs in a new Spark
+application. The output shows:
 
-- seconds of the query ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, which every
-  build must do at least, and seconds of CREATE SIEVE INDEX with default options. Each number is the
-  smaller of two runs: the query runs after a warm-up, and the second CREATE follows a DROP. On a
-  busy machine, the CPU seconds are more reliable;
-- the time of the CREATE by step: the Spark jobs of each step, and the driver's time outside of
-  jobs;
-- peak resident memory (VmHWM) of each role's largest process, before the first CREATE and at the
-  end. Executors run inside the driver's JVM, and the peak of this JVM reflects the limit of its
-  heap (3 GB) more than its need. Each core has a Python worker, and the front end is one process;
-- the output of DESCRIBE: the bytes of the index, and the files that a query reads;
-- with ``--scattered`` or ``--strings``, microseconds of CPU per key for the whole CREATE, for a
-  CREATE of intervals alone within 1 %, and for the tasks that make the map, run in this process.
-  The difference between the first two is the cost of the map: the build reads the column again, and
-  Spark shuffles the pairs.
+- seconds of the query ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, and of CREATE
+  SIEVE INDEX. Every build needs at least the work of this query. Each number is the smaller of two
+  runs. A warm-up precedes the queries, and a DROP precedes the second CREATE. On a busy machine,
+  CPU seconds are more reliable than wall-clock seconds;
+- seconds of each step of CREATE in Spark jobs, and seconds of the driver outside of jobs;
+- peak resident memory (VmHWM) of the driver's JVM, the front end and the largest Python worker,
+  before the first CREATE and after the second. Executors run inside the driver's JVM. The JVM's
+  peak depends on the maximum size of the heap (3 GB) more than on the required memory. Spark starts
+  a Python worker for each core;
+- the bytes of the index and the files that a query reads, according to DESCRIBE;
+- with ``--scattered`` or ``--strings``, microseconds of CPU per key for three things: the whole
+  CREATE; a CREATE without a map (intervals, with a budget of 1 %); and the tasks that make the map,
+  which this process runs without Spark. The difference between the first two is the cost of the
+  map, for which the build reads the column again and Spark shuffles pairs of hash and file.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ TOLD = (
 )
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
-# With the budget `auto`, a build that makes a map after its first attempt tries intervals alone
-# twice.
+# With the budget `auto`, a build of intervals alone would make a second attempt, which a build with
+# a map does not make. A fixed budget prevents the second attempt.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
-# A row has up to 8 or 50 bytes, and more bytes while it is being written.
+# Bytes of disk space per row, including space that Spark needs while it writes the table.
 _BYTES_A_ROW = {"ascending": 12, "scattered": 64, "strings": 64}
 _NUMBER = re.compile(r"[0-9.]+")
 
@@ -72,18 +73,17 @@ class Built:
     """The measurements of one table size.
 
     Attributes:
-        rows, files: numbers of the table's rows and files.
+        rows, files: number of rows and number of files of the table.
         query: seconds of the query for the minimum and maximum key of each file.
         query_cpu: CPU seconds of that query in all processes.
         create: seconds of CREATE.
         create_cpu: CPU seconds of CREATE in all processes.
-        steps: seconds of CREATE by step: the jobs of each step, and the time outside of jobs
-            (``driver``).
-        before: peak MB of each role's largest process before CREATE.
-        after: peak MB of each role's largest process after CREATE.
-        told: the numbers in DESCRIBE's answer, by property.
+        steps: seconds of CREATE in the jobs of each step; ``driver`` is the time outside of jobs.
+        before: peak MB before CREATE, of the largest process of each role.
+        after: peak MB after CREATE, of the largest process of each role.
+        told: the numbers in the answer of DESCRIBE, by property.
         intervals: seconds and CPU seconds of a CREATE without a map; empty if not measured.
-        tasks_cpu: CPU seconds of the tasks that make the map, without the rest of the build.
+        tasks_cpu: CPU seconds of only the tasks that make the map.
     """
 
     rows: int
@@ -134,7 +134,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The measured table: its rows, and its keys: `ascending`, `scattered` or `strings`."""
+    """The table: number of rows, and kind of keys (`ascending`, `scattered` or `strings`)."""
 
     rows: int
     keys: str
@@ -176,7 +176,7 @@ def _size(table: _Table, options: str, console: Console) -> Built:
 
 
 def _side(name: str, table: _Table, options: str) -> str:
-    """Runs one measurement in a separate process with Spark; returns its last output line."""
+    """Runs this module with ``--side`` in a new process; returns the last line of the output."""
     command = [sys.executable, "-m", "bench.build", "--side", name, "--rows", str(table.rows)]
     command += [*([f"--{table.keys}"] if table.scattered else []), "--options", options]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -192,7 +192,8 @@ def _write(table: _Table) -> None:
     spark = start_session(table.folder / "spark", {}, indexed=False)
     if table.scattered:
         ids = spark.range(0, table.rows).repartition(table.files, sf.xxhash64("id"))
-        # The default budget is a share of the table's bytes, so rows are padded to about 50 bytes.
+        # Random bytes pad each row to about 50 bytes, because the default budget is a share of the
+        # table's bytes.
         text, rest = sf.col("id").cast("string"), sf.xxhash64("id", sf.lit(1)).alias("q")
         if table.keys == "strings":
             keys = ids.select(
@@ -205,7 +206,7 @@ def _write(table: _Table) -> None:
     else:
         keys = spark.range(0, table.rows, 1, table.files)
         keys = keys.selectExpr(_KEY.format(rows=table.rows))
-    # Overwrite mode replaces the files of an interrupted write, which are not part of the table.
+    # Overwrite mode deletes the files that an interrupted write has left in the folder.
     keys.write.mode("overwrite").parquet((table.folder / "data").as_uri())
     spark.stop()
 
@@ -240,7 +241,7 @@ def _measure(table: _Table, options: str) -> None:
 
 
 def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], dict[str, float]]:
-    """The wall-clock and CPU seconds of a CREATE, and the wall-clock seconds of each step."""
+    """Runs a CREATE; returns its wall-clock and CPU seconds, and the wall-clock seconds by step."""
     known = len(_jobs(spark))
     seconds, cpu = timed(lambda: spark.sql(statement).collect())
     steps: dict[str, float] = {}
@@ -253,7 +254,7 @@ def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], d
 def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
     """The description and seconds of each job so far, oldest job first."""
     context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public API
-    # Events of completed jobs can still be on their way to the store.
+    # The store receives the events of completed jobs with a delay.
     context.listenerBus().waitUntilEmpty()
     found = context.statusStore().jobsList(None)
     jobs = sorted((found.apply(k) for k in range(found.size())), key=lambda job: int(job.jobId()))
@@ -267,7 +268,7 @@ def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
 
 
 def _properties(spark: SparkSession) -> dict[str, float]:
-    """The first number in each property's value."""
+    """The number at the beginning of each property's value."""
     rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
     numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}

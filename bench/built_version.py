@@ -1,8 +1,8 @@
-"""Makes a version of an index on disk with the library, without Spark or a table.
+"""Writes a version of an index to disk with Sieve's library, without Spark and without a table.
 
-Location i is a file or a range of a file, and has all keys of one part of the domain, as in a table
-written in time order. Each file also has a few short intervals at random positions, as late rows
-would cause.
+The locations are the files, or the ranges of the files. The domain of the keys has a part for each
+location. Location i has all keys of part i, as in a table in order of time. Each file also has
+short intervals at random positions, like the intervals of late rows.
 """
 
 from __future__ import annotations
@@ -43,23 +43,24 @@ from sieve.storage.local import LocalStore
 
 SPAN = 1 << 40
 EACH = 20
-"""Intervals of a file."""
+"""Number of intervals of each file."""
 RANGE_BYTES = 128 << 20
-# A build task receives half a million intervals, and keeps about this many.
+# Number of intervals of each run file. A task of a build receives half a million intervals, and
+# keeps about this many.
 _INTERVALS_A_FILE = 250_000
-# The cost per byte is so low that removing any gap is worth its bytes.
+# Bytes of the index are so cheap at this price that the plan merges no intervals.
 _PRICE = 1e-9
 TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 
 
 @dataclass(frozen=True, slots=True)
 class CountingStore(LocalStore):
-    """Counts the files and bytes that are read."""
+    """A local store that records the size of each file that it reads."""
 
     sizes: list[int] = field(default_factory=list)
 
     def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
-        """Reads a file and counts its bytes."""
+        """Reads a file and records its size."""
         data = LocalStore.read(self, uri, limit)
         self.sizes.append(len(data))
         return data
@@ -83,7 +84,7 @@ class BuiltVersion:
 
 
 def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
-    """Makes a version below a folder; each file has `ranges` ranges, at most `EACH`."""
+    """Writes a version below `root`; each file has `ranges` ranges, and at most `EACH`."""
     started = time.perf_counter()
     folder = root / str(uuid := IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab"))
     run_id = RunId(secrets.token_hex(16))
@@ -127,14 +128,15 @@ def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
 
 
 def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
-    """The segments of each run file, ordered by part of the domain."""
+    """The segments of each run file; run files cover consecutive parts of the domain."""
     rng = np.random.default_rng(n_files)
     n_locations = n_files * ranges
     own = SPAN // n_locations
     n = n_files * EACH
     first = rng.integers(0, SPAN - own, n)
     last = first + rng.integers(0, own // 50, n)
-    # The first intervals of a file are the parts of the domain that its ranges own.
+    # In each file, the first `ranges` intervals are the parts of the domain that belong to the
+    # ranges.
     place = np.arange(n) % EACH
     location = np.arange(n) // EACH * ranges + place % ranges
     is_own = place < ranges
@@ -162,7 +164,7 @@ def _run_file(segments: list[Segment]) -> bytes:
 
 def built_list(n: int, ranges: int = 1) -> Locations:
     """A list of files below `TABLE`; each range of a file has `EACH` rows."""
-    # The names are in the order of a listing: the files of a folder are adjacent.
+    # A listing has this order: the files of a folder are adjacent.
     names = sorted(f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
     cut = None

@@ -1,16 +1,17 @@
-"""Compares a Spark cluster with a single process: ``make bench-cluster``.
+"""Compares Sieve on a Spark cluster with Sieve in a single process: ``make bench-cluster``.
 
-A Thrift server runs in four ways. The first way has two threads of the server's own process as
-executors (``local[2]``). The second way has two executors in separate processes
-(``local-cluster[2,1,2048]``). The third and fourth way also have separate executors, and table and
-index are on HDFS or on S3. The servers for HDFS and S3 run on this machine. Each way has the same
-table of 1,000,000 rows in 100 files. The queries use JDBC's protocol, as a BI tool does.
+A Thrift server runs in four ways. In the first way, two threads of the server's process execute the
+tasks (``local[2]``). In the second way, two executors in separate processes execute the tasks
+(``local-cluster[2,1,2048]``). The third way is the second way with table and index on HDFS, and the
+fourth way is the same with S3. The servers of HDFS and S3 run on this machine. Each way has the
+same table of 1,000,000 rows in 100 files. The queries use the protocol of JDBC drivers and BI
+tools.
 
-The output has the seconds of CREATE SIEVE INDEX, and the seconds of a CREATE during which an
-executor is killed. For a query for one key, the output has the files read and the median
-milliseconds, without the index and with the index. For an INSERT, the output has the seconds from
-its end until a background refresh has indexed its rows (``spark.sieve.refresh.auto``). Each answer
-is compared with the generated rows.
+The output shows the seconds of CREATE SIEVE INDEX, and of a CREATE during which the benchmark kills
+an executor. For a query for one key, the output shows the files read and the median milliseconds,
+without and with the index. After an INSERT, a background refresh indexes the new rows
+(``spark.sieve.refresh.auto``); the output shows the seconds between the end of the INSERT and the
+end of the refresh. The benchmark compares each answer with the generated rows.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ PORT = 19091
 ROWS, FILES, NEW, RUNS = 1_000_000, 100, 5_000, 7
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 _THREADS, _PROCESSES = "local[2]", "local-cluster[2,1,2048]"
-# The values of `r` are scattered, because 7,919 and the prime modulus have no common divisor.
+# `r` is a scattered permutation of the ids below 1,000,003, because this modulus is prime.
 _QUERY = "SELECT id, r FROM t WHERE r = {key}"
 _ROWS = "SELECT id, id * 7919 % 1000003 AS r FROM range({first}, {end}, 1, {files})"
 _STEP = 104_729
@@ -56,8 +57,7 @@ class Way:
     Attributes:
         name: name in the printed table.
         master: master URL of Spark.
-        location: location of the database; if empty, the database is in the warehouse on the local
-        disk.
+        location: location of the database; empty for the warehouse on the local disk.
         settings: settings of Spark.
     """
 
@@ -69,9 +69,9 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one way, which the module's docstring explains.
+    """The measurements of one way; the module's docstring explains them.
 
-    `killed` is None where no executor can be killed.
+    `killed` is None for the way without separate executors.
     """
 
     create: float
@@ -174,7 +174,7 @@ def _measure(way: Way) -> Measured:
 
 
 def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
-    """The files read and the median milliseconds of the query for a key, after a warm-up query."""
+    """The files read and the median milliseconds of a query for one key, after a warm-up query."""
     cursor.execute(f"SET spark.sieve.enabled = {str(enabled).lower()}")
     times = []
     for number in range(RUNS + 1):
@@ -185,7 +185,7 @@ def _ask(cursor: Any, *, enabled: bool) -> tuple[int, float]:
 
 
 def _key(row: int) -> int:
-    """The key of a row; the first rows have the same keys as the new rows."""
+    """The key of a row; the inserted rows repeat keys of the first rows."""
     return row * 7919 % 1_000_003
 
 

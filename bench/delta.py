@@ -1,16 +1,17 @@
-"""Delta tables: files read, bytes read and time with Delta's own ways to skip and with Sieve.
+"""Compares Sieve with Delta's own ways to skip files: files read, bytes read and time.
 
-The table is TPC-H's lineitem of the demo, converted to Delta with statistics: 400 files in order of
-arrival, with 2 % late rows. The demo's queries run on this table with Delta alone and with Sieve.
-The queries also run on two rewritten copies with the same number of files: one is Z-ordered by the
-queried columns, and one uses liquid clustering by these columns. Every way must return the same
-rows. The output shows the files read and the number of files that hold a match. Below the table,
-the output lists the queries that are slower with Sieve than with Delta alone, if the difference
-exceeds the spread of Delta's times.
+The tables are the demo's two lineitem tables, converted to Delta with statistics. Each has 400
+files, in order of arrival or of order key, with 2 % late rows. The demo's queries run on these
+tables with Delta alone and with Sieve. The queries also run on two rewritten copies of each table,
+with about the same number of files. One copy is Z-ordered by the queried columns, and the other
+copy is liquid-clustered by these columns. Each way must return the same rows. For each query, the
+output shows the files read and the number of files that hold a match. A last line lists the queries
+that are slower with Sieve than with Delta alone, if the difference exceeds the spread of Delta's
+times.
 
-Then commits by order key run on the table, alternately with and without the index; the table is
-restored after each commit. On the indexed table, REFRESH follows each commit. Times are medians. At
-the end, a query reads the table's version before the commits.
+Then UPDATE and MERGE statements change rows by order key, with and without the index in turn. A
+REFRESH follows each statement that runs with the index. After each statement, the benchmark
+restores the table. At the end, queries read the table's first version. Times are medians.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ _WAYS = {
     "liquid clustering": ("_liquid", False),
     "Sieve": ("", True),
 }
-"""For each way to skip: the end of its table's name, and true if the index is on."""
+"""For each way to skip: the suffix of the table's name, and true if the index is on."""
 
 
 @dataclass(slots=True)
 class Measured:
-    """The measurements of a query by one way: files and bytes read, and the seconds of each run."""
+    """The measurements of a query with one way: files and bytes read, and seconds of each run."""
 
     files: int = 0
     bytes: int = 0
@@ -59,7 +60,7 @@ class Measured:
         return statistics.median(self.seconds)
 
     def is_slower(self, other: Measured) -> bool:
-        """Returns whether this query is slower than `other` by more than `other`'s runs differ."""
+        """Returns whether this is slower than `other` by more than the spread of those times."""
         return self.median - other.median > max(other.seconds) - min(other.seconds)
 
     @property
@@ -78,7 +79,7 @@ class Bench:
         self.rounds = rounds
 
     def make(self) -> Table:
-        """Creates all tables and indexes, and prints how long each took."""
+        """Creates all tables and indexes; returns a table of the seconds that each took."""
         shown = Table(box=box.SIMPLE, title="made")
         for column in ("", "s", "files", "index KB"):
             shown.add_column(column, justify="right" if column else "left")
@@ -102,7 +103,7 @@ class Bench:
         return shown
 
     def queries(self) -> Table:
-        """Runs the demo's queries by every way."""
+        """Runs the demo's queries with every way; returns a table of the measurements."""
         shown = Table(box=box.SIMPLE, title="queries")
         shown.add_column("", no_wrap=True)
         shown.add_column("hold a\nmatch", justify="right")
@@ -123,9 +124,9 @@ class Bench:
         return shown
 
     def commits(self) -> Table:
-        """Changes rows by their keys, without and with the index.
+        """Changes rows by key without and with the index; returns a table of the seconds.
 
-        REFRESH follows the indexed changes.
+        A REFRESH follows each change that runs with the index.
         """
         shown = Table(box=box.SIMPLE, title=f"commits to {BY_ORDER}")
         for column in ("", "files\nremoved", "files\nadded", "without\ns", "with\ns", "REFRESH\ns"):
@@ -156,7 +157,7 @@ class Bench:
         return shown
 
     def travel(self) -> Table:
-        """Queries the table's first version, whose files are not in the newest index."""
+        """Queries the table's first version without and with the index."""
         shown = Table(box=box.SIMPLE, title=f"{BY_ORDER} VERSION AS OF 0")
         for column in ("", "Delta alone\nfiles", "\nMB", "\nms", "Sieve\nfiles", "\nMB", "\nms"):
             shown.add_column(column, justify="right" if column else "left")
@@ -171,7 +172,7 @@ class Bench:
         return shown
 
     def measure(self, query: Query, ways: dict[str, tuple[str, bool]]) -> dict[str, Measured]:
-        """Runs a query by each way in turn; the first round is a warm-up that checks the rows."""
+        """Runs a query with each way in turn, after a warm-up round; exits if the rows differ."""
         measured = {way: Measured() for way in ways}
         rows: dict[str, Counter[str]] = {}
         for number in range(self.rounds + 1):
@@ -192,7 +193,7 @@ class Bench:
         return measured
 
     def _commit(self, statement: str) -> Sequence[str]:
-        """Runs a statement without and with the index in turn, and undoes every change."""
+        """Runs a statement without and with the index in turn; then restores the table."""
         seconds: dict[str, list[float]] = {"off": [], "on": [], "refresh": []}
         version = self._newest()["version"]
         for number in range(self.rounds):
@@ -205,7 +206,7 @@ class Bench:
                 if way == "on":
                     seconds["refresh"].append(self._timed(f"REFRESH SIEVE INDEX ON {BY_ORDER}"))
                 self.spark.sql(f"RESTORE TABLE {BY_ORDER} TO VERSION AS OF {version}").collect()
-                # The refresh indexes the restored files, which are the start of the next run.
+                # This refresh indexes the restored files before the next run.
                 self.spark.sql(f"REFRESH SIEVE INDEX ON {BY_ORDER}").collect()
         self.spark.conf.set(SWITCH, "true")
         removed = metrics.get("numRemovedFiles", metrics.get("numTargetFilesRemoved"))
@@ -222,7 +223,7 @@ class Bench:
         )
 
     def _holding(self, query: Query) -> int:
-        """Number of the table's files that have a row that satisfies the query's conditions."""
+        """Number of files with a row that satisfies the query's conditions."""
         holding = "SELECT count(DISTINCT _metadata.file_path) FROM {} WHERE {}"
         ((files,),) = self.spark.sql(holding.format(query.table, query.where)).collect()
         return int(files)
@@ -237,7 +238,7 @@ class Bench:
 
 
 def _slower(titles: Sequence[str]) -> str:
-    """Prints the slower queries below a table of queries."""
+    """The text below a table of queries: the queries that are slower with Sieve."""
     return f"slower with Sieve than with Delta alone: {', '.join(titles) or 'none'}"
 
 

@@ -18,14 +18,14 @@ HOME = Path(__file__).resolve().parent.parent
 _SMALL = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
-    # By default, Delta reads its log in 50 tasks, which need longer than a small commit.
+    # By default, Delta reads its log in 50 tasks, which take longer than a small commit.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
 
 @contextmanager
 def passing_session(folder: Path) -> Iterator[SparkSession]:
-    """Starts a session like the session of `sieve sql --delta`, in a temporary folder.
+    """Starts a session with the settings of `sieve sql --delta`, in a temporary folder.
 
     The session uses the jars that the make target downloads.
     """
@@ -50,14 +50,14 @@ def passing_session(folder: Path) -> Iterator[SparkSession]:
 
 
 def convert(spark: SparkSession, table: str, files: Path, folder: Path) -> None:
-    """Converts Parquet files to a Delta table, with hard links to the files in a folder."""
+    """Creates a Delta table in a new folder, with hard links to existing Parquet files."""
     shutil.copytree(files, folder, copy_function=os.link)
     spark.sql(f"CREATE TABLE {table} USING parquet LOCATION '{folder.as_uri()}'")
     spark.sql(f"CONVERT TO DELTA {table}").collect()
 
 
 def rewrite(spark: SparkSession, table: str, copy: str, *statements: str) -> None:
-    """Makes a shallow clone of a table, and rewrites it to the same number of files.
+    """Makes a shallow clone of a table, and rewrites the clone in about as many files.
 
     Args:
         spark: the session.

@@ -1,8 +1,8 @@
 """Demo: TPC-H's lineitem with and without Sieve, ``make demo``.
 
 Generates the data (once per scale), indexes the tables, and runs queries with the index off and on.
-Prints the files read and the time of each query in one table; for large files, also the ranges read
-and the tasks.
+Prints a table with the files read and the time of each query. A second table, for large files, also
+has the ranges read and the tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROUNDS = 5
 INDEXES = (
     (BY_DATE, "l_shipdate, l_receiptdate"),
     (BY_ORDER, "l_orderkey"),
-    # The column l_quantity is deliberately hard: it has 50 values, and every file has all of them.
+    # This index is deliberately useless: every file has all 50 values of l_quantity.
     (BY_ORDER, "l_quantity"),
     (LARGE, "l_orderkey"),
 )
@@ -128,7 +128,8 @@ class Demo:
 def _measure(spark: SparkSession, query: Query, by_footers: int) -> report.Measured:
     """Runs a query with the index off and on.
 
-    On each side, the first run is a warm-up that checks the rows.
+    The first run with the index off and the first run with the index on are warm-ups. All runs must
+    return the same rows.
     """
     _switch(spark, on=False)
     holding = (
@@ -191,7 +192,7 @@ def main() -> None:
     scale = parser.parse_args().scale
     if scale < 1:
         parser.error("--scale is a whole number of 1 or more")
-    # Without a terminal, the width is unknown, and the table needs 100 columns.
+    # Without a terminal, the width is unknown; the table needs at least 100 characters.
     width = None if sys.stdout.isatty() else 120
     console = Console(width=width, highlight=False)
     demo = Demo(console, scale)

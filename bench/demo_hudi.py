@@ -1,8 +1,9 @@
 """TPC-H orders as Hudi tables: updates, a compaction, snapshot and time-travel queries.
 
-Two tables, copy-on-write and merge-on-read, have the same orders in slices, in order of arrival; 2
-% of the orders arrive late. After each change of the tables, the same queries run without the index
-and with it, on the current snapshot and as of the first commit. The rows must be equal.
+A copy-on-write table and a merge-on-read table have the same orders. The file slices of each table
+are in order of arrival, and 2 % of the orders arrive late. After each change of a table, the same
+queries run without and with the index, on the current snapshot and as of the first commit. The rows
+must be equal.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Demo:
         )
 
     def _ask(self, table: Table, when: str, name: str) -> None:
-        """Runs every query on the current snapshot and as of the first commit; prints results."""
+        """Adds the results of every query, on the current snapshot and as of the first commit."""
         first = instants(self.spark, name)[0]
         key = self.spark.sql("SELECT max(o_orderkey) FROM raw").collect()[0][0] // 64 * 32 + 1
         for words, then in (("now", ""), ("first commit", f"TIMESTAMP AS OF '{first}'")):
@@ -122,7 +123,7 @@ class Demo:
 
     def _slices(self, query: str, *, on: bool) -> tuple[Counter[str], int]:
         self.spark.conf.set(SWITCH, str(on).lower())
-        # Hudi's own skipping by statistics is off, because the demo does not compare Sieve with it.
+        # Hudi's own data skipping is off, so that only the index skips slices.
         with settings(self.spark, hoodie__enable__data__skipping="false"):
             frame = self.spark.sql(query)
             rows = Counter(map(repr, frame.collect()))

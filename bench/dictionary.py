@@ -1,7 +1,8 @@
 """Memory of the driver's dictionary of files, without Spark: ``python -m bench dictionary``.
 
-A JVM without Spark reads the dictionary from the front end's format. The dictionary's size is the
-growth of the heap after a full collection. The output also has the bytes that the driver counts.
+A JVM without Spark parses the dictionary from the front end's JSON. The size of the dictionary is
+the growth of the used heap, after full garbage collections. The output also shows the size that the
+driver assumes for its cache.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sieve.reader.placement import place
 from sql_ext.frontend.pruning import dictionary_to_wire
 
 _COPIES = 4
-"""Number of dictionaries in memory at once, so that other things on the heap weigh less."""
+"""Number of dictionaries in memory at once; more of them hide the effect of other objects."""
 
 
 def main() -> None:
@@ -34,7 +35,7 @@ def main() -> None:
     parser.add_argument("--ranges", type=int, nargs="+", default=[1, 8])
     args = parser.parse_args()
     jar = shim_jar(find_spark(os.environ))
-    # The heap must hold the whole text, which is several times larger than the dictionary.
+    # The heap must also hold the JSON text, which is several times larger than the dictionary.
     os.environ["PYSPARK_SUBMIT_ARGS"] = (
         f"--driver-class-path {jar} --driver-memory 2g pyspark-shell"
     )
@@ -64,7 +65,7 @@ def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
 
 
 def _used(jvm: Any) -> int:
-    """Used heap in bytes after full collections, without objects that Python has released."""
+    """Used heap in bytes, after full collections have freed what Python no longer uses."""
     gc.collect()
     time.sleep(1)
     runtime = jvm.java.lang.Runtime.getRuntime()

@@ -1,10 +1,10 @@
 """Encoders of strings: distinct codes, files read per key, and time, on one core without Spark.
 
-Files have neighbouring values; one row in a hundred is in a random file instead. An index of shape
-`auto` is built within a budget for three kinds of codes. The first kind is the eight bytes after
-the shared prefix. The second kind is the codes of the encoder that a build would choose from a
-sample; its split points count toward the budget. The third kind is the ranks of the values, which
-are all distinct.
+A file has neighbouring values, but one row in a hundred is in a random file. The benchmark builds
+an index of shape `auto` within a budget for each of three kinds of codes. The first kind is the
+eight bytes after the shared prefix. The second kind comes from the encoder that a build would
+choose from a sample; the encoder's split points count toward the budget. The third kind is the rank
+of the value, which is different for every value.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Measured:
         encoder: name of the encoder.
         points: number of the encoder's split points.
         bytes: bytes of the split points.
-        apart: share of distinct values that share their code with no other value.
-        files: mean files read for a key that occurs.
-        nanoseconds: time to encode one value.
+        apart: number of distinct codes, divided by the number of distinct values.
+        files: mean number of files read for a key that occurs.
+        nanoseconds: CPU time to encode one value.
     """
 
     values: str
@@ -109,7 +109,7 @@ def measure(name: str, args: argparse.Namespace) -> list[Measured]:
 
 
 def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
-    """Mean files read for the keys of some rows; the result must include the file of each row."""
+    """Mean number of files read for the keys of some rows; exits if a row's file is missing."""
     query_model = sample(column)
     index = shaped(column, query_model, cut(column, query_model, budget), "auto", budget)
     keys: Codes = column.codes[asked]
@@ -120,7 +120,7 @@ def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
 
 
 def _nanoseconds(encoder: Encoder, values: pa.Array) -> float:
-    """Nanoseconds to encode a value, in batches as Spark sends them."""
+    """CPU nanoseconds to encode a value, in batches of the size that Spark sends."""
     batches = [values.slice(at, BATCH) for at in range(0, len(values), BATCH)]
     encoder.encode(batches[0])
     start = time.process_time()

@@ -1,9 +1,8 @@
 """Accuracy of ESTIMATE SIEVE INDEX against the built index: ``python -m bench estimate``.
 
-The columns are the same as in the rivals benchmark, stored as Parquet tables. The benchmark
-compares the estimate with the index: the bytes, and the files read for a present key, an absent key
-and a short range. The benchmark also compares the seconds of the estimate with the seconds of the
-build.
+Each column of the rivals benchmark becomes a Parquet table. The benchmark compares the estimated
+and the real index: the bytes, and the files read for a present key, an absent key and a short
+range. The benchmark also compares the estimated seconds of the build with the real seconds.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _NUMBER = re.compile(r"[0-9.]+")
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One column: estimated and measured values by property, and the seconds of each statement."""
+    """One column: estimated and real values by property, and the seconds of each statement."""
 
     column: str
     before: dict[str, float]
@@ -62,8 +61,8 @@ def main() -> None:
     spark = start_session(FOLDER, {})
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     with console.status("starting Python on both sides"):
-        # CREATE TABLE warms up the session, so that the first column's seconds exclude one-time
-        # work.
+        # Both statements run on a small table first, so that the first column's seconds exclude
+        # one-time work.
         spark.sql("CREATE TABLE warm USING parquet AS SELECT id AS k FROM range(1000)")
         _described(spark, "warm", "warm", args.budget)
     found = []
@@ -111,7 +110,7 @@ def _described(spark: SparkSession, table: str, name: str, budget: str) -> Descr
 
 
 def _properties(spark: SparkSession, statement: str) -> dict[str, float]:
-    """The first number of each answer line that begins with a digit."""
+    """The number at the beginning of each property's value, if there is one."""
     found = {}
     for name, value in spark.sql(statement).collect():
         if number := _NUMBER.match(value):

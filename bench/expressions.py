@@ -1,8 +1,9 @@
 """Indexes on expressions, tuples, elements and substrings: ``make bench-expressions``.
 
-The rows of each file are in no order. For an expression and a tuple the table also has a generated
-column, whose ordinary index answers the same question. All modes take turns. The lower bound is the
-number of files that hold a matching row. The bytes are the input of Spark's tasks.
+The indexed values are in random order. For two expressions and a tuple, the table also has a
+generated column, and an ordinary index on this column answers the same question. Spark alone and
+Sieve run in turn. The lower bound is the number of files that hold a matching row. The bytes are
+the input of Spark's tasks.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ _GENERATED = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question, as a predicate of an expression and as a predicate of its generated column.
+    """A question: a predicate on an expression, and the same predicate on its generated column.
 
     Attributes:
-        index: what the index has, in the list of CREATE.
-        column: the generated column, or for many keys a row the column itself.
-        by_column: the predicate of the generated column; empty if there is none.
+        index: the text between the parentheses of CREATE; empty if an earlier case has the index.
+        column: the generated column; the indexed column itself if a row has many keys.
+        by_column: the predicate on the generated column; empty if there is no generated column.
     """
 
     title: str
@@ -73,7 +74,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The files that hold a match, and the figures of both predicates."""
+    """The number of files that hold a match, and the figures of both predicates."""
 
     least: int
     expression: Turns
@@ -116,12 +117,12 @@ def _write(spark: SparkSession, rows: int, files: int) -> None:
             f"(SELECT id, {own} FROM (SELECT id, {_UUID} AS uuid_of "
             f"FROM range(0, {rows}, 1, {files})))"
         )
-    # A file is stable two seconds after its last change.
+    # Sieve considers a file stable two seconds after its last change.
     time.sleep(2.1)
 
 
 def _cases(spark: SparkSession) -> list[Case]:
-    """The questions, about the values of one row."""
+    """The questions; most of their constants are values of one row."""
     row = spark.sql("SELECT * FROM events WHERE id = 4242").first()
     assert row is not None
     email, user, tenant, code = row.email_lower, row.user_id, row.tenant, row.code
@@ -146,7 +147,7 @@ def _cases(spark: SparkSession) -> list[Case]:
 
 
 def _builds(spark: SparkSession, cases: list[Case]) -> Table:
-    """Creates the indexes; the first CREATE of a session, which starts Python, is not timed."""
+    """Creates and times the indexes, after an untimed CREATE that starts the Python workers."""
     spark.sql("CREATE SIEVE INDEX ON events (id)").collect()
     table = _table(
         "index", "CREATE, s", "generated\ncolumn, s", "min, max of\nthe column, s", "size,\nMB"

@@ -1,7 +1,8 @@
-"""The second table of ``make bench-start``: CREATE, cold and warm, beside a query of Spark.
+"""The second table of ``make bench-start``: times of CREATE, cold and warm, and of a query.
 
-Each column has its own Spark, whose first statement is the first query or the first CREATE of the
-session. The table has 100 files and 1 million rows.
+The benchmark measures each column in a new Spark application, which begins with the cold CREATE.
+Another application, without Sieve, measures only the query. The table has 100 files and 1 million
+rows.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _SETTLED_S = 2.5
 
 
 def report() -> None:
-    """Measures each column in a Spark of its own, and prints one table."""
+    """Measures each column in a new Spark application, and prints one table."""
     table = Table("column", "start", "min, max: first", "warm", "CREATE: first", "second", "warm")
     with tempfile.TemporaryDirectory() as folder:
         _side(folder, "write")
@@ -65,7 +66,7 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def _measure(folder: Path, what: str) -> list[float]:
-    """Seconds of one side; the first of them are those of the start of Spark."""
+    """The seconds of one side; the first number is the time to start Spark."""
     started = time.perf_counter()
     spark = start_session(folder / what, {}, indexed=what in COLUMNS)
     start = time.perf_counter() - started
