@@ -84,7 +84,7 @@ class BuiltVersion:
 
 
 def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
-    """Writes a version below `root`; each file has `ranges` ranges, and at most `EACH`."""
+    """Writes a version below `root`; each file has `ranges` ranges, from 1 to `EACH`."""
     started = time.perf_counter()
     folder = root / str(uuid := IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab"))
     run_id = RunId(secrets.token_hex(16))

@@ -1,17 +1,17 @@
 """Hudi tables: slices read and time with Hudi's own data skipping and with Sieve.
 
-A copy-on-write and a merge-on-read table have ``--rows`` rows in ``--slices`` slices; one row in
-ten has been updated. The record key ``k`` is a random string. Column ``c`` ascends with the slices,
-except for 2 % of the rows, which are in random slices. The queries are a point and a short range on
-``c``, a point on ``k``, and the same point on ``c`` as of the first commit.
+A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
+slices. An UPDATE has changed one row in ten. The record key ``k`` is a random string. Column ``c``
+ascends with the slices, but 2 % of the rows have a random value. The queries are a point query and
+a short range on ``c``, a point query on ``k``, and the point query on ``c`` as of the first commit.
 
 Each table has three copies: a plain copy, which Sieve also indexes; a copy with Hudi's column
-statistics; and a copy with its record-level index and a secondary index on ``c``. All copies must
-return the same rows.
+statistics; and a copy with Hudi's record-level index and a secondary index on ``c``. All copies
+must return the same rows.
 
 Times are medians of five runs; each round runs all ways in turn. A write is an upsert of 1,000
-rows; the first tenth of them have existing keys. For Sieve, a write is the upsert to the plain copy
-and the REFRESH after it.
+rows, of which 100 have existing keys. For Sieve, a write is the upsert to the plain copy and a
+REFRESH.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ _COPIES = {
     "stats": QUIET | {"hoodie.metadata.index.column.stats.enable": "true"},
     "keyed": QUIET | {"hoodie.metadata.record.index.enable": "true"},
 }
-# Hudi builds an index concurrently with writers, so it needs a lock provider even without writers.
+# Hudi can build an index next to writers, so CREATE INDEX needs a lock provider even without
+# writers.
 _LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _ROWS = (
     "SELECT hex(xxhash64(id)) AS k, "
@@ -66,7 +67,7 @@ class Way:
     sieve: bool
     queries: tuple[str, ...]
     folders: tuple[str, ...] = ()
-    """The partitions of Hudi's metadata table that hold its data."""
+    """The partitions of Hudi's metadata table that store the way's index."""
 
 
 _POINT, _RANGE, _KEY, _PAST = "point on c", "range on c", "point on key", "point on c, earlier"
@@ -82,7 +83,7 @@ WAYS = (
 
 @dataclass(slots=True)
 class Measured:
-    """The measurements of a query by one way: slices read, and the seconds of each run."""
+    """The measurements of a query with one way: slices read, and the seconds of each run."""
 
     slices: int = 0
     seconds: list[float] = field(default_factory=list)
@@ -110,9 +111,9 @@ class Bench:
         return f"{self.kind}_{copy}"
 
     def make(self) -> None:
-        """Creates and updates all copies.
+        """Creates and updates all copies; indexes the plain copy.
 
-        Indexes the plain copy before the updates and after them.
+        The plain copy gets its Sieve index before its update, and a REFRESH after all updates.
         """
         for copy, properties in _COPIES.items():
             name = self.table(copy)
@@ -142,15 +143,15 @@ class Bench:
         self.refreshed = self._refresh()
 
     def measure(self) -> dict[tuple[str, str], Measured]:
-        """Runs every query by every way that supports the query.
+        """Runs every query with every way that supports the query.
 
-        Returns the measurements by the names of query and way.
+        Returns the measurements by the name of the query and the label of the way.
         """
         measured: dict[tuple[str, str], Measured] = {}
         for query in _ALL:
             ways = [way for way in WAYS if query in way.queries]
             rows: dict[str, Counter[str]] = {}
-            # The first round is a warm-up that checks the rows.
+            # The first round is a warm-up.
             for number in range(ROUNDS + 1):
                 for way in ways:
                     one = measured.setdefault((query, way.label), Measured())

@@ -1,16 +1,16 @@
-"""Updates of the indexed column: slices with a match and slices read, as updates accumulate.
+"""Updates of an indexed Hudi column: slices with a match and slices read, after each update.
 
-A copy-on-write and a merge-on-read table have ``--rows`` rows in ``--slices`` slices. The indexed
-column ``c`` ascends with the slices. An update changes the ``c`` of some rows by half the
-number of rows. Other rows lose the new values in the same update. The first update moves one row in
-fifty of all slices. The second update moves nine rows in ten of the first quarter of the slices.
-The third update moves nine rows in ten of the other slices. The queries use keys of the first
-quarter of the slices. Some are values from which rows move away, some are values to which rows
-move, and some are values of rows that do not move. Other queries are for short ranges. The table
-shows the mean over the queries of each kind, which are equally many.
+A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
+slices. At first, the indexed column ``c`` equals the row's id and ascends with the slices. To move
+a row, an update sets ``c`` to the id plus half of the number of rows, modulo the number of rows.
+The first update moves one row in fifty of all slices. The second update moves nine rows in ten of
+the first quarter of the slices. The third update moves nine rows in ten of the other slices. There
+are four kinds of queries: for a value that a row has left, for a value to which a row has moved,
+for the value of a row that never moves, and for a short range. All of these rows are in the first
+quarter of the slices. The table shows the mean over the four queries of each kind.
 
-The rows of all queries must be the same as without the index. The column *Held* shows the lower
-bound of slices read, which is the number of slices in which a row matches.
+Each query must return the same rows with and without the index. The columns *held* show the number
+of slices with a matching row, which is the lower bound of the slices read.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Bench:
         )
 
     def _show(self, words: str, work: Callable[[], object]) -> None:
-        """Prints one line with a change and the slices that queries read after the change."""
+        """Makes a change, and adds a line with the slices that queries read after the change."""
         started = time.perf_counter()
         work()
         took = time.perf_counter() - started
@@ -97,7 +97,7 @@ class Bench:
         )
 
     def _questions(self) -> dict[str, list[str]]:
-        """The conditions of each kind. Their rows are in all slices of the first quarter."""
+        """The conditions of each kind; the rows are spread over the first quarter of the slices."""
         rows = [(k * 2 + 1) * self.rows // (8 * QUESTIONS) // 50 * 50 for k in range(QUESTIONS)]
         return {
             "left": [f"c = {row + 3}" for row in rows],

@@ -1,13 +1,14 @@
 """REFRESH of a Hudi merge-on-read table after commits of several sizes and kinds.
 
-The table has ``--rows`` rows in ``--parts`` partitions, one slice in each, and an index on one
-column. A REFRESH follows each commit. The commits are an update of rows in one partition, then an
-update in all partitions, then the same updates by MERGE, then a compaction. MERGE logs only the
-assigned columns, so REFRESH reads whole slices. For each commit, the output shows the slices that
-the commit wrote to, the rows that it changed, and the rows that REFRESH read. The output also shows
-the seconds of REFRESH, and their share of the seconds of CREATE.
+The table has ``--rows`` rows in ``--parts`` partitions with one file slice each, and an index on
+one column. A REFRESH follows each commit. The commits are an UPDATE in one partition, an UPDATE in
+all partitions, a MERGE in all partitions, and a compaction. Hudi logs only the assigned columns of
+the MERGE, so the next REFRESH reads whole slices. For each commit, the output shows the changed
+slices, the changed rows, and the rows that REFRESH read. The output also shows the seconds of
+REFRESH, and the ratio of these seconds to the seconds of CREATE.
 
-After each commit, a query for a changed key must return the same rows with and without the index.
+After each UPDATE and MERGE, a query for a changed key must return the same rows with and without
+the index.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sieve.storage.local import LocalStore
 FOLDER = HOME / "build" / "bench-hudi-refresh"
 NAME = "logged"
 SHARE = 100
-"""A commit changes one row in this many."""
+"""An UPDATE or MERGE changes one row in this many."""
 
 
 class Bench:

@@ -25,7 +25,7 @@ QUIET = {
 
 
 def start_hudi_session(folder: Path) -> SparkSession:
-    """Starts a session like the session of `sieve sql --hudi`, with the downloaded Hudi bundle."""
+    """Starts a session with the settings of `sieve sql --hudi` and the downloaded Hudi bundle."""
     spark = find_spark(os.environ)
     bundles = sorted((HOME / "build" / "hudi").glob(f"hudi-spark{spark.line}-bundle_*.jar"))
     if not bundles:
@@ -98,7 +98,7 @@ def folder_of(spark: SparkSession, table: str) -> Path:
 
 
 def instants(spark: SparkSession, table: str) -> list[str]:
-    """The completed commits of a table that change rows, in the format of TIMESTAMP AS OF."""
+    """The instants of a table's completed commits in order, in the form of TIMESTAMP AS OF."""
     timeline = folder_of(spark, table) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

@@ -16,15 +16,14 @@ from bench.task_totals import TaskMeter, TaskTotals
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The cost of a query in one mode.
+    """The cost of a query in several modes, by name of the mode.
 
     Attributes:
         files: number of files that the query's scans read.
-        tasks: input and CPU of the query's tasks in the last run.
+        tasks: input and CPU time of the query's tasks in the last run.
         ms: median milliseconds of a run.
         spread: the slowest run divided by the fastest.
-        differing: a mode whose rows differ from the rows of the first mode; None if all modes
-        agree.
+        differing: a mode whose rows differ from the rows of the first mode; None if there is none.
     """
 
     files: dict[str, int]
@@ -47,8 +46,8 @@ def in_turns(
         spark: the session.
         text: text of the query.
         modes: settings of the session by name of the mode.
-        runs: number of runs of each mode after a first run that compiles the query; with 0, the
-            first run counts.
+        runs: number of timed runs of each mode, after an untimed first run that compiles the query;
+            with 0, the first run is timed.
         same: function that returns whether two answers are the same.
     """
     files: dict[str, int] = {}

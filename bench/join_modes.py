@@ -1,4 +1,4 @@
-"""The modes in which joins are measured, and the Spark settings that change how Spark joins."""
+"""The modes of the join benchmarks, and Spark settings that change how Spark joins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the scans of an executed query that skipped files by values from the query itself."""
+"""Finds the scans that skipped files by values that the query itself has computed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bench.session import SWITCH, scans_of, with_settings
 
 @dataclass(frozen=True, slots=True)
 class KeyedScan:
-    """A scan that used join keys, or that used the result of a subquery.
+    """A scan that used join keys or the result of a subquery to skip files.
 
     Attributes:
         table: name of the table.
-        columns: the columns that are compared with the values.
+        columns: the columns that the scan's filters compare with these values.
         read: number of files that the scan read.
-        least: number of files with a row that has one of the values and satisfies the filters on
-            indexed columns.
+        least: number of files with a row that has one of the values and that satisfies the constant
+            filters on indexed columns.
     """
 
     table: str
@@ -43,7 +43,7 @@ class KeyedScans:
         self._counted: dict[tuple[str, str], int] = {}
 
     def of(self, frame: DataFrame) -> Iterator[KeyedScan]:
-        """The scans of an executed query that used values of the query, without the other scans."""
+        """Yields the scans of an executed query that used values that the query has computed."""
         filters = self._spark._jvm.org.apache.spark.sql.sieve.plan.RunTimeFilters  # noqa: SLF001
         for scan in scans_of(frame):
             if scan.getClass().getSimpleName() != "SieveScan":
@@ -84,7 +84,7 @@ def _columns(expression: Any) -> list[str]:
 
 
 def _sql(expression: Any) -> str:
-    """A predicate in SQL without table names, because the filters of a scan mix aliases."""
+    """The SQL text of a predicate, without table aliases, which a scan's filters mix."""
     text = str(expression.sql())
     for attribute in _items(expression.references().toSeq()):
         text = text.replace(attribute.sql(), f"`{attribute.name()}`")

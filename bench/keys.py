@@ -1,9 +1,10 @@
-"""Time from a join's keys to the file list of a scan: ``python -m bench keys``.
+"""Time to turn the keys of a join into a list of files: ``python -m bench keys``.
 
-The table has 10,000 real files of scattered keys, and the joins differ in the keys of their small
-side. The output has two times of a warm driver. The first is the time to make a filter from
-unsorted values. The second is the time of the front-end call that turns the filter into files
-(request, transfer, look-up and answer).
+The indexed table has 10,000 files with random keys. The benchmark joins this table with small
+tables of 10,000 to 1,000,000 keys. For each small table, the output shows two times of a warm
+driver. The first is the time to make a filter from unsorted keys. The second is the time of the
+front-end call that finds the files for the filter. This call includes request, transfer, look-up
+and answer.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-keys"
 
 
 def main() -> None:
-    """Prints milliseconds, the median and the least of the rounds."""
+    """Prints the median and the minimum of the rounds, in milliseconds."""
     parser = argparse.ArgumentParser(prog="python -m bench keys", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     rounds = parser.parse_args().rounds
@@ -93,7 +94,7 @@ def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
 
 
 def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """Milliseconds of the front-end call in each of these joins, except the first join."""
+    """Milliseconds of the front-end call of a join with `n` keys, by round, after a warm-up."""
     times = []
     for _ in range(rounds + 1):
         before = _status(spark)

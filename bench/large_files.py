@@ -1,12 +1,12 @@
 """Tables of large files for ``make bench-ranges``: their columns, layouts, formats and queries.
 
-A row has about a hundred bytes. A file has `GROUPS` row groups (stripes). The columns are:
+A row has about a hundred bytes. A file has `GROUPS` row groups (in ORC, stripes). The columns are:
 
 - ``id``: unique keys in random order, so every file and row group spans the whole domain;
-- ``day``: rises with the rows, except for 2 % late rows, so files are clustered;
-- ``sorted_id``: unique keys that ascend in each file, while every file spans the whole domain;
-- ``block``: one number for each thousandth of the table, in random order;
-- ``pad``: text that fills the row.
+- ``day``: days that rise with the row number, except in 2 % of the rows, so a file has few days;
+- ``sorted_id``: the keys of ``id``, sorted within each file; every file spans the whole domain;
+- ``block``: each thousandth of the table has one number; the numbers are in random order;
+- ``pad``: text that brings the row to a hundred bytes.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _PAD = 68
 _LATE = 50
 """One row in this many is late."""
 _PAGE = 20_000
-"""Rows of a page, as Spark writes them."""
+"""Number of rows in a Parquet page, as in Spark's files."""
 
 Ids = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """The files of a table: their format, their rows, and their number."""
+    """The files of a table: format, rows of each file, and number of files."""
 
     kind: str
     rows: int
@@ -110,7 +110,7 @@ class Large:
         else:
             names = [column.split()[0] for column in SCHEMA.split(", ")]
             table = pv.read_csv(path, pv.ReadOptions(column_names=names))
-            # The index cuts text into stretches of 8 MB, so this function does, too.
+            # Sieve divides text files into ranges of 8 MB, so this function does, too.
             each = -(-len(table) * (8 << 20) // path.stat().st_size)
             yield from (table.slice(k, each) for k in range(0, len(table), each))
 
@@ -127,7 +127,7 @@ class Query:
 def queries(table: Large) -> Iterator[Query]:
     """Queries for points, a list of ten keys, ranges, half of the rows, and all rows.
 
-    A seed fixes the keys.
+    The keys are the same in each run, because a fixed seed selects them.
     """
     random = np.random.default_rng(1)
     keys = [

@@ -1,13 +1,14 @@
-"""TPC-H's lineitem in several layouts with late rows, as files arrive in practice.
+"""TPC-H's lineitem in three file layouts, with late rows as in practice.
 
 ``lineitem_by_date`` is split into files by the day on which a row arrives. A row arrives on its
-ship date, except that 2 % of the rows arrive 1 to 730 days later. The chance that a row is more
-than d days late is 1/d, up to 730 days. Half of the late rows arrive within 2 days, nine in ten
-within 10 days, and one in a hundred after more than three months. ``lineitem_by_order`` is split by
-order key, except that 2 % of the orders are in a random later file. ``lineitem_large`` has the rows
-of ``lineitem_by_order`` in the same order, in four large files.
+ship date, except that 2 % of the rows arrive 1 to 730 days later. The chance that a late row is
+more than d days late is 1/d. Half of the late rows arrive within 2 days, nine in ten within 10
+days, and one in a hundred after more than three months. ``lineitem_by_order`` is split by order
+key, except that 2 % of the orders are in a random later file. ``lineitem_large`` has the rows of
+``lineitem_by_order`` in the same order, in four large files.
 
-A hash of a row's key decides whether the row is late, so every run at a scale makes the same files.
+A hash of a row's key decides whether the row is late, so every run at the same scale makes the same
+files.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ LARGE = "lineitem_large"
 
 _BATCH = 1 << 19
 _ROWS_HELD = 60_000
-"""Rows of one output file that are buffered before they become a row group."""
+"""Number of buffered rows of an output file that become a row group."""
 
 Numbers = npt.NDArray[np.int64]
 Say = Callable[[float], None]
 
 
 def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
-    """Creates the files of one table and returns their folder; reuses existing complete files.
+    """Creates the files of one table, unless they exist; returns the folder of the files.
 
     Args:
         raw: the raw table; the result is a folder next to it.
@@ -104,7 +105,7 @@ def _order_number(keys: Numbers) -> Numbers:
 
 
 def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
-    """Uniform numbers in [0, 1) that depend only on the keys; SplitMix64's last step makes them."""
+    """Uniform numbers in [0, 1): the last mixing step of SplitMix64, applied to the keys."""
     with np.errstate(over="ignore"):
         x = keys.astype(np.uint64) * np.uint64(8) + np.uint64(stream)
         x = x * np.uint64(0x9E3779B97F4A7C15)
@@ -119,7 +120,7 @@ def _arrival(rows: pa.RecordBatch) -> npt.NDArray[np.float64]:
     shipped = rows["l_shipdate"].cast(pa.int32()).to_numpy().astype(np.float64)
     lines = rows["l_orderkey"].to_numpy() * 8 + rows["l_linenumber"].to_numpy()
     late = _uniform(lines, 1) < LATE_SHARE
-    # A uniform draw is converted by the inverse of the tail 1/d on [1, 730].
+    # The inverse of the tail 1/d turns a uniform number into a delay of 1 to 730 days.
     draw = _uniform(lines, 2) * (1 - 1 / LATEST_DAYS)
     return shipped + _uniform(lines, 3) + np.where(late, 1 / (1 - draw), 0)
 

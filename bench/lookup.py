@@ -1,9 +1,9 @@
-"""Latency of index look-ups by a scan, from 1,000 to 1,000,000 files: ``make bench-lookup``.
+"""Latency of index look-ups, for 1,000 to 1,000,000 files: ``make bench-lookup``.
 
-A look-up queries the index for one predicate. A request is the front end's complete work for a
-scan: JSON, predicate, look-up, bitmap. In a cold look-up, only the manifest is cached; the files
-are in the machine's page cache. In a warm look-up, everything that the query needs is cached. The
-benchmark uses no Spark.
+A look-up finds the files for one predicate in the index. A request is the front end's complete work
+for a scan: it parses JSON and predicate, looks up, and writes a bitmap. Before a cold look-up, the
+version is open, and the index files are in the page cache of the operating system only. Before a
+warm look-up, Sieve has cached everything that the query needs. The benchmark uses no Spark.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from sql_ext.frontend.request_queue import Request
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LISTED = 10_000
 COLD_ROUNDS = 5
-# The cache size exceeds the needs of all measured versions.
+# A size of Sieve's cache that exceeds the needs of all measured versions.
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
-# If a list has more join keys than this, the driver sends this many ranges instead.
+# For too many join keys, the driver sends this number of ranges instead.
 RANGED = 1_000
 RANGES = f"{RANGED:,} ranges"
 KINDS = (POINT, RANGE, LIST, RANGES)
@@ -50,9 +50,9 @@ KINDS = (POINT, RANGE, LIST, RANGES)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The times of one kind of query in ms; two numbers are p50 and p99.
+    """The times of one kind of query in ms; a pair of numbers is p50 and p99.
 
-    `cpu` is the CPU time of the look-up's own thread, which excludes other load.
+    `cpu` is the CPU time of the thread that looks up; other load hardly affects it.
     """
 
     locations: int
@@ -76,7 +76,7 @@ class Opened:
 
 
 def main() -> None:
-    """Measures every size and prints one table each."""
+    """Measures every size, and prints a table for each size."""
     parser = argparse.ArgumentParser(prog="python -m bench lookup", description=__doc__)
     parser.add_argument("--locations", type=int, nargs="+", default=list(SIZES), help="files")
     parser.add_argument("--ranges", type=int, default=1, help="ranges of each file")
@@ -85,7 +85,7 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     found: list[Measured] = []
-    # The front end also freezes its objects.
+    # The front end also exempts its first objects from garbage collection.
     gc.freeze()
     for n in args.locations:
         with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +127,7 @@ def _open(version: BuiltVersion) -> tuple[OpenVersion, Opened]:
 
 
 def _cold(version: BuiltVersion, kind: str, rng: np.random.Generator) -> tuple[float, float, float]:
-    """Medians of the first look-up after opening: milliseconds, run files, bytes of run files."""
+    """Medians of first look-ups after opening: milliseconds, and run files and bytes read."""
     found = []
     for _ in range(COLD_ROUNDS):
         index, opened = _open(version)
@@ -141,7 +141,7 @@ def _cold(version: BuiltVersion, kind: str, rng: np.random.Generator) -> tuple[f
 
 
 def predicate_of(kind: str, rng: np.random.Generator) -> dict[str, Any]:
-    """A predicate over random keys, in the driver's form."""
+    """A predicate with random keys, in the form that the driver sends."""
     key = int(rng.integers(0, SPAN))
     if kind == POINT:
         return {"op": "=", "col": ["id"], "value": key}
@@ -187,7 +187,7 @@ def service_of(version: BuiltVersion) -> Callable[[str], str]:
 
 
 def request_of(version: BuiltVersion, predicate: dict[str, Any], room: int = ROOM) -> str:
-    """A request in the driver's form, with a bound of the cache in bytes."""
+    """A request in the form that the driver sends; `room` is the size of the cache in bytes."""
     manifest = version.manifest
     registration = {
         "format": 1,

@@ -1,15 +1,19 @@
 """CREATE SIEVE INDEX on a table of many tiny files: ``python -m bench many-files``.
 
 Executors run in separate processes (``local-cluster[2,1,2048]``), so the driver's memory does not
-include them. Each size has its own Spark, and ascending keys in Parquet files of ``--rows`` rows.
-With ``--partitions``, the files are in that many partitions of the metastore. The output begins
-with Spark's own costs: milliseconds of the first plan of a scan, which lists the table, and of
-later plans. Two statements follow: ``SELECT input_file_name(), min(id), max(id)`` by file, and
-CREATE. For each, the output has seconds, CPU seconds of all processes, and CPU milliseconds per
-file. The output then has the live heap of the driver after garbage collection, once when the driver
-has listed the table and again after CREATE. The last figures are the peak resident memory of the
-front end, and the times of plans that use the index. The same figures for files with a hundred
-times the rows show the cost of more keys.
+include the memory of executors. Each size runs in a new Spark application. The table has ascending
+keys in Parquet files of ``--rows`` rows. With ``--partitions``, the metastore has that number of
+partitions. The output shows the following figures:
+
+- milliseconds to plan a scan, without and with the index: the first plan, and later plans. The
+  first plan without the index lists the files;
+- seconds of CREATE and of the query ``SELECT input_file_name(), min(id), max(id) FROM t GROUP BY
+  1``, and CPU milliseconds of all processes per file;
+- the driver's live heap after garbage collection, before and after CREATE. Before CREATE, the
+  driver has listed the table;
+- the peak resident memory of the front end, and the bytes of the index per file.
+
+A second run with a hundred times ``--rows`` shows the cost of more keys.
 """
 
 from __future__ import annotations
@@ -46,10 +50,10 @@ class Measured:
     """The measurements of one table size.
 
     Attributes:
-        files, rows: numbers of the table's files and rows.
+        files, rows: number of files and number of rows of the table.
         listing, bare: ms of the first plan of a scan and of a later plan, without an index.
         opening, indexed: ms of the first plan that consults the index and of a later plan.
-        query, create: seconds, and CPU seconds of all processes, of the query and of CREATE.
+        query, create: wall-clock seconds, and CPU seconds of all processes.
         heap: MB of the driver's live heap before and after CREATE.
         front_end: peak MB of the front end before and after CREATE.
         index: bytes of the index.
@@ -97,7 +101,7 @@ def main() -> None:
 
 
 def _spread(folder: Path, partitions: int) -> None:
-    """Moves files into the folders of partitions in turn; without partitions, does nothing."""
+    """Moves the files into the folders of the partitions in turn, if there are partitions."""
     for number in range(partitions):
         (folder / f"p={number}").mkdir()
     if partitions:
@@ -111,8 +115,8 @@ def _spread(folder: Path, partitions: int) -> None:
 def _measure(files: int, rows: int, *, partitioned: bool) -> None:
     with PeakMemory() as memory:
         settings = {"spark.master": MASTER, "spark.pyspark.python": sys.executable}
-        # Spark caches up to 250 MB of listings of unused tables, and this cache would hide the
-        # smaller effects that the benchmark measures.
+        # Spark's cache of file listings has 250 MB by default, and would hide the smaller effects
+        # that the benchmark measures.
         settings["spark.sql.hive.filesourcePartitionFileCacheSize"] = "1"
         spark = start_session(FOLDER / "spark", settings)
         path = (FOLDER / "data").as_uri()
@@ -121,7 +125,7 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
         spark.sql(f"CREATE TABLE t ({columns}) USING parquet {by} LOCATION '{path}'")
         if partitioned:
             spark.sql("MSCK REPAIR TABLE t")
-        # The job starts the executors, without their Python workers, and the front end.
+        # The job starts the executors without Python workers, and SHOW starts the front end.
         spark.range(1000).repartition(4).count()
         spark.sql("SHOW SIEVE INDEXES ON t").collect()
         listing, bare = _plans(spark)
@@ -138,13 +142,13 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
 
 
 def _plans(spark: SparkSession) -> tuple[float, float]:
-    """Milliseconds of the next plan of a scan for one key, and of a later plan."""
+    """Milliseconds of the next plan of a scan for one key, and the median of later plans."""
     times = [planned(spark, f"SELECT * FROM t WHERE id = {key}") for key in range(_PLANS)]
     return times[0], statistics.median(times[_PLANS // 2 :])
 
 
 def live_heap(spark: SparkSession) -> float:
-    """The size of the driver's live objects in MB."""
+    """The size of the live objects in the driver's heap, in MB."""
     jvm: Any = spark._jvm  # noqa: SLF001 - no public API
     runtime = jvm.java.lang.Runtime.getRuntime()
     jvm.java.lang.System.gc()
@@ -155,7 +159,7 @@ def live_heap(spark: SparkSession) -> float:
 
 
 def by_size(title: str, found: Sequence[Any], rows: Mapping[str, Callable[[Any], str]]) -> Table:
-    """Prints a table with one column for each number of files."""
+    """A table with one column for each number of files."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column(title, no_wrap=True)
     for one in found:

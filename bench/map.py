@@ -1,7 +1,8 @@
 """Hash maps (static functions from keys to files): size, files read, time to build and look up.
 
-Keys are unique and random, and each key is in one file, like UUIDs. Segments have about a million
-hashes. Present and absent hashes are looked up 10,000 at a time, on one core without Spark.
+Keys are unique and random, like UUIDs. Each key is in one file; for the last map, each key is in
+two files. A segment of a map has about a million hashes. The benchmark looks up 10,000 present or
+absent hashes at a time, on one core and without Spark.
 """
 
 from __future__ import annotations
@@ -85,8 +86,9 @@ def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
 def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
     """CPU seconds of the tasks that make the maps of a build, on one core, without Spark.
 
-    The tasks encode, hash, sort, pack and place the keys. The JVM hashes string keys. The time
-    excludes reading the column and Spark's shuffle of the packed pairs.
+    The tasks encode, hash, sort, pack and place the keys. They get string keys as hashes, because
+    the JVM hashes strings in a build. The time excludes Spark's work: to read the column, and to
+    shuffle the packed pairs.
 
     Args:
         keys: number of unique keys, in random order.
@@ -112,7 +114,7 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
 
 
 def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
-    """Files read for the hashes, if each hash is looked up separately."""
+    """Total number of files read, if each hash is looked up in a separate query."""
     return sum(len(segment.matches(hashes)[0]) for segment in segments)
 
 

@@ -1,4 +1,4 @@
-"""Peak memory, CPU time and reads of a local Spark and its child processes, from Linux's /proc."""
+"""Peak memory, CPU time and reads of the descendants of this process, from Linux's /proc."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PeakMemory:
     """Peak resident memory (VmHWM) of the descendants of this process, by role.
 
     The kernel records the peak of each process, so polling is needed only for processes that end.
-    The growth between the last poll and the end of a process is missed.
+    Polling misses the growth between the last poll and the end of such a process.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The demo's queries, and the number of files that Parquet's min/max statistics would read."""
+"""The demo's queries, and the number of files that min/max statistics of Parquet cannot skip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUMS = "count(*), sum(l_extendedprice * (1 - l_discount))"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A column, the ranges (inclusive) that satisfy the condition, and the condition in SQL."""
+    """A condition on a column: the inclusive ranges that satisfy it, and its text in SQL."""
 
     column: str
     ranges: tuple[tuple[Any, Any], ...]
@@ -116,7 +116,7 @@ class Footers:
         self._files = [_bounds(path) for path in sorted(folder.glob("*.parquet"))]
 
     def left_by(self, query: Query) -> int:
-        """Number of files that a query cannot skip by the minimum and maximum of their columns."""
+        """Number of files that a query cannot skip by the minimum and maximum of columns."""
         return sum(
             all(
                 any(

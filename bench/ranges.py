@@ -1,11 +1,12 @@
 """Queries that read parts of large files: ``make bench-ranges``.
 
-The table is described in `bench.large_files`. Each query runs in modes that take turns: Spark
-alone, an index of whole files (``granularity = 'file'``), and an index of ranges (``budget =
-'auto'``, the default). The lower bound is a fourth mode: Spark alone on files that contain only the
-row groups with a match. With ``--bloom``, Spark has also rewritten the table with Parquet's Bloom
-filters on the unique keys. Before a query is timed, the fast modes run until the JVM has compiled
-their code. Rows scanned and tasks are figures of the scan.
+`bench.large_files` describes the table. Each query runs in several modes in turn: Spark alone, an
+index of whole files (``granularity = 'file'``), and an index of ranges (``granularity = 'auto'``,
+the default). The lower bound is a fourth mode: Spark alone on files that contain only the row
+groups with a match. ``--bloom`` adds a mode in which Spark alone reads a copy of the table with
+Parquet's Bloom filters on the unique keys. Before the timed runs of a query, the fast modes run for
+15 seconds, so that the JVM compiles their code. The output also shows the rows and tasks of the
+scan.
 """
 
 from __future__ import annotations
@@ -39,16 +40,20 @@ MODES: Mapping[str, Mapping[str, str]] = {
     "least": {SWITCH: "false"},
 }
 _WARM_UP = 15.0
-"""Seconds in which a query runs in `_FAST` before it is timed: the JVM compiles late."""
+"""Seconds of untimed runs of a query in the `_FAST` modes, so that the JVM compiles the code."""
 _FAST = ("ranges", "least")
 _TASKS = ("Spark", "ranges")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Row groups with a match.
+    """The measurements of a query.
 
-    For each mode, this class has the median milliseconds, and the rows and tasks of the scan.
+    Attributes:
+        groups: number of row groups with a match.
+        ms: median milliseconds, by mode.
+        rows: number of rows that the scan returns, by mode.
+        tasks: number of tasks of the scan, by mode.
     """
 
     groups: int
@@ -101,13 +106,13 @@ def main() -> None:
 def _create(
     spark: SparkSession, kind: str, columns: Sequence[str], indexes: Mapping[str, str]
 ) -> list[str]:
-    """Creates tables over the same files; returns the tables, and a line about each index."""
+    """Creates tables over the same files, and their indexes; returns a line about each index."""
     lines = []
     for name in ("plain", *indexes):
         _table(spark, name, kind, FOLDER / "data")
-    time.sleep(2.1)  # A file is stable two seconds after its last change.
+    time.sleep(2.1)  # A file is stable after two seconds.
     whole = _bytes(FOLDER / "data")
-    # The first build of a session starts Python on the executors.
+    # This untimed build starts Python on the executors.
     spark.sql("CREATE SIEVE INDEX warm ON plain (block)").collect()
     spark.sql("DROP SIEVE INDEX warm ON plain").collect()
     for column in columns:
@@ -129,9 +134,9 @@ def _create(
 
 
 def _bloom(spark: SparkSession, large: Large) -> str:
-    """Lets Spark rewrite the table with Bloom filters on the unique keys."""
+    """Writes a copy with Bloom filters on the unique keys; returns a line about the copy."""
     started = time.perf_counter()
-    # Each file becomes one task, so that files and row groups stay the same.
+    # One task rewrites one file, so that files and row groups stay the same.
     with with_settings(spark, {SWITCH: "false", "spark.sql.files.maxPartitionBytes": "1g"}):
         writer = spark.table("plain").write.option("compression", "zstd")
         for column in ("id", "sorted_id"):
@@ -185,7 +190,7 @@ def _measure(
     for turn in range(runs + 1):
         for mode in modes:
             seconds = run(mode)
-            if turn:  # In each mode, the first run compiles the mode's code.
+            if turn:  # The first run of a mode compiles its code.
                 times[mode].append(seconds * 1000)
     assert len(answers) == 1, f"the modes give different rows: {query.where}: {answers}"
     medians = {mode: statistics.median(some) for mode, some in times.items()}

@@ -1,18 +1,19 @@
-"""REFRESH after a few files have changed, compared with a full build; commits per second.
+"""REFRESH after a few files have changed, compared with a full build, and commits per second.
 
-The table has 1,000 Parquet files of 20,000 rows (``--rows``) with one column of ascending 64-bit
-keys, 1 % of them at random positions. For each count of changed files, the benchmark replaces that
-many files; then it times REFRESH, and REFRESH with FULL, of the same table. The time of REFRESH
-includes the wait until the newest file is stable; the wait is also shown separately.
+The table has 1,000 Parquet files of 20,000 rows (``--rows``). The only column has ascending 64-bit
+keys, but 1 % of the rows have a random key. For each number in ``--changed``, the benchmark
+replaces this number of files; then it times REFRESH and REFRESH with FULL. REFRESH waits until the
+newest file is stable. The time of REFRESH includes this wait, and the output also shows the wait
+separately.
 
-Commits per second are measured with 1, 4 and 8 writers. Each writer is a process that publishes
-versions of one index on a local file system as fast as it can. A commit includes all its steps:
-plan, render and create-if-absent; after a conflict, the commit plans again on top of the other
-writer's version.
+The benchmark measures commits per second with 1, 4 and 8 writers. Writers are processes that
+publish versions of the same index on a local file system as fast as they can. A commit has three
+steps: plan, render, and create-if-absent. After a conflict, a writer plans again, based on the
+version of the other writer.
 
-With ``--locations`` there is no Spark. The benchmark then measures the file list of a version with
-that many locations, after each count of changed files. The figures are bytes and time of two
-writes: the whole list, and a delta that readers merge onto the previous list.
+With ``--locations N``, the benchmark starts no Spark, and measures only how a version's list of N
+files is written after some files have changed. The output shows the bytes and the time of two
+writes: the whole list, and a delta that readers apply to the previous list.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def _lists(n: int, changed: list[int]) -> Table:
 
 
 def _stored(folder: str, now: Locations, before: Stored) -> tuple[LocationsRef, float]:
-    """A written file list, and the milliseconds that the write took."""
+    """Writes a file list; returns a reference to the list, and the milliseconds of the write."""
     store, directory = LocalStore(), f"file:{folder}"
     for name in ("locations", "intents"):
         store.mkdirs(f"{directory}/{name}")
@@ -190,11 +191,11 @@ def _publish(writers: int) -> int:
 def _write(
     directory: str, first: Manifest, number: int, end: float, told: SimpleQueue[int]
 ) -> None:
-    """Reports how many versions this process publishes; all processes start together."""
+    """Publishes versions until `end`, and reports their number; all writers start together."""
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:
-        # Each round uses different options, because otherwise there would be no change to publish.
+        # Each round sets different options, because a version without a change is not published.
         change = SetOptions(IndexOptions("sieve", error=1 + (made * 8 + number) % 1000))
 
         def plan(newest: Manifest | None, change: SetOptions = change) -> Manifest:

@@ -20,14 +20,14 @@ _ORDER = {
     BY_ORDER: "files in order of order key, 2 % of the orders in a later file",
 }
 _NARROW = 100
-"""Minimum width of the table in columns; WHERE gets the rest of a wider terminal."""
+"""Width of the table without the column WHERE, which gets the rest of a wider terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """The figures of a query: rows that match, files that each method reads, and median seconds.
 
-    Tasks, ranges and bytes are pairs: the value without the index, and the value with the index.
+    `tasks`, `ranges` and `bytes` are pairs: the number without the index, and with the index.
     """
 
     query: Query

@@ -1,9 +1,9 @@
-"""Costs from 1,000 to 1,000,000 files, without Spark: ``make bench-scale``.
+"""Costs of an index of 1,000 to 1,000,000 files, without Spark: ``make bench-scale``.
 
-Each size runs in a separate process, which measures its memory. The first request of a front end
-opens the index. Later requests are for random keys; the cache has its default size. A REFRESH is
-measured without its Spark job: the list of files is read, 100 files change, and the list is written
-again. ``docs/benchmarks.md`` has the figures.
+Each size runs in a separate process, and the process measures its own memory. The first request to
+a front end opens the index. Later requests are for random keys. The front end's cache has the
+default size. For REFRESH, the benchmark measures only the work without Spark: to read the list of
+files, and to write the list with new times for 100 files. ``docs/benchmarks.md`` has the figures.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ _MS = 1e3
 class Measured:
     """The measurements of one size.
 
-    Times are ms of CPU, which other load does not affect, or ms of wall-clock time.
+    Times are in ms. Names with `cpu` mean CPU time, which other load hardly affects; other names
+    mean wall-clock time.
 
-    `held` is the number of bytes in the cache after the first request. `grown` is the number of
-    bytes by which the process grew during that request.
+    `held` is the number of bytes in the cache after the first request. `grown` is the growth of the
+    process during this request, in bytes.
     """
 
     files: int
@@ -79,7 +80,7 @@ class Measured:
 
 
 def main() -> None:
-    """Measures every size, prints a table and draws it."""
+    """Measures every size, prints a table for each size, and draws a picture."""
     parser = argparse.ArgumentParser(prog="python -m bench scale", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--ranges", type=int, default=8, help="ranges of each file")
@@ -166,7 +167,7 @@ def _timed(run: Callable[[], _T]) -> tuple[float, float, _T]:
 
 
 def _resident() -> int:
-    """Resident bytes of this process, without freed memory."""
+    """Resident bytes of this process, after freed memory has gone back to Linux."""
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     pa.default_memory_pool().release_unused()

@@ -1,4 +1,4 @@
-"""A quiet Spark session on an embedded metastore, and metrics of its executed plans."""
+"""Starts quiet Spark sessions with an embedded metastore, and reads metrics of executed plans."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def start_session(
 
 @contextmanager
 def _output_to(log: Path) -> Iterator[None]:
-    """Redirects the output of processes started in the block to a log; restores it afterwards."""
+    """Redirects the output of this process and of new child processes to a log, in the block."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(1), os.dup(2)]

@@ -1,11 +1,12 @@
 """CREATE over a simulated scan of up to a million files: ``python -m bench simulated-scan``.
 
-The rows come from `range` and contain the name of their file; no file exists, and Spark lists no
-file. Everything else happens as in a build: the column is sampled, read and cut, the run is written
-and measured, and the list of files is stored. Executors run in separate processes, and this process
-replaces the front end. For each number of files, the output has the seconds, and the CPU
-milliseconds of all processes per file. The output also has the peak growth of this process beyond
-its initial list of files, and the live heap of the driver before and after the build.
+The rows come from `range`, and each row contains the number of its file. No file exists, and Spark
+lists no file. The other steps are the steps of a build: to sample, read and cut the column, to
+write and measure the run, and to store the list of files. Executors run in separate processes, and
+this process does the work of the front end. For each number of files, the output shows the seconds,
+and the CPU milliseconds of all processes per file. The output also shows by how much the peak
+memory of this process grows during the build, and the driver's live heap before and after the
+build.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.master": MASTER,
-        # A front end would add this setting automatically.
+        # With a front end, Sieve adds this setting.
         "spark.executorEnv.PYTHONPATH": str(FOLDER.parent.parent),
     }
     spark = start_session(FOLDER / "spark", settings)

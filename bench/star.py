@@ -1,11 +1,12 @@
-"""A star schema for joins that use their keys to select files: ``make bench-joins``.
+"""Joins of a star schema in which keys select files of the fact table: ``make bench-joins``.
 
-The table of sales has 200 files in order of arrival: the day rises, 2 % of the rows arrive up to
-thirty days late, and customers are random. The dimensions are days and customers. Each query runs
-in three modes that take turns: Spark alone (``spark.sieve.enabled = false``), an index that only
-constants use (``spark.sieve.join.pruning = off``), and Sieve. The numbers of files concern the
-sales table. The lower bound is the number of files that hold a row with a join partner, as
-``_metadata.file_path`` shows.
+The fact table ``sales`` has 200 files in order of arrival. Rows arrive in order of their day, but 2
+% of the rows arrive up to thirty days late. The customer of a row is random. The dimension tables
+are ``days`` and ``customers``. Each query runs in three modes in turn: Spark alone
+(``spark.sieve.enabled = false``), Sieve that skips only by constants of the query
+(``spark.sieve.join.pruning = off``), and Sieve that skips by join keys, too. The output counts only
+files of ``sales``. The lower bound is the number of files with a row that has a join partner. The
+benchmark gets this number from ``_metadata.file_path``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FILES = 200
 DAYS = 4_000
 CUSTOMERS = 100_000
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-joins"
-# The filter selects four of 4,000 days, which are a thousandth of the rows.
+# The filter ``kind = 'fair'`` selects four of 4,000 days, which have a thousandth of the rows.
 QUERIES = {
     "star, 0.1 % of the rows": "sales JOIN days ON sales.day = days.day WHERE days.kind = 'fair'",
     "star with two dimensions": (
@@ -45,9 +46,12 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query: the number of files with a row that has a join partner.
+    """The measurements of a query.
 
-    For each mode, this class has the number of files read, and the median milliseconds.
+    Attributes:
+        least: number of files with a row that has a join partner.
+        files: number of files read, by mode.
+        ms: median milliseconds, by mode.
     """
 
     least: int
@@ -64,7 +68,7 @@ def measure(console: Console, rows: int, runs: int) -> None:
         runs: number of runs of each query in each mode.
     """
     shutil.rmtree(FOLDER, ignore_errors=True)
-    # Queries are slow on a busy machine, and the long time-out prevents a failure in strict mode.
+    # In strict mode, a time-out fails the query; this time-out is long enough for a busy machine.
     spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
     try:
         with console.status("writing the tables"):
@@ -108,7 +112,7 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
 
 
 def files_read_of_others(spark: SparkSession, query: str) -> int:
-    """The number of files of the dimensions, which is the same in every mode."""
+    """The number of files read of the dimension tables, which is the same in every mode."""
     frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
     frame.collect()
     return files_read(frame) - FILES

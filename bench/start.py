@@ -1,7 +1,8 @@
-"""``make bench-start``: the extra time until the first answer of a driver with Sieve.
+"""``make bench-start``: the time that Sieve adds to the first answer of a new driver.
 
-Commands take turns, each in its own process and folder. Only the differences within each round are
-used, because a busy machine slows both commands alike. CPU time covers the whole tree of processes.
+Commands run in turn, each in a new process and folder. The benchmark compares two commands within
+the same round, because a busy machine slows both commands alike. CPU times include all descendants
+of the command's process.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Taken:
 
 
 def main() -> None:
-    """Runs the pairs of commands in turns, and prints the difference between their times."""
+    """Runs the pairs of commands in turn, and prints the differences between their times."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", help="the command sieve of another checkout, to compare with")
@@ -77,15 +78,17 @@ def main() -> None:
 def adopt_orphans() -> None:
     """Makes this process the parent of grandchildren that outlive their parents.
 
-    A front end ends after its driver, so its CPU time would otherwise be lost.
+    The front end ends after its driver. Without this, the benchmark would miss the CPU time of the
+    front end.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def measured(command: Sequence[str]) -> Taken:
-    """Runs a command until all its processes have ended."""
+    """Runs a command, and waits until all processes of the command have ended."""
     with tempfile.TemporaryDirectory() as folder:
-        # The environment has no class archive of this user, and no metastore of an earlier run.
+        # In the new folder, there is no class archive of this user, and no metastore of an earlier
+        # run.
         environment = os.environ | {"XDG_CACHE_HOME": folder}
         before, started = children_cpu(), time.perf_counter()
         subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
@@ -114,7 +117,7 @@ def report(
     taken: Mapping[tuple[str, str], Sequence[Taken]],
     pairs: Mapping[str, tuple[tuple[str, str], tuple[str, str]]],
 ) -> None:
-    """Prints medians of the commands, and medians of the differences in each round."""
+    """Prints the median times of each command, and the median difference of each pair."""
     table = Table("", "CPU, s", "wall, s")
     for (program, sql), each in taken.items():
         table.add_row(f"{program}: {sql}", *medians(each))

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 COUNTED_READS = {"spark.hadoop.parquet.hadoop.vectored.io.enabled": "false"}
-"""Settings with which Spark counts the bytes that it reads of Parquet files on a local disk."""
+"""Settings that make Spark count the bytes that it reads from Parquet files on a local disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class TaskTotals:
 class TaskMeter:
     """Sums the metrics of the stages that have begun since the last call.
 
-    Spark keeps a bounded number of stages, so the meter must be read after each query.
+    Spark stores a limited number of stages, so callers must read the meter after each query.
     """
 
     def __init__(self, spark: SparkSession) -> None:

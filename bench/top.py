@@ -1,9 +1,10 @@
 """Top-k queries, MIN and MAX: ``make bench-topk``.
 
-The table has 1,000 files in order of arrival, and its number rises. 2 % of the rows have a time up
-to thirty minutes earlier than their neighbours. Amounts and keys are random. Each query runs with
-Spark alone (``spark.sieve.enabled = false``) and with Sieve, in turns. The lower bound is the
-number of files that hold one of the resulting rows or a tie, as ``_metadata.file_path`` shows.
+The table has 1,000 files in order of arrival, and the ids of the rows ascend. In 2 % of the rows,
+the time is up to thirty minutes earlier than in the neighbouring rows. Amounts and keys are random.
+Each query runs with Spark alone (``spark.sieve.enabled = false``) and with Sieve in turn. The lower
+bound is the number of files that hold a row of the result or a row that ties with the result. The
+benchmark gets this number from ``_metadata.file_path``.
 """
 
 from __future__ import annotations
@@ -66,9 +67,12 @@ QUERIES = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of a query: the number of files that contain a resulting row.
+    """The measurements of a query.
 
-    For each mode, this class has the number of files read, and the median milliseconds.
+    Attributes:
+        least: number of files with a row of the result or a tie.
+        files: number of files read, by mode.
+        ms: median milliseconds, by mode.
     """
 
     least: int
@@ -84,7 +88,7 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     shutil.rmtree(FOLDER, ignore_errors=True)
-    # Queries are slow on a busy machine, and the long time-out prevents a failure in strict mode.
+    # In strict mode, a time-out fails the query; this time-out is long enough for a busy machine.
     spark = start_session(FOLDER, {"spark.sieve.prune.timeout": "10s"})
     try:
         with console.status("writing the table"):

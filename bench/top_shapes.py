@@ -1,10 +1,12 @@
-"""First rows, MIN and MAX for each type, shape and order of rows: ``make bench-topk``.
+"""Top-k queries, MIN and MAX for each type, index shape and order: ``make bench-topk``.
 
-A column of a type has three variants: *clustered* (in the order of files), *late* (as clustered,
-but 2 % of the rows are up to a tenth of the table late) and *random*. Each query runs with an index
-of each shape. The table shows the files read beside the files that hold one of the resulting rows
-or a tie. MIN and MAX need one such file. A query meets the goal if it reads at most 1.2 times these
-files plus one. A range of 0.1 % of the rows is beside the files whose minimum and maximum match.
+The table has three columns of each type. The values of *clustered* ascend with the files. *late* is
+the same column, but 2 % of the rows have an earlier value, from up to a tenth of the table before.
+The values of *random* are random. Each query runs with an index of each shape. The output compares
+the files that a query reads with the files that the query needs. A top-k query needs the files that
+hold a row of the result or a tie, and MIN and MAX need one file. A query for a range of 0.1 % of
+the rows needs the files whose minimum and maximum match the range. The goal of a query is to read
+at most 1.2 times the needed files plus one.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class Measured:
 
     @property
     def meets_goal(self) -> bool:
-        """Returns whether the query reads few enough files."""
+        """Returns whether the query reads at most the files that the goal allows."""
         return self.read <= GOAL * self.least + MORE
 
 
@@ -81,7 +83,7 @@ def main() -> None:
         for shape in args.shapes:
             names = [name for name in rows.columns if name != "file"]
             with console.status(f"indexing, shape {shape}"):
-                # A map of keys that many files share needs more than the default budget.
+                # A map needs more than the default budget if many files share the same keys.
                 budget = ", budget = '20MB'" if shape == "map" else ""
                 options = f"OPTIONS (shape = '{shape}'{budget})"
                 spark.sql(f"CREATE SIEVE INDEX ON t ({', '.join(names)}) {options}").collect()
@@ -158,7 +160,7 @@ def _sql(value: object) -> str:
 
 
 def _bounds_bytes(files: int) -> list[float]:
-    """For each list of locations of the folder, the stored bytes of a file's bounds."""
+    """Stored bytes per file of minimum and maximum values, in each file list below the folder."""
     sizes = []
     for path in FOLDER.glob("**/locations/*.parquet"):
         group = pq.read_metadata(path).row_group(0)

@@ -1,7 +1,6 @@
-"""TPC-DS and TPC-H in three modes: Spark alone, an index for constants, an index for joins too.
+"""Runs TPC-DS and TPC-H in three modes: Spark alone, Sieve without join keys, and Sieve.
 
-The fact tables are described in `bench.tpc_data`; each key and date that the queries use has an
-index.
+`bench.tpc_data` describes the fact tables. Their keys and dates have an index if a query uses them.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ class Measured:
     Attributes:
         number: number of the query in its suite.
         turns: figures of the query; None if the query failed.
-        scans: scans that got values at run time; the benchmark looks for them in one setting only.
-        unkeyed: scans of indexed tables that got no keys, each with the reasons in EXPLAIN SIEVE;
-            the benchmark looks for them in one setting only.
-        fault: rows that differ between modes, or an error; empty if there is no fault.
+        scans: scans that used values known at run time; empty in all settings but the first.
+        unkeyed: scans of indexed tables that used no such values, each with the reasons from
+            EXPLAIN SIEVE; empty in all settings but the first.
+        fault: the mode with different rows, or an error; empty if there is no fault.
     """
 
     number: int
@@ -63,7 +62,7 @@ class Suite:
         console: Console,
     ) -> None:
         self._modes = modes
-        # Spark quotes names as MySQL does.
+        # Spark quotes names with backticks; DuckDB's texts have double quotes.
         self._texts = {
             number: text.replace('"', "`")
             for number, text in query_texts(suite).items()
@@ -75,8 +74,8 @@ class Suite:
             status.update("starting Spark")
             self._folder = FOLDER / f"session-{suite}-{scale:g}"
             shutil.rmtree(self._folder, ignore_errors=True)
-            # Queries are slow on a busy machine, and the long time-out prevents a failure in strict
-            # mode.
+            # In strict mode, a time-out fails the query; this time-out is long enough for a busy
+            # machine.
             own = {"spark.sieve.prune.timeout": "10s", "spark.driver.memory": "6g"}
             self.spark = start_session(self._folder, COUNTED_READS | own)
             self._indexed: dict[str, list[str]] = {}
@@ -104,7 +103,7 @@ class Suite:
         self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
     def _add(self, folder: Path, named: Collection[str]) -> None:
-        """Adds a table, and an index on each key and date of the table that `named` contains."""
+        """Adds a table, and an index on each key or date column whose name is in `named`."""
         spark, name = self.spark, folder.name
         spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{folder}'")
         columns = [c for c in spark.table(name).columns if _KEY.fullmatch(c) and c in named]
@@ -146,7 +145,7 @@ class Suite:
 def _reason(error: PySparkException | Py4JJavaError) -> str:
     """The first line of an error.
 
-    If Python has no class for the error, the result also has the first lines of the error's causes.
+    For a Java error without a Python class, the result also has the first lines of all causes.
     """
     if isinstance(error, PySparkException):
         return str(error).strip().splitlines()[0][:200]

@@ -1,7 +1,7 @@
-"""TPC-DS and TPC-H as Parquet files, with rows of DuckDB's generators.
+"""Writes TPC-DS and TPC-H as Parquet files, with rows from DuckDB's generators.
 
-A fact table has 200 files in order of arrival: the rows are in order of day, and 2 % of the rows
-arrive up to 30 days late. Rows without a day arrive at a random time. Every other table is one
+A fact table has 200 files in order of arrival. Rows arrive in order of their day, but 2 % of the
+rows arrive up to 30 days late. Rows without a day arrive at a random time. Every other table is one
 file. The generator extensions come from PyPI, because `INSTALL tpcds` needs access to a DuckDB
 server.
 """

@@ -1,4 +1,4 @@
-"""The picture of TPC-DS or TPC-H: the bytes and time of each query with Sieve, as a share."""
+"""Draws the bytes and the time of each TPC-DS or TPC-H query with Sieve, as shares."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Shares:
 
 
 def draw(title: str, queries: Sequence[Shares]) -> Figure:
-    """Draws two panels over the queries, which are sorted by the share read."""
+    """Draws two panels of bars, one bar per query, in order of the share of bytes."""
     ordered = sorted(queries, key=lambda one: (one.bytes, one.time))
     figure = Figure(figsize=(max(6, 0.13 * len(ordered)), 5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)

@@ -14,10 +14,9 @@ from bench.tpc_data import FILES
 from bench.tpc_picture import Shares
 
 SLOWER = 1.03
-"""A query counts as slower if its time grows by this factor, and by more than its runs differ."""
+"""A query counts as slower if its time ratio exceeds this factor and the other mode's spread."""
 FEWER = 0.99
-"""A query counts as reading fewer bytes below this share, because footers are sometimes read
-again."""
+"""A query reads fewer bytes if its share is below this: Spark sometimes rereads footers."""
 _WIDTH = 8
 _SIEVE, _SPARK = "Sieve", "Spark alone"
 
@@ -81,7 +80,7 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
-    """Prints why queries without keys read all bytes, in the setting that collects reasons."""
+    """Prints why queries read no fewer bytes, in the first setting, which has the reasons."""
     for one, turns in done:
         if _share(turns) >= FEWER and (one.scans or one.unkeyed):
             useless = [f"{s.table} (keys that occur in every file)" for s in one.scans]
@@ -112,7 +111,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints only scans that skip files, because keys that occur in every file skip no file."""
+    """Prints how many files the scans read that skip by keys, and how many hold a partner."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)
@@ -124,7 +123,7 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    """The bytes read, as a share of the bytes that are read without keys."""
+    """The bytes that Sieve reads, divided by the bytes of the mode before Sieve."""
     *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 

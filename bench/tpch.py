@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def generate(folder: Path, table: str, scale: float) -> Path:
-    """Returns a raw table of a scale as one Parquet file; reuses the file of an earlier run.
+    """Generates a raw table as one Parquet file, unless an earlier run has; returns the file.
 
     Args:
         folder: folder for tables of this scale only.

@@ -1,23 +1,23 @@
 """Throughput and latency of many users of one Thrift server: ``make bench-users``.
 
 The benchmark starts a real metastore and a real Thrift server as a user would. In each run, 32
-sessions query single keys of a table of 1,000 files for 40 seconds. The first run has no index, and
-the second run has the index; in the third run, four more sessions create, refresh and drop indexes
-of the same table. In the first rounds, each session sends a query every four seconds, as people do,
-and each of the four writers starts a cycle every 20 seconds. In the later rounds, each session
-sends the next query as soon as it has the answer. Before the later rounds, the third run lasts four
-times as long and is not measured, because a fresh JVM spends most of its time on compiling its own
-code.
+sessions query single keys of a table of 1,000 files for 40 seconds. The first run does not use the
+index, and the second run uses it. In the third run, four more sessions create, refresh and drop
+indexes of the same table. In the first round of runs, each session sends a query every four
+seconds, as people do, and each of the four writers starts a cycle every 20 seconds. In the second
+round, each session sends the next query as soon as it has the answer. An unmeasured warm-up
+precedes both rounds: the third run, four times as long. Without it, the JVM would spend most of the
+measured time on compilation.
 
-The output has queries per second, the milliseconds of a query, and the latency of the last 256
-front-end calls, as reported by ``sieve_status()`` (with the maximum since the server's start). At
-full speed, the sessions need far more than two cores, so the later rounds measure an overloaded
-server.
+The output shows queries per second, the milliseconds of a query, and the latency of front-end calls
+according to ``sieve_status()``. Percentiles of this latency are over the last 256 calls, and the
+maximum is over all calls since the start of the server. In the second round, the sessions need far
+more than two cores, so this round measures an overloaded server.
 
-The server's executors are threads of its own process, so each task uses a core that planning needs.
-With ``--apart``, the executors run in a process of Spark's standalone cluster with the lowest
-priority. The executors' process gets only the CPU time that server, metastore and clients do not
-need, as if it ran on other machines.
+By default, tasks run in threads of the server's process, so each task uses a core that planning
+needs. With ``--apart``, tasks run in an executor process of Spark's standalone cluster, with the
+lowest priority. Such tasks get only the CPU time that server, metastore and clients leave. Thus
+they disturb the server as little as tasks on other machines would.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # Only the socket is closed, because Hive sometimes never answers CloseSession. The first
-        # session that registers functions can fail on a class that is missing in Spark, and later
-        # sessions then wait.
+        # This closes only the socket, because Hive sometimes never answers CloseSession: if the
+        # first session that registers functions fails on a class that Spark lacks, later sessions
+        # wait.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 

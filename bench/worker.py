@@ -1,9 +1,9 @@
 """CPU time of a Spark Python worker between two tasks, with and without `arrow_jobs`.
 
-Spark drops the import caches before each task, and collects garbage after each task. The benchmark
-does both in a process that has the imports of a build's worker, loaded from the archives that a
-worker uses. No job runs. The benchmark measures CPU time instead of wall-clock time, so that other
-load on the machine does not count.
+Spark invalidates the import caches before each task, and collects garbage after each task. The
+benchmark does both in a process with the imports of a build's worker. The imports come from the
+same archives as in a worker. No Spark job runs. The benchmark measures CPU time, which other load
+on the machine hardly affects.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def main() -> None:
 
 
 def _between_tasks() -> float:
-    """Mean milliseconds of CPU of one cycle between tasks."""
+    """Mean milliseconds of CPU between two tasks."""
     started = time.process_time()
     for _ in range(TIMES):
         importlib.invalidate_caches()
-        # If a missing module is imported, Python lists the files of every archive.
+        # To search for a missing module, Python lists the files of every archive.
         importlib.util.find_spec(f"absent_{Path(__file__).stem}")
         gc.collect()
     return (time.process_time() - started) / TIMES * 1000
