@@ -110,7 +110,7 @@ def _create(
     lines = []
     for name in ("plain", *indexes):
         _table(spark, name, kind, FOLDER / "data")
-    time.sleep(2.1)  # A file is stable after two seconds.
+    time.sleep(2.1)  # A file is stable two seconds after its last change.
     whole = _bytes(FOLDER / "data")
     # This untimed build starts Python on the executors.
     spark.sql("CREATE SIEVE INDEX warm ON plain (block)").collect()

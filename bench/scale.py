@@ -144,7 +144,7 @@ def _measure(n: int, ranges: int, rounds: int) -> Measured:
 
 
 def _refresh(version: BuiltVersion) -> tuple[float, float, int]:
-    """Reads the list of files, and writes the list after `CHANGED` files have new times."""
+    """Reads the file list, and writes it with `CHANGED` new times; returns CPU ms, ms and bytes."""
     store, directory = LocalStore(), f"file:{version.root}/{version.manifest.index}"
     store.mkdirs(f"{directory}/intents")
 

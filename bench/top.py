@@ -31,7 +31,7 @@ MODES = {"Spark alone": {SWITCH: "false"}, "Sieve": {"spark.sieve.strict": "true
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, and the predicate that selects its rows and their ties."""
+    """A query, and a predicate that selects the rows of its result and all ties."""
 
     text: str
     rows: str

@@ -98,7 +98,7 @@ class Suite:
                 self._release()
 
     def _release(self) -> None:
-        """Releases broadcasts, which otherwise live as long as their data frames."""
+        """Collects garbage in Python and the JVM, so that Spark drops broadcasts of old queries."""
         gc.collect()
         self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
@@ -123,7 +123,7 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Returns whether modes also differ without a LIMIT, which can select any of the ties."""
+        """Returns whether the modes differ without LIMIT, too: LIMIT can select any tied rows."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 

@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: they add pages above docs/, and check that no page loads anything remote."""
+"""MkDocs hooks: add pages from the repository's root, and reject pages that load remote files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ HOME = Path(__file__).resolve().parents[1]
 ABOVE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 SCRIPTS = ("mermaid.min.js", "iframe-worker.js")
 
-# The HTML and CSS that make a browser load something: attributes of tags, and addresses in style
-# sheets.
+# Matches HTML tags and CSS addresses that make a browser load something from another host.
 _LOADED = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?\s(?:src|data)=[\"']?(?:https?:)?//"
     r"|<link\b(?=[^>]*rel=[\"']?(?:stylesheet|preload|preconnect|icon|modulepreload))"
@@ -24,7 +23,7 @@ _LOADED = re.compile(
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages above docs/, and the scripts that draw diagrams and search, from build/."""
+    """Adds the pages of `ABOVE`, and two scripts from build/, for diagrams and for search."""
     for name in ABOVE:
         files.append(File.generated(config, name, abs_src_path=str(HOME / name)))
     for name in SCRIPTS:
@@ -34,7 +33,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Changes links between docs/ and the pages above it to the links of the site."""
+    """Rewrites links between docs/ and the pages of `ABOVE`, because the site has one folder."""
     if page.file.src_uri in ABOVE:
         markdown = re.sub(r"\]\(docs/", "](", markdown)
         markdown = re.sub(r"\]\(README\.md[^)]*\)", "](index.md)", markdown)

@@ -1,4 +1,4 @@
-"""Writes the tables in docs/sql.md that code defines: columns of answers, reasons, settings.
+"""Writes the parts of docs/sql.md that code defines: columns of answers, reasons, settings.
 
 ``python docs/tables.py`` replaces the text between ``<!--name-->`` and ``<!--end-->``. A unit test
 compares the page with the output of this module.
@@ -28,7 +28,7 @@ _DEFAULTS: Final = {
     "spark.sieve.python": "`spark.pyspark.driver.python`, `spark.pyspark.python`, "
     "`PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON`, `python3`",
 }
-"""What Sieve uses for a setting that has no default of its own."""
+"""The defaults of settings for which ``settings.json`` has no default."""
 
 _LINKS: Final = {
     "read again": "#audits",
@@ -38,11 +38,11 @@ _LINKS: Final = {
     "counts what other drivers have saved": "#the-history-of-scans",
     "cannot decide": "operations.md#where-indexes-can-be-kept",
 }
-"""Phrases of the descriptions of settings that the page links to a section."""
+"""Phrases in the descriptions of settings, and the sections to which the page links them."""
 
 
 def written(page: str) -> str:
-    """The page, with its blocks as the code defines them."""
+    """The page with a new text in each block."""
     return _BLOCK.sub(lambda block: f"{block[1]}{_content(block[2])}\n{block[3]}", page)
 
 
@@ -59,9 +59,10 @@ def _content(name: str) -> str:
 
 
 def columns(of: str) -> str:
-    """The columns of a statement's or function's answer, with types other than STRING.
+    """The columns of a statement's or function's answer, with their types except STRING.
 
-    A statement can have more columns with EXTENDED; then this word follows the statement's name.
+    `of` is the name of a statement's record or of a function. A second word, EXTENDED, selects the
+    columns of the statement with EXTENDED.
     """
     record, _, extended = of.partition(" ")
     which = "extended_columns" if extended else "result_columns"
@@ -78,7 +79,7 @@ def reasons() -> str:
 
 
 def _member_texts() -> Mapping[str, str]:
-    """The two table cells of each reason."""
+    """The two table cells of each reason: the meaning and the remedy."""
     (body,) = ast.parse(inspect.getsource(Reason)).body
     assert isinstance(body, ast.ClassDef)
     found = {}

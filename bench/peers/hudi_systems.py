@@ -1,4 +1,4 @@
-"""Apache Hudi's ways to skip, and Sieve on Hudi tables, on Spark 3.5 (Hudi's newest bundle)."""
+"""Apache Hudi's own ways to skip, and Sieve on Hudi tables, on Spark 3.5."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _OFF: Final = {SWITCH: "false", _SKIPPING: "false"}
 _OWN: Final = {SWITCH: "false", _SKIPPING: "true"}
 _STATISTICS: Final = QUIET | {"hoodie.metadata.index.column.stats.enable": "true"}
 _KEYED: Final = _STATISTICS | {"hoodie.metadata.record.index.enable": "true"}
-# Hudi builds an index concurrently with writers, so it needs a lock provider even without writers.
+# Hudi can build an index next to writers, so CREATE INDEX needs a lock provider even without
+# writers.
 _LOCK: Final = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _RECORD_KEYS: Final = {
     "lineitem": "l_orderkey,l_linenumber",

@@ -1,4 +1,4 @@
-"""The picture of `bench.peers`: bytes that queries read, as a share of all bytes."""
+"""Draws the bytes that each query of `bench.peers` reads, in percent of the bytes without skips."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
 
 
 def draw(reports: Mapping[str, Report]) -> Figure:
-    """Draws a panel per Spark line: a row per query, a column per system, a share per cell.
+    """Draws a panel per minor version of Spark, with a row per query and a column per system.
 
-    Queries that one of the systems cannot answer, such as time travel, are omitted.
+    The panel omits queries that one of the systems cannot answer, such as time travel.
     """
     systems = [list(dict.fromkeys(e.system for e in r.asked)) for r in reports.values()]
     asked = [

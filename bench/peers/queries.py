@@ -1,4 +1,4 @@
-"""The queries of the peers benchmark, with keys that occur in the tables."""
+"""The queries of the peers benchmark; most of them use keys that occur in the tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.lineitem import order_key
 from bench.peers.data import Dataset
 
 KEY = "one key"
-"""The query that is also run on an earlier version."""
+"""Name of the query that also runs on an earlier version of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
 
 
 def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
-    """The small tables that the queries join; for each name, the query that makes the table."""
+    """The small tables that the queries join, as the name and the query that makes the table."""
     if table.name == "lineitem":
         keys = ", ".join(str(order_key(1_500_000 * scale * k // 21)) for k in range(1, 21))
         return {"twenty_orders": f"SELECT explode(array({keys})) AS k"}
@@ -58,12 +58,12 @@ def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
 
 
 def _rows(table: Dataset) -> str:
-    """The columns by their names, because Hudi tables have additional columns."""
+    """A query of the original columns, by name because Hudi tables have metadata columns, too."""
     return f"SELECT {', '.join(pq.read_schema(table.files[0]).names)} FROM {{t}}"
 
 
 def _samples(table: Dataset, number: int) -> Sequence[Mapping[str, Sequence[int]]]:
-    """The first rows of some files, column by column."""
+    """The first eight rows of `number` files, as lists by column."""
     chosen = table.files[:: len(table.files) // number][:number]
     return [pq.read_table(file).slice(0, 8).to_pydict() for file in chosen]
 
@@ -160,6 +160,6 @@ def _adversarial(table: Dataset) -> Sequence[Query]:
 
 
 def _beside(hot: Sequence[int]) -> str:
-    """Both ends of a range of 100 keys, which does not begin at the hot key."""
+    """The two ends of a range of 100 keys, which begins at a key with a single row."""
     (own, *_) = (key for key in hot if hot.count(key) == 1)
     return f"{own} AND {own + 100}"

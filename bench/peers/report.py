@@ -1,4 +1,4 @@
-"""The report of `bench.peers`: the worst queries, then each table, then the systems' costs."""
+"""Prints the report of `bench.peers`: the worst queries, each table, and the systems' costs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN, NO_INDEX = "Spark alone", "Hudi, no index"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The figures of one line of Spark: for queries, for tables and for writes."""
+    """The figures of one minor version of Spark: for queries, for tables and for writes."""
 
     line: str
     asked: list[QueryCost]
@@ -34,7 +34,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """A query for which another system reads less than Sieve or needs less time."""
+    """A query, with the costs of Sieve and of the other system that reads the fewest bytes."""
 
     line: str
     table: str
@@ -57,17 +57,18 @@ def baseline(systems: Collection[str]) -> str:
     """The system that skips nothing; on Spark 3.5, this is the Hudi table without skipping.
 
     Args:
-        systems: names of the systems of one Spark line.
+        systems: names of the systems on one minor version of Spark.
     """
     return NO_INDEX if NO_INDEX in systems else PLAIN
 
 
 def worst(reports: Mapping[str, Report]) -> Sequence[Beaten]:
-    """The queries on which Sieve reads the most bytes relative to another system, worst first."""
+    """All queries, in descending order of Sieve's bytes relative to the best other system."""
     found = []
     for report in reports.values():
         for (table, query), by in report.by_query():
-            # On Spark 3.5, the mode Spark alone reads other and smaller files.
+            # On Spark 3.5, the system Spark alone reads the original files, which are smaller than
+            # Hudi's.
             without = PLAIN if NO_INDEX in by else ""
             others = (one for name, one in by.items() if not is_sieve(name) and name != without)
             least = min(others, key=lambda one: one.bytes)

@@ -1,8 +1,8 @@
 """Files and bytes read by Sieve's shapes and by rivals of equal size: ``make bench-rivals``.
 
 Sizes are in percent of the column's bytes. All structures use the key codes that a build would
-choose. Files and their bytes are the mean over six kinds of query with equal weight. First, the
-benchmark checks that every structure returns all files with a matching key.
+choose. The numbers of files and bytes are means over six kinds of query with equal weight. The
+benchmark also checks that each structure returns all files with a matching key.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "build" / "bench-rivals"
 
 
 def main() -> None:
-    """Measures, prints a table per column, reports missed goals, and draws a picture."""
+    """Measures all columns, prints a table per column and the missed goals, and draws a picture."""
     parser = argparse.ArgumentParser(prog="python -m bench rivals", description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--files", type=int, default=200)
@@ -53,7 +53,7 @@ def main() -> None:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        # A column has its budgets, and two structures that have no budget.
+        # The steps of a column are the budgets, the structures without a budget, and `auto`.
         steps = len(args.budgets) + 2
         bar = progress.add_task("", total=steps * len(args.columns))
         for name in args.columns:

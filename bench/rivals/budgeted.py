@@ -1,4 +1,4 @@
-"""Sieve's shapes under a budget, built by the steps of a distributed build."""
+"""Builds Sieve's shapes within a budget, by the steps of a distributed build."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """For a point, the result is the files that both the map and the intervals return."""
+        """For a point, returns the files that both the map and the intervals return."""
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])
@@ -68,15 +68,15 @@ class Builder:
     """Builds the shapes of one column.
 
     Args:
-        of: the column of this builder.
-        exact: every key of every file.
+        of: the column.
+        exact: a structure that contains every key of every file.
     """
 
     def __init__(self, of: Column, exact: Structure) -> None:
         self._of = of
         self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
-        # The hashes are computed from the encoder's codes, which represent the values.
+        # The sample has hashes of the codes, which stand for the values.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
@@ -86,7 +86,7 @@ class Builder:
         self._hits = self._read(exact)
 
     def within(self, budget: float, wanted: Sequence[str]) -> Iterator[Structure]:
-        """The requested `SHAPES` within a budget in bytes; omits a map that exceeds the budget."""
+        """Yields the requested `SHAPES` within a budget in bytes; omits a map that does not fit."""
         budget = max(1.0, budget - self._of.encoder)
         intervals = cut(self._of, self.query_model, budget)
         for shape in wanted:
@@ -112,7 +112,7 @@ class Builder:
         return made
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
-        """The result of the first pass, and true if a second pass with more cuts can save bytes."""
+        """The result of one attempt, and whether an attempt with more intervals can save bytes."""
         of, payback = self._of, asked.payback(options)
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))
@@ -135,7 +135,7 @@ class Builder:
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """Chooses as a build does: a map if a map can pay off and lowers the bytes of probes."""
+        """Chooses like a build: a map if it can pay off and reduces the bytes that probes read."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(self._profile, told, len(self._pairs()[0]), int(budget)):
@@ -177,7 +177,7 @@ class Builder:
         return files_read(self._expected(structure), self._profile.location_bytes)
 
     def _read(self, structure: Structure) -> Counts:
-        """int64[2, k]: for each probe, the number of files that a structure returns, and bytes."""
+        """int64[2, k]: number and bytes of the files that a structure returns, for each probe."""
         answer = structure.may_hold(*self._probes.intervals.T)
         return np.stack([np.count_nonzero(answer, axis=1), answer @ self._of.sizes])
 
@@ -196,7 +196,7 @@ class Builder:
 
 
 def sample(column: Column) -> QueryModel:
-    """The sample that a build reads before the column: some rows of every file."""
+    """The query model of random rows, which a build reads before the whole column."""
     return QueryModel.of_sample(_drawn(column))
 
 
@@ -208,7 +208,7 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """The intermediate data: each file is cut separately, more finely than the budget allows."""
+    """The intervals of each file, cut separately and more finely than the budget allows."""
     least = overprovisioned_threshold(column.files, budget) if threshold is None else threshold
     parts, weights = [], weights_at(weights_of(column.sizes), np.arange(column.files))
     for file, (codes, rows) in enumerate(column.keys_of_files()):
@@ -220,7 +220,7 @@ def cut(
 def shaped(
     column: Column, query_model: QueryModel, intervals: Intervals, shape: str, budget: float
 ) -> Lists:
-    """A structure of one shape without a map, within the budget if any size of the structure fits.
+    """A structure without a map, within the budget unless its smallest size exceeds the budget.
 
     Args:
         column: the column.

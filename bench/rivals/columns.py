@@ -22,7 +22,7 @@ from sieve.indexing.column_sample import WANTED
 Codes = npt.NDArray[np.int64]
 Rng = np.random.Generator
 ROW_BYTES: Final = 50
-"""Bytes per row of the table, which the budget `auto` compares with the index."""
+"""Bytes per row of the table; the budget `auto` weighs the table's bytes against the index's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Column:
         files: number of files.
         width: mean bytes of a value.
         encoder: bytes of the encoder's data.
-        spread: standard deviation of the logarithm of each file's bytes per row; 0 for equal files.
+        spread: standard deviation of the logarithm of a file's bytes per row; 0 if all are equal.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Column:
 
     @property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """int64[files], bytes of each file; a row has `ROW_BYTES` bytes in the median."""
+        """int64[files], bytes of each file; in the median file, a row has `ROW_BYTES` bytes."""
         drawn = np.exp(np.random.default_rng(3).normal(0, self.spread, self.files))
         return (ROW_BYTES * np.bincount(self.file, minlength=self.files) * drawn).astype(np.int64)
 
@@ -68,9 +68,9 @@ class Column:
             yield distinct, rows.astype(np.int64)
 
 
-# Minimum budgets in percent of the column's bytes; at these budgets, `auto` must read at most 1.10
-# times the lower bound. These columns have files with few long runs of keys, with few keys, with
-# late rows or with skew.
+# The goal for each of these columns: with this budget, in percent of the column's bytes, `auto`
+# reads at most 1.10 times the lower bound of files. An index of these columns can be small: a file
+# has few keys or few long runs of keys, or only a few rows are late, or the keys are skewed.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,
@@ -82,7 +82,7 @@ GOALS: Final[Mapping[str, float]] = {
 
 
 def _late(rng: Rng, rows: int, files: int) -> Codes:
-    """Keys in time order, except one row in a hundred at a random earlier position."""
+    """Times in ascending order, but one row in a hundred has a random earlier time."""
     times = np.arange(rows, dtype=np.int64) * 1_000_000 + rng.integers(0, 1_000_000, rows)
     late = rng.random(rows) < 0.01
     times[late] = (times[late] * rng.random(int(late.sum()))).astype(np.int64)
@@ -120,7 +120,7 @@ def _walk(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _leaps(rng: Rng, rows: int, files: int) -> Codes:
-    """A random walk with steps so large that most keys between two steps do not occur."""
+    """A random walk with such large steps that most keys between two steps do not occur."""
     return np.cumsum(rng.integers(-1000, 1001, rows)).astype(np.int64)
 
 
@@ -129,7 +129,7 @@ def _uniform(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _sawtooth(rng: Rng, rows: int, files: int) -> Codes:
-    """The keys of every file start from zero; a file skips the keys of the other files."""
+    """Every file spans the whole domain: with n files, file f has the keys f, f + n, f + 2n, ..."""
     within = np.arange(rows, dtype=np.int64) % (rows // files)
     return within * files + _in_order(rows, files)
 
@@ -150,7 +150,7 @@ def _uuids(rng: Rng, rows: int, files: int) -> pa.Array:
 
 
 def _urls(rng: Rng, rows: int, files: int) -> pa.Array:
-    """Each file has pages of 100 of 3,000 hosts; large hosts are more frequent."""
+    """Each file has pages of 100 hosts out of 3,000; some hosts are more frequent than others."""
     words = rng.integers(0, 26, (3000, 9), dtype=np.uint8) + ord("a")
     names = np.ascontiguousarray(words).view("S9").ravel().astype(str)
     weight = 1 / np.arange(1, 3001)
@@ -222,7 +222,7 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
 
 
 def _of_strings(name: str, values: pa.Array, files: int, rng: Rng) -> Column:
-    """A string column with the encoder that a build would choose from a sample of the same size."""
+    """A string column in codes of the encoder that a build would choose from a sample."""
     rows = len(values)
     width = pc.mean(pc.binary_length(values)).as_py()
     seen = np.sort(rng.choice(rows, min(WANTED, rows), replace=False))

@@ -20,9 +20,9 @@ class Measured:
         structure: name of the structure.
         budget: budget in percent; None for structures without a budget.
         bytes: size in percent of the column's bytes.
-        files: mean files read by a query, by kind.
-        mean: mean files over the kinds.
-        megabytes: megabytes of these files, mean over the kinds.
+        files: mean number of files read by a query, for each kind of query.
+        mean: mean of `files` over the kinds.
+        megabytes: mean megabytes of these files over the kinds.
     """
 
     column: str
@@ -44,7 +44,7 @@ class Judge:
         self._truth = {kind: self.exact.may_hold(*q) for kind, q in self._queries.items()}
 
     def least(self) -> float:
-        """Mean number of files that hold a match."""
+        """Mean number of files that hold a match, over the kinds of query."""
         return float(np.mean([answer.sum(axis=1).mean() for answer in self._truth.values()]))
 
     def measured(self, structure: Structure, budget: float | None) -> Measured:

@@ -15,7 +15,7 @@ from bench.rivals.judge import Measured
 _ACROSS: Final = 4
 _LEAST: Final = "least possible"
 _TOLD: Final = 1.0
-"""The budget, in percent, whose figure is printed in the panel."""
+"""A budget in percent; a panel prints the figure of this budget."""
 
 _LINES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auto": {"color": "#0d4d94", "lw": 5, "alpha": 0.45, "marker": "o", "ms": 6.5, "mew": 0},
@@ -39,7 +39,7 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
 
     Args:
         measured: measurements of structures on columns.
-        least: mean files that hold a match over the kinds of query, by column.
+        least: mean number of files that hold a match, by column.
         files: number of files of each column.
     """
     # The legend needs one more cell.
@@ -96,7 +96,7 @@ def _panel(ax: Axes, name: str, measured: Sequence[Measured], least: float) -> N
 
 
 def _in_words(ax: Axes, measured: Sequence[Measured]) -> None:
-    """The text in a panel: the files read by min/max, and by the choice of a build."""
+    """Prints in a panel the files read with min/max and with `auto`."""
     plain = next((m for m in measured if m.structure == "min/max"), None)
     auto = next((m for m in measured if m.structure == "auto" and m.budget == _TOLD), None)
     if plain and auto:

@@ -20,7 +20,7 @@ KINDS = (
 
 
 def queries(column: Column, count: int) -> Mapping[str, tuple[Codes, Codes]]:
-    """First and last code of `count` queries of each kind."""
+    """The first and last codes of `count` queries, by kind."""
     rng = np.random.default_rng(2)
     distinct = np.unique(column.codes)
     least, greatest = int(distinct[0]), int(distinct[-1])

@@ -26,7 +26,7 @@ def table(
     least: float,
     budgets: Sequence[float],
 ) -> None:
-    """The table of one column: rivals with their bytes, then shapes by budget."""
+    """Prints the table of one column: rivals with their bytes, then shapes by budget."""
     rows = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     rows.add_column(f"{name}\n[dim]least possible {least:.2f}[/dim]", no_wrap=True)
     rows.add_column("files\nread", justify="right", no_wrap=True)
@@ -51,7 +51,7 @@ def table(
 
 
 def summary(console: Console, measured: Sequence[Measured], least: Mapping[str, float]) -> None:
-    """Prints the goals that `auto` missed, over all kinds of query and as a number per kind."""
+    """Prints the goals that `auto` missed, and a comparison for each kind of query."""
     autos = [m for m in measured if m.structure == "auto"]
     missed = [text for auto in autos for text in _missed(auto, measured, least[auto.column])]
     missed += [text for m in measured if m.structure == AUTOMATIC for text in _dear(m, autos)]
@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """How many more files one structure reads than the limit of the other structure."""
+    """Files that `one` reads beyond those of `other`, with a tolerance; negative if fewer."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 
@@ -104,7 +104,7 @@ def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
-    """The structure that reads the fewest files within the bytes that `auto` uses or can use."""
+    """The structure other than `auto` that reads the fewest files, within the bytes of `auto`."""
     budget = auto.budget or 0.0
     others = (
         m

@@ -44,9 +44,9 @@ class Lists:
         self._reach = high
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Checks the last interval that begins before the end of a query.
+        """Returns the files with an interval that overlaps with the query.
 
-        No other interval can reach the query.
+        Of the intervals that begin before the query's end, the greatest end decides.
         """
         found = np.zeros((len(low), self._files), np.bool_)
         for file in range(self._files):
@@ -78,7 +78,7 @@ def truth(column: Column) -> Lists:
 def k_intervals(column: Column, k: int) -> Lists:
     """HIndex's first layer: at most k intervals per file, separated by the longest gaps.
 
-    K = 1 is min/max.
+    With k = 1, this is min/max.
     """
     low, high, location = [], [], []
     for file, (codes, _) in enumerate(column.keys_of_files()):
@@ -93,7 +93,7 @@ def k_intervals(column: Column, k: int) -> Lists:
 
 
 def seed_sieve(column: Column, error: int) -> Lists:
-    """Blocks of equal width, in segments that a line fits within an error bound."""
+    """Blocks of equal width; in each segment, a line fits the keys within an error bound."""
     order = np.lexsort((column.file, column.codes))
     chunk = (column.codes[order], column.file[order], np.ones(len(order), np.int64))
     payloads = [encode_segment(segment) for segment in cut_segments([chunk], error=error)]

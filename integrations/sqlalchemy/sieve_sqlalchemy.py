@@ -1,10 +1,10 @@
 """A SQLAlchemy dialect, ``hive+sieve://host:10000/database``, for Spark's Thrift server.
 
-PyHive's dialect expects Hive's answers, and Spark's answers differ. Spark's answer to SHOW TABLES
-begins with the database, and PyHive mistakes the database for the table's name. Spark lists views
-separately from tables, and uses an SQLSTATE to report a missing table. This dialect reads Spark's
-answers and reports Sieve's indexes. The backend name stays ``hive``, because tools such as Superset
-treat a database according to this name.
+PyHive's dialect expects Hive's answers, but Spark's answers differ. In Spark's answer to SHOW
+TABLES, the first column is the database, and PyHive mistakes the database for the table's name.
+Spark lists views separately from tables, and uses an SQLSTATE to report a missing table. This
+dialect reads Spark's answers and reports Sieve's indexes. The backend name stays ``hive``, because
+tools such as Superset choose their SQL by this name.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
         return [{"name": row[0], "column_names": [row[1]], "unique": False} for row in rows]
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        """Sends a text without parameters unchanged, so that the text can contain ``%``."""
+        """Sends a statement without parameters unchanged, so that it can contain ``%``."""
         raw = not parameters and context is not None and context.compiled is None
         try:
             cursor.execute(statement, None if raw else parameters)
@@ -86,7 +86,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
 
 
 class _Answer:
-    """The server's answer to a failed statement; its text is the message, without the stack."""
+    """The server's answer to a failed statement, shown as its message without the stack trace."""
 
     def __init__(self, answer: Any) -> None:
         self.status = answer.status
@@ -96,7 +96,7 @@ class _Answer:
 
 
 def _show_message_first(error: Exception) -> None:
-    """Shortens PyHive's errors, which show the server's whole answer with eighty lines of Java."""
+    """Shortens PyHive's errors, which show the server's whole answer with a Java stack trace."""
     answer = error.args[0] if error.args else None
     if getattr(getattr(answer, "status", None), "errorMessage", None):
         error.args = (_Answer(answer), *error.args[1:])
@@ -107,7 +107,7 @@ def _rows(connection: Any, statement: str) -> list[Any]:
 
 
 def _state(error: Any) -> str | None:
-    """The SQLSTATE of an error of the server."""
+    """The SQLSTATE of a server's error."""
     (answer, *_) = getattr(error.orig, "args", None) or (None,)
     return getattr(getattr(answer, "status", None), "sqlState", None)
 

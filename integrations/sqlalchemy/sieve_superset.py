@@ -1,8 +1,8 @@
 """Superset's support for ``spark+sieve://host:10000/database``: Spark's SQL, Sieve's indexes.
 
-Superset's own support for ``hive`` databases does not fit Spark. Superset shows the first index of
-a table as its partitions, reads the names of views from the wrong column, and truncates times with
-functions that return strings.
+Superset's own support for ``hive`` databases does not fit Spark: it shows the first index of a
+table as the table's partitions, reads the names of views from the wrong column, and truncates times
+with functions that return strings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SieveEngineSpec(SparkEngineSpec):  # type: ignore[misc]
 
     @classmethod
     def get_view_names(cls, database: Any, inspector: Any, schema: str | None) -> set[str]:  # noqa: ARG003
-        """The permanent views of a database, in the dialect's list."""
+        """The permanent views of a database, as the dialect lists them."""
         return set(inspector.get_view_names(schema))
 
     @classmethod

@@ -1,4 +1,4 @@
-{# Each run updates a hundred accounts and adds a hundred: the index reads the file groups that changed. #}
+{# Each run updates 100 accounts and adds 100. The refresh of the index reads only the changed file groups. #}
 {{ config(
     enabled=target.name == 'hudi',
     materialized='incremental',

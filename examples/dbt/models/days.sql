@@ -1,4 +1,4 @@
-{# Each run writes the partition of one day anew; the others stay. #}
+{# Each later run overwrites the partition of one day, and keeps the other partition. #}
 {{ config(
     materialized='incremental',
     incremental_strategy='insert_overwrite',

@@ -1,4 +1,4 @@
-{# The first run writes ten thousand rows, each later one appends a thousand: the index reads the new files alone. #}
+{# The first run writes 10,000 rows, and each later run appends 1,000. A refresh reads only the new files. #}
 {{ config(
     materialized='incremental',
     incremental_strategy='append',

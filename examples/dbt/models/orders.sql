@@ -1,4 +1,4 @@
-{# Dropped and made again on each run: its indexes are created each time. #}
+{# Each run drops and recreates this table, so the hook creates the indexes in each run. #}
 {{ config(
     materialized='table',
     indexes=[

@@ -1,12 +1,13 @@
 {#
-  Post-hook: gives the table of a model the Sieve indexes that its config lists.
+  Post-hook: creates, refreshes and drops Sieve indexes, so that a model's table has the indexes of the model's config.
 
       config(indexes=[{'columns': ['id'], 'type': 'sieve', 'options': {'budget': '2%'}}])
 
-  An index that is missing, or was made of other options, is created; one that is there is refreshed; one that an
-  earlier run made and that is no longer listed is dropped. Indexes that dbt did not make stay. Entries of another
-  type are for other databases. Each column of an entry has an index of its own, named <column>_sieve unless the entry
-  has a `name`. dbt-spark's materializations never call dbt's own create_indexes, hence a hook.
+  The hook creates an index that is missing or has other options, and refreshes each other index of the config. The
+  hook drops an index that an earlier run created and the config no longer lists. Indexes that dbt did not create stay.
+  Entries of other types are for other databases. Each column of an entry gets a separate index. The name of the index
+  is <column>_sieve, unless the entry has a `name`. This is a hook because dbt-spark's materializations never call
+  dbt's own create_indexes.
 #}
 {% macro apply_indexes() %}
   {%- if execute and config.get('materialized') not in ['view', 'ephemeral'] -%}
@@ -30,7 +31,7 @@
 {% endmacro %}
 
 
-{# The indexes that a config lists, by name. What one is made of is its comment, by which a later run knows it. #}
+{# The indexes of a config, by name. The comment of an index has its column and options; later runs compare comments. #}
 {% macro wanted_indexes(entries) %}
   {%- set wanted = {} -%}
   {%- for entry in entries if entry.get('type') == 'sieve' -%}
@@ -44,7 +45,7 @@
       {{ exceptions.raise_compiler_error("Only an index of one column can have a name: " ~ entry) }}
     {%- endif -%}
     {%- for column in entry.columns -%}
-      {#- Sieve folds names of indexes to lower case. -#}
+      {#- Sieve converts the names of indexes to lower case. -#}
       {%- set name = (entry.get('name') or (column | replace('`', '') | replace('.', '_')) ~ '_sieve') | lower -%}
       {%- set options = entry.get('options') or {} -%}
       {%- set comment = sieve.by_dbt() ~ tojson({'column': column, 'options': options}, sort_keys=true) -%}
@@ -55,7 +56,7 @@
 {% endmacro %}
 
 
-{# The Sieve indexes that a table has, by name, each with its comment. #}
+{# The Sieve indexes of a table, by name: the comment, and whether dbt created the index. #}
 {% macro present_indexes(relation) %}
   {%- set present = {} -%}
   {%- for row in sieve.procedure('show_indexes', {'table': relation | string}) -%}
@@ -68,13 +69,13 @@
 {% endmacro %}
 
 
-{# The beginning of a comment by which an index is known to be dbt's. #}
+{# The prefix of the comments of indexes that dbt has created. #}
 {% macro by_dbt() %}
   {{ return('made by dbt: ') }}
 {% endmacro %}
 
 
-{# The answer of a procedure of Sieve; arguments are given by name, texts as literals of SQL. #}
+{# The answer of one of Sieve's procedures. The call passes arguments by name, and strings as SQL literals. #}
 {% macro procedure(name, arguments) %}
   {%- set given = [] -%}
   {%- for argument, value in arguments.items() -%}
