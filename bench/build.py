@@ -1,9 +1,9 @@
 """Cost of building an index, by table size: ``make bench-build``.
 
-The table has one column of ascending 64-bit keys, but 1 % of the rows have a random key. A Parquet
-file has 100,000 rows, and a table has at most 2,000 files. With ``--scattered`` the keys are unique
-ids in random order, and the index is a map; a row then has 50 bytes, and a file 7,776 rows. With
-``--strings`` the keys are MD5 sums of these ids, as text. Each size runs in a new Spark
+The table has one column of ascending 64-bit keys, but 1 % of the rows have a random key. The table
+has a Parquet file for every 100,000 rows, but at most 2,000 files. With ``--scattered`` the keys
+are unique ids in random order, and the index is a map; a row then has 50 bytes, and a file 7,776
+rows. With ``--strings`` the keys are MD5 sums of these ids, as text. Each size runs in a new Spark
 application. The output shows:
 
 - seconds of the query ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, and of CREATE
@@ -83,7 +83,7 @@ class Built:
         after: peak MB after CREATE, of the largest process of each role.
         told: the numbers in the answer of DESCRIBE, by property.
         intervals: seconds and CPU seconds of a CREATE without a map; empty if not measured.
-        tasks_cpu: CPU seconds of only the tasks that make the map.
+        tasks_cpu: CPU seconds of the tasks that make the map, run without Spark.
     """
 
     rows: int
@@ -192,7 +192,7 @@ def _write(table: _Table) -> None:
     spark = start_session(table.folder / "spark", {}, indexed=False)
     if table.scattered:
         ids = spark.range(0, table.rows).repartition(table.files, sf.xxhash64("id"))
-        # Random bytes pad each row to about 50 bytes, because the default budget is a share of the
+        # Hashes pad each row to about 50 bytes, because the default budget is a share of the
         # table's bytes.
         text, rest = sf.col("id").cast("string"), sf.xxhash64("id", sf.lit(1)).alias("q")
         if table.keys == "strings":

@@ -1,8 +1,8 @@
 """Writes a version of an index to disk with Sieve's library, without Spark and without a table.
 
-The locations are the files, or the ranges of the files. The domain of the keys has a part for each
-location. Location i has all keys of part i, as in a table in order of time. Each file also has
-short intervals at random positions, like the intervals of late rows.
+The locations are files or ranges of files. The domain of keys has one part per location, and
+location i has all keys of part i, as in a table in order of time. Each file also has short
+intervals at random positions, like the intervals of late rows.
 """
 
 from __future__ import annotations
@@ -135,8 +135,7 @@ def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
     n = n_files * EACH
     first = rng.integers(0, SPAN - own, n)
     last = first + rng.integers(0, own // 50, n)
-    # In each file, the first `ranges` intervals are the parts of the domain that belong to the
-    # ranges.
+    # The first `ranges` intervals of a file cover the parts of the domain of its locations.
     place = np.arange(n) % EACH
     location = np.arange(n) // EACH * ranges + place % ranges
     is_own = place < ranges
@@ -164,7 +163,7 @@ def _run_file(segments: list[Segment]) -> bytes:
 
 def built_list(n: int, ranges: int = 1) -> Locations:
     """A list of files below `TABLE`; each range of a file has `EACH` rows."""
-    # A listing has this order: the files of a folder are adjacent.
+    # The order is the order of a listing, in which the files of a folder are adjacent.
     names = sorted(f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
     cut = None

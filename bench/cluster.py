@@ -2,10 +2,9 @@
 
 A Thrift server runs in four ways. In the first way, two threads of the server's process execute the
 tasks (``local[2]``). In the second way, two executors in separate processes execute the tasks
-(``local-cluster[2,1,2048]``). The third way is the second way with table and index on HDFS, and the
-fourth way is the same with S3. The servers of HDFS and S3 run on this machine. Each way has the
-same table of 1,000,000 rows in 100 files. The queries use the protocol of JDBC drivers and BI
-tools.
+(``local-cluster[2,1,2048]``). The third and the fourth way are like the second way, but table and
+index are on HDFS or on S3. The servers of HDFS and S3 run on this machine. Each way has the same
+table of 1,000,000 rows in 100 files. The queries use the protocol of JDBC drivers and BI tools.
 
 The output shows the seconds of CREATE SIEVE INDEX, and of a CREATE during which the benchmark kills
 an executor. For a query for one key, the output shows the files read and the median milliseconds,

@@ -47,8 +47,7 @@ _COPIES = {
     "stats": QUIET | {"hoodie.metadata.index.column.stats.enable": "true"},
     "keyed": QUIET | {"hoodie.metadata.record.index.enable": "true"},
 }
-# Hudi can build an index next to writers, so CREATE INDEX needs a lock provider even without
-# writers.
+# CREATE INDEX supports concurrent writers, so it needs a lock provider even without writers.
 _LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _ROWS = (
     "SELECT hex(xxhash64(id)) AS k, "

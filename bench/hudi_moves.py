@@ -34,7 +34,7 @@ QUESTIONS = 4
 
 
 class Bench:
-    """Benchmarks one table and prints the progress."""
+    """A table and the measurements on it."""
 
     def __init__(self, spark: SparkSession, kind: str, rows: int, slices: int) -> None:
         self.spark = spark

@@ -35,7 +35,7 @@ SHARE = 100
 
 
 class Bench:
-    """Benchmarks the table and prints the progress."""
+    """The table and the measurements on it."""
 
     def __init__(self, spark: SparkSession, rows: int, parts: int) -> None:
         self.spark = spark

@@ -1,4 +1,4 @@
-"""Finds the scans that skipped files by values that the query itself has computed."""
+"""Finds the scans that skipped files by join keys or by results of subqueries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class KeyedScans:
         self._counted: dict[tuple[str, str], int] = {}
 
     def of(self, frame: DataFrame) -> Iterator[KeyedScan]:
-        """Yields the scans of an executed query that used values that the query has computed."""
+        """Yields the scans of an executed query that used join keys or results of subqueries."""
         filters = self._spark._jvm.org.apache.spark.sql.sieve.plan.RunTimeFilters  # noqa: SLF001
         for scan in scans_of(frame):
             if scan.getClass().getSimpleName() != "SieveScan":
@@ -84,7 +84,7 @@ def _columns(expression: Any) -> list[str]:
 
 
 def _sql(expression: Any) -> str:
-    """The SQL text of a predicate, without table aliases, which a scan's filters mix."""
+    """The SQL text of a predicate, without table aliases, because these differ between filters."""
     text = str(expression.sql())
     for attribute in _items(expression.references().toSeq()):
         text = text.replace(attribute.sql(), f"`{attribute.name()}`")

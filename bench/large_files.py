@@ -3,9 +3,9 @@
 A row has about a hundred bytes. A file has `GROUPS` row groups (in ORC, stripes). The columns are:
 
 - ``id``: unique keys in random order, so every file and row group spans the whole domain;
-- ``day``: days that rise with the row number, except in 2 % of the rows, so a file has few days;
+- ``day``: ascends with the rows, except for 2 % late rows, so each file covers a few days;
 - ``sorted_id``: the keys of ``id``, sorted within each file; every file spans the whole domain;
-- ``block``: each thousandth of the table has one number; the numbers are in random order;
+- ``block``: the number of a block; the table has 1,000 blocks of rows in random order;
 - ``pad``: text that brings the row to a hundred bytes.
 """
 

@@ -1,8 +1,8 @@
 """Latency of index look-ups, for 1,000 to 1,000,000 files: ``make bench-lookup``.
 
 A look-up finds the files for one predicate in the index. A request is the front end's complete work
-for a scan: it parses JSON and predicate, looks up, and writes a bitmap. Before a cold look-up, the
-version is open, and the index files are in the page cache of the operating system only. Before a
+for a scan: it parses JSON and predicate, looks up, and writes a bitmap. A cold look-up is the first
+after the version has been opened; the operating system has the index files in its page cache. In a
 warm look-up, Sieve has cached everything that the query needs. The benchmark uses no Spark.
 """
 
@@ -38,7 +38,7 @@ from sql_ext.frontend.request_queue import Request
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LISTED = 10_000
 COLD_ROUNDS = 5
-# A size of Sieve's cache that exceeds the needs of all measured versions.
+# This cache of Sieve is larger than any measured version needs.
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
@@ -85,7 +85,7 @@ def main() -> None:
     args = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
     found: list[Measured] = []
-    # The front end also exempts its first objects from garbage collection.
+    # As in the front end, garbage collection ignores the objects that exist so far.
     gc.freeze()
     for n in args.locations:
         with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +127,7 @@ def _open(version: BuiltVersion) -> tuple[OpenVersion, Opened]:
 
 
 def _cold(version: BuiltVersion, kind: str, rng: np.random.Generator) -> tuple[float, float, float]:
-    """Medians of first look-ups after opening: milliseconds, and run files and bytes read."""
+    """Medians of the first look-up after opening: milliseconds, files read and bytes read."""
     found = []
     for _ in range(COLD_ROUNDS):
         index, opened = _open(version)

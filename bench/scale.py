@@ -2,8 +2,8 @@
 
 Each size runs in a separate process, and the process measures its own memory. The first request to
 a front end opens the index. Later requests are for random keys. The front end's cache has the
-default size. For REFRESH, the benchmark measures only the work without Spark: to read the list of
-files, and to write the list with new times for 100 files. ``docs/benchmarks.md`` has the figures.
+default size. For REFRESH, the benchmark measures only work outside of Spark: it reads the list of
+files, and writes the list with new times for 100 files. ``docs/benchmarks.md`` has the figures.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _measure(n: int, ranges: int, rounds: int) -> Measured:
 
 
 def _refresh(version: BuiltVersion) -> tuple[float, float, int]:
-    """Reads the file list, and writes it with `CHANGED` new times; returns CPU ms, ms and bytes."""
+    """Measures a read of the file list, and a write of the list with `CHANGED` new times."""
     store, directory = LocalStore(), f"file:{version.root}/{version.manifest.index}"
     store.mkdirs(f"{directory}/intents")
 
@@ -167,7 +167,7 @@ def _timed(run: Callable[[], _T]) -> tuple[float, float, _T]:
 
 
 def _resident() -> int:
-    """Resident bytes of this process, after freed memory has gone back to Linux."""
+    """Resident bytes of this process, after the allocators have released freed memory."""
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)
     pa.default_memory_pool().release_unused()

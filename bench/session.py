@@ -53,7 +53,7 @@ def start_session(
 
 @contextmanager
 def _output_to(log: Path) -> Iterator[None]:
-    """Redirects the output of this process and of new child processes to a log, in the block."""
+    """Within the block, redirects the output of this process and its new children to a log."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(1), os.dup(2)]

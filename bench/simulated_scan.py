@@ -1,12 +1,11 @@
 """CREATE over a simulated scan of up to a million files: ``python -m bench simulated-scan``.
 
 The rows come from `range`, and each row contains the number of its file. No file exists, and Spark
-lists no file. The other steps are the steps of a build: to sample, read and cut the column, to
-write and measure the run, and to store the list of files. Executors run in separate processes, and
-this process does the work of the front end. For each number of files, the output shows the seconds,
-and the CPU milliseconds of all processes per file. The output also shows by how much the peak
-memory of this process grows during the build, and the driver's live heap before and after the
-build.
+lists no file. The other steps are those of a build: sample, read and cut the column, write and
+measure the run, and store the list of files. Executors run in separate processes, and this process
+does the work of the front end. For each number of files, the output shows the seconds, and the CPU
+milliseconds of all processes per file. The output also shows by how much the peak memory of this
+process grows during the build, and the driver's live heap before and after the build.
 """
 
 from __future__ import annotations

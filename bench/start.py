@@ -78,8 +78,7 @@ def main() -> None:
 def adopt_orphans() -> None:
     """Makes this process the parent of grandchildren that outlive their parents.
 
-    The front end ends after its driver. Without this, the benchmark would miss the CPU time of the
-    front end.
+    The front end ends after its driver, and the benchmark includes the front end's CPU time.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -87,8 +86,7 @@ def adopt_orphans() -> None:
 def measured(command: Sequence[str]) -> Taken:
     """Runs a command, and waits until all processes of the command have ended."""
     with tempfile.TemporaryDirectory() as folder:
-        # In the new folder, there is no class archive of this user, and no metastore of an earlier
-        # run.
+        # The new folder has no class archive of this user and no metastore of an earlier run.
         environment = os.environ | {"XDG_CACHE_HOME": folder}
         before, started = children_cpu(), time.perf_counter()
         subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)

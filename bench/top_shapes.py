@@ -1,12 +1,11 @@
 """Top-k queries, MIN and MAX for each type, index shape and order: ``make bench-topk``.
 
-The table has three columns of each type. The values of *clustered* ascend with the files. *late* is
-the same column, but 2 % of the rows have an earlier value, from up to a tenth of the table before.
-The values of *random* are random. Each query runs with an index of each shape. The output compares
-the files that a query reads with the files that the query needs. A top-k query needs the files that
-hold a row of the result or a tie, and MIN and MAX need one file. A query for a range of 0.1 % of
-the rows needs the files whose minimum and maximum match the range. The goal of a query is to read
-at most 1.2 times the needed files plus one.
+The table has three columns of each type. *clustered* ascends with the files. *late* is the same,
+but 2 % of the rows are late by up to a tenth of the table. *random* has random values. Each query
+runs with an index of each shape. The output compares the files that a query reads with the files
+that the query needs. A top-k query needs the files that hold a row of the result or a tie, and MIN
+and MAX need one file. A query for a range of 0.1 % of the rows needs the files whose minimum and
+maximum match the range. The goal of a query is to read at most 1.2 times the needed files plus one.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def generate(folder: Path, table: str, scale: float) -> Path:
-    """Generates a raw table as one Parquet file, unless an earlier run has; returns the file.
+    """Returns a raw table as one Parquet file, and generates the file unless it exists.
 
     Args:
         folder: folder for tables of this scale only.

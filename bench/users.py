@@ -6,8 +6,8 @@ index, and the second run uses it. In the third run, four more sessions create, 
 indexes of the same table. In the first round of runs, each session sends a query every four
 seconds, as people do, and each of the four writers starts a cycle every 20 seconds. In the second
 round, each session sends the next query as soon as it has the answer. An unmeasured warm-up
-precedes both rounds: the third run, four times as long. Without it, the JVM would spend most of the
-measured time on compilation.
+precedes both rounds: the third run, four times as long. A JVM without warm-up spends most of its
+time on compilation.
 
 The output shows queries per second, the milliseconds of a query, and the latency of front-end calls
 according to ``sieve_status()``. Percentiles of this latency are over the last 256 calls, and the
@@ -16,8 +16,8 @@ more than two cores, so this round measures an overloaded server.
 
 By default, tasks run in threads of the server's process, so each task uses a core that planning
 needs. With ``--apart``, tasks run in an executor process of Spark's standalone cluster, with the
-lowest priority. Such tasks get only the CPU time that server, metastore and clients leave. Thus
-they disturb the server as little as tasks on other machines would.
+lowest priority. Such tasks get only the CPU time that server, metastore and clients leave, so the
+server works as if the tasks ran on other machines.
 """
 
 from __future__ import annotations
@@ -110,9 +110,8 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # This closes only the socket, because Hive sometimes never answers CloseSession: if the
-        # first session that registers functions fails on a class that Spark lacks, later sessions
-        # wait.
+        # This closes only the socket, because Hive sometimes never answers CloseSession. Sessions
+        # wait if the first session that registers functions has failed on a class that Spark lacks.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 

@@ -53,7 +53,7 @@ def main() -> None:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        # The steps of a column are the budgets, the structures without a budget, and `auto`.
+        # A column has one step per budget, one for the rivals, and one for the budget `auto`.
         steps = len(args.budgets) + 2
         bar = progress.add_task("", total=steps * len(args.columns))
         for name in args.columns:

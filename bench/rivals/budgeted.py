@@ -76,7 +76,7 @@ class Builder:
         self._of = of
         self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
-        # The sample has hashes of the codes, which stand for the values.
+        # The sample hashes the codes instead of the values.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
@@ -196,7 +196,7 @@ class Builder:
 
 
 def sample(column: Column) -> QueryModel:
-    """The query model of random rows, which a build reads before the whole column."""
+    """A query model of random rows; a build draws such a sample before it reads the column."""
     return QueryModel.of_sample(_drawn(column))
 
 

@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """Files that `one` reads beyond those of `other`, with a tolerance; negative if fewer."""
+    """Number of files that `one` reads beyond the files of `other` plus the tolerance."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 

@@ -46,7 +46,7 @@ class Lists:
     def may_hold(self, low: Codes, high: Codes) -> Answer:
         """Returns the files with an interval that overlaps with the query.
 
-        Of the intervals that begin before the query's end, the greatest end decides.
+        Intervals of a file can overlap, so the search uses the running maximum of their ends.
         """
         found = np.zeros((len(low), self._files), np.bool_)
         for file in range(self._files):
