@@ -2,9 +2,9 @@
 
 The table has one column of ascending 64-bit keys, but 1 % of the rows have a random key. The table
 has a Parquet file for every 100,000 rows, but at most 2,000 files. With ``--scattered`` the keys
-are unique ids in random order, and the index is a map; a row then has 50 bytes, and a file 7,776
-rows. With ``--strings`` the keys are MD5 sums of these ids, as text. Each size runs in a new Spark
-application. The output shows:
+are unique ids in random order, and the index is a map; a row then has 50 bytes, and a file has
+7,776 rows. With ``--strings`` the keys are MD5 sums of these ids, as text. Each size runs in a new
+Spark application. The output shows:
 
 - seconds of the query ``SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1``, and of CREATE
   SIEVE INDEX. Every build needs at least the work of this query. Each number is the smaller of two

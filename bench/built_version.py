@@ -1,8 +1,8 @@
 """Writes a version of an index to disk with Sieve's library, without Spark and without a table.
 
-The locations are files or ranges of files. The domain of keys has one part per location, and
-location i has all keys of part i, as in a table in order of time. Each file also has short
-intervals at random positions, like the intervals of late rows.
+The locations are files or ranges of files. The domain of keys has one part per location. Location i
+has all keys of part i, as in a table in order of time. Each file also has short intervals at random
+positions, like the intervals of late rows.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _measure(jvm: Any, n: int, ranges: int) -> tuple[str, ...]:
 
 
 def _used(jvm: Any) -> int:
-    """Used heap in bytes, after full collections have freed what Python no longer uses."""
+    """Used heap in bytes, after full garbage collections in Python and in the JVM."""
     gc.collect()
     time.sleep(1)
     runtime = jvm.java.lang.Runtime.getRuntime()

@@ -160,7 +160,7 @@ def _refresh(version: BuiltVersion) -> tuple[float, float, int]:
 
 
 def _timed(run: Callable[[], _T]) -> tuple[float, float, _T]:
-    """Returns milliseconds of this process's CPU time and of wall-clock time, and the result."""
+    """Returns CPU milliseconds of this process, wall-clock milliseconds, and the result."""
     cpu, clock = time.process_time(), time.perf_counter()
     result = run()
     return (time.process_time() - cpu) * _MS, (time.perf_counter() - clock) * _MS, result

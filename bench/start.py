@@ -78,7 +78,7 @@ def main() -> None:
 def adopt_orphans() -> None:
     """Makes this process the parent of grandchildren that outlive their parents.
 
-    The front end ends after its driver, and the benchmark includes the front end's CPU time.
+    Otherwise the benchmark would miss the CPU time of the front end, which outlives its driver.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

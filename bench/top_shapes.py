@@ -159,7 +159,7 @@ def _sql(value: object) -> str:
 
 
 def _bounds_bytes(files: int) -> list[float]:
-    """Stored bytes per file of minimum and maximum values, in each file list below the folder."""
+    """Bytes per file of the stored minimum and maximum values, for each file list on disk."""
     sizes = []
     for path in FOLDER.glob("**/locations/*.parquet"):
         group = pq.read_metadata(path).row_group(0)
