@@ -59,8 +59,8 @@ TOLD = (
 )
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
-# With the budget `auto`, a build of intervals alone would make a second attempt, which a build with
-# a map does not make. A fixed budget prevents the second attempt.
+# With the budget `auto`, a build without a map can make a second attempt. A build with a map makes
+# one attempt, so this fixed budget makes both builds comparable.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
 # Bytes of disk space per row, including space that Spark needs while it writes the table.

@@ -111,7 +111,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints sums over the scans that skip by keys: files read, and files that hold a partner."""
+    """Prints how many files the scans with keys read in all, and how many hold a partner."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)
