@@ -10,16 +10,16 @@ import org.apache.spark.sql.sieve.base.{Compat, Settings, SieveException}
 import org.apache.spark.sql.sieve.observe.CatalogEvents
 
 /**
- * Parses SIEVE statements, and passes all other text unchanged to the session's previous parser. The parser is a
- * proxy, because `ParserInterface` has other methods in each Spark release.
+ * Parses SIEVE statements, and passes all other text unchanged to the session's previous parser. The parser is a proxy,
+ * because the methods of `ParserInterface` differ between the releases of Spark.
  */
 object StatementParser {
   def apply(session: SparkSession, delegate: ParserInterface): ParserInterface = {
     val own = session.asInstanceOf[Compat.Session]
     val ownership = new StatementOwnership(own, delegate)
     val parsers = chain(delegate)
-    // A proxy is allowed to throw only exceptions that the interface declares. So the plan throws the error when it
-    // is run.
+    // A proxy may throw only exceptions that the interface declares. So this method returns a plan, and the plan throws
+    // the error when it runs.
     def statement(sql: String): LogicalPlan =
       try SieveStatement.parsed(own, sql) catch { case e: SieveException => RefusedStatement(e) }
 
@@ -69,13 +69,13 @@ object StatementParser {
    * parser, and in the fields of the parser's class. A proxy has no such fields.
    */
   private def interfaces(parsers: Seq[ParserInterface], loader: ClassLoader): Seq[Class[_]] =
-    classOf[ParserInterface] +: parsers.flatMap(_.getClass.getInterfaces).distinct.filter(own =>
-      own != classOf[ParserInterface] && Modifier.isPublic(own.getModifiers) &&
+    (classOf[ParserInterface] +: parsers.flatMap(_.getClass.getInterfaces)).distinct.filter(own =>
+      classOf[ParserInterface].isAssignableFrom(own) && Modifier.isPublic(own.getModifiers) &&
         Try(Class.forName(own.getName, false, loader)).toOption.contains(own))
 
   /**
-   * True if a plan can change the catalog, according to the name of its class. Such a plan needs the catalog in any
-   * case.
+   * True if the name of a plan's class suggests that the plan changes the catalog. Such a plan needs the catalog
+   * anyway.
    */
   private def changesTables(plan: LogicalPlan): Boolean =
     changes.findFirstIn(plan.getClass.getSimpleName).isDefined
