@@ -46,22 +46,19 @@ def _first_column(title: str) -> set[str]:
 
 
 def test_reasons_are_those_of_the_code() -> None:
-    """The documentation's table of reasons has exactly the reasons that a scan can have."""
+    """The table of reasons in docs/sql.md lists exactly the reasons in the code."""
     assert {str(reason) for reason in Reason} == _first_column("Reasons")
 
 
 def test_errors_are_those_of_the_code() -> None:
-    """Each condition in Python or Scala is in exactly one table of its page.
-
-    The tables of errors contain no other conditions.
-    """
+    """The tables of docs/errors.md list each condition in Python or Scala exactly once."""
     sources = [
         *SHIM.rglob("*.scala"),
         *(p for top in ("sieve", "sql_ext", "udfs") for p in (HOME / top).rglob("*.py")),
     ]
     named = re.compile(r'"(SIEVE_[A-Z_]+)"')
     used = set(chain.from_iterable(named.findall(p.read_text(encoding="utf-8")) for p in sources))
-    # These names are environment variables.
+    # These names are environment variables, not conditions.
     used -= {"SIEVE_LINES", "SIEVE_METASTORE_PASSWORD", "SIEVE_SQL", "SIEVE_SQL_STEPS"}
     page = (HOME / "docs" / "errors.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`SIEVE_[^|]*) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
@@ -71,18 +68,18 @@ def test_errors_are_those_of_the_code() -> None:
 
 
 def _shim(name: str) -> Path:
-    """A source file of the shim, found by its name."""
+    """Finds a Scala source of the shim by its file name."""
     (path,) = SHIM.rglob(name)
     return path
 
 
 def test_the_tables_of_records_are_written() -> None:
-    """`python docs/tables.py` would not change columns, reasons and settings on the page."""
+    """The tables of columns, reasons and settings are those that docs/tables.py generates."""
     assert tables.written(SQL) == SQL
 
 
 def test_every_answer_is_described() -> None:
-    """The page has the columns of each statement, and of each function with rows of its own."""
+    """The page describes the columns of each statement, and of functions with their own columns."""
     alike = {"CreateIndex": "RefreshIndex OptimizeIndex".split()}
     for name, others in alike.items():
         same = {getattr(commands, one).result_columns for one in (name, *others)}
@@ -98,7 +95,7 @@ def test_every_answer_is_described() -> None:
 
 
 def test_counters_are_those_of_the_code() -> None:
-    """The documentation's table of counters has every counter in the code."""
+    """The table of `sieve_status` lists exactly the counters in the code."""
     counters = _shim("Counters.scala").read_text(encoding="utf-8")
     status = (HOME / "udfs" / "status.py").read_text(encoding="utf-8")
     told = re.findall(r'"(\w+)" -> \w', counters) + re.findall(r'yield "(\w+)"', status)
@@ -107,7 +104,7 @@ def test_counters_are_those_of_the_code() -> None:
 
 
 def test_reasons_of_files_are_those_of_the_code() -> None:
-    """The documentation has each reason that `sieve_files` returns."""
+    """The section on `sieve_files` lists each reason that the function returns."""
     text = (HOME / "udfs" / "files.py").read_text(encoding="utf-8")
     code = text.partition("COLUMNS")[2]
     reasons = {r for r in re.findall(r'f?"([a-z][^"]* [^"]*)"', code) if "``" not in r}
@@ -118,7 +115,7 @@ def test_reasons_of_files_are_those_of_the_code() -> None:
 
 
 def test_keywords_of_the_grammar_are_shown() -> None:
-    """Each keyword of the grammar occurs in a statement of the docs."""
+    """Each keyword of the grammar occurs in an SQL example of the page."""
     grammar = (HOME / "sql_ext" / "statements" / "grammar.lark").read_text(encoding="utf-8")
     keywords = set(grammar_tables.keywords(grammar)) - {"TRUE", "FALSE"}
     shown = set(re.findall(r"[A-Z]+", "".join(re.findall(r"```sql(.*?)```", SQL, re.DOTALL))))
@@ -126,7 +123,7 @@ def test_keywords_of_the_grammar_are_shown() -> None:
 
 
 def test_options_are_those_of_the_code() -> None:
-    """The documentation's table of options has each option with its values and default."""
+    """The table of options lists each option, with its values and its default."""
     assert _first_column("Options") == set(OPTION_NAMES)
     table = _section("Options")
     for shape in SHAPES:
@@ -135,7 +132,7 @@ def test_options_are_those_of_the_code() -> None:
 
 
 def test_settings_are_those_of_the_code() -> None:
-    """The documentation's table of settings has exactly the settings that Python or Scala reads."""
+    """The table of settings lists exactly the settings that Python or Scala reads."""
     sources = [
         *SHIM.rglob("*.scala"),
         *(HOME / "sql_ext").rglob("*.py"),
@@ -147,7 +144,7 @@ def test_settings_are_those_of_the_code() -> None:
 
 
 def test_every_member_of_a_manifest_is_described() -> None:
-    """The page on the format names each member of a manifest and of the manifest's records."""
+    """The page on the format names each member of a manifest and of its nested records."""
     records = (Manifest, RunRef, RunFileRef, PartRef, LocationsRef, BuildStats, TableIdentity)
     for record in records:
         for member in record.__dataclass_fields__:
@@ -161,21 +158,21 @@ def test_every_member_of_a_manifest_is_described() -> None:
     "date timestamp timestamp_ntz string binary".split(),
 )
 def test_every_type_is_described(type_name: str) -> None:
-    """The page on the format and sql.md have each indexable type, with its key code."""
+    """docs/format.md describes the key codes of each indexable type, and sql.md names the type."""
     assert Encoder.for_type(type_name).type == type_name
     assert f"`{type_name}`" in _section("Key codes", FORMAT_PAGE)
     assert type_name in _section("Predicates")
 
 
 def test_installing_by_hand_is_described_in_full() -> None:
-    """The page on operations shows the lines that `sieve conf` prints."""
+    """The section on installation shows every setting that `sieve conf` prints."""
     page = (HOME / "docs" / "operations.md").read_text(encoding="utf-8")
     for key in wiring(Path("/x.jar")):
         assert key in _section("Install", page)
 
 
 def test_formats_are_named() -> None:
-    """The page on the manifest names the formats for which NULL counts prove something."""
+    """docs/format.md names all indexed formats; CSV and JSON have no provable NULL counts."""
     assert set(INDEXED) - set(COUNTED) == {"csv", "json"}
     assert all(f"`{name}`" in FORMAT_PAGE for name in INDEXED)
     assert "(not in CSV, JSON)" in FORMAT_PAGE
@@ -183,7 +180,7 @@ def test_formats_are_named() -> None:
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(HOME)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """A relative link leads to an existing file, and to an existing heading in it."""
+    """Each relative link leads to an existing file, and its anchor to an existing heading."""
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith("https://"):
@@ -207,7 +204,7 @@ def test_links_lead_somewhere(page: Path) -> None:
     ids=lambda page: str(page.relative_to(HOME)),
 )
 def test_a_page_says_first_what_it_is_for(page: Path) -> None:
-    """The first line states the purpose of the page, for readers who come from a search."""
+    """The first sentence of a page states its purpose, for readers who come from a search."""
     title, _, first, *_ = page.read_text(encoding="utf-8").splitlines()
     assert title.startswith("# ")
     assert re.match(r"This (page|recipe|site) ", first)

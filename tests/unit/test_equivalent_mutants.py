@@ -1,4 +1,4 @@
-"""The list of equivalent mutants refers to existing code."""
+"""The list of equivalent mutants refers to lines that still exist."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from tests.mutants.planted import ROOT
 
 
 def test_each_entry_has_its_code_and_its_reason() -> None:
-    """If a line has changed, its entry would mean nothing, or would later mean something else."""
+    """Each entry has a reason and quotes an existing line of code.
+
+    If the line has changed, the entry could mean something else.
+    """
     lines = [line for line in LIST.read_text().splitlines() if line and not line.startswith("#")]
     for entry, reason in zip(lines, [*lines[1:], ""], strict=True):
         if entry.startswith(" "):

@@ -1,4 +1,4 @@
-"""Packages that need no Spark can be used without Spark."""
+"""Packages that are declared to need no Spark can be imported without Spark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print(sum(name.startswith("sieve.") for name in sys.modules))
 
 @pytest.fixture(scope="module")
 def without_spark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """An empty virtual environment, and a folder with the packages that the pure packages need."""
+    """A virtual environment without packages, and a folder with the packages it may import."""
     top = tmp_path_factory.mktemp("bare")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", top / "venv"], check=True)
     installed = top / "installed"
@@ -46,7 +46,7 @@ def without_spark(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
 
 
 def test_pure_packages_import_without_pyspark(without_spark: tuple[Path, Path]) -> None:
-    """The environment has only numpy, pyarrow, xxhash and py4j."""
+    """All pure packages can be imported with only numpy, pyarrow, xxhash and py4j installed."""
     python, installed = without_spark
     done = subprocess.run(
         [python, "-c", _IMPORT_ALL, *PURE],
@@ -60,7 +60,7 @@ def test_pure_packages_import_without_pyspark(without_spark: tuple[Path, Path]) 
 
 
 def test_the_pure_packages_are_all_but_those_of_spark() -> None:
-    """A new package must be a pure package or be in this list."""
+    """Each package of `sieve` is either declared pure or listed here."""
     paths = (path for path in (HOME / "sieve").iterdir() if path.suffix in ("", ".py"))
     names = {path.stem for path in paths if not path.name.startswith("__")}
     assert names - set(PURE) == {"tables", "indexing", "operations"}

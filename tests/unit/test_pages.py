@@ -1,4 +1,4 @@
-"""Pages for developers: the list of decisions, paths to code, and the read-path example."""
+"""Pages for developers: the list of decisions, paths to code, and the example of the read path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOLDERS = ("sieve", "sql_ext", "udfs", "tests", "bench", "docs")
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
 def test_paths_in_pages_exist(page: Path) -> None:
-    """Paths in backquotes that begin with a folder of the project exist, and so do Scala files."""
+    """Each path in backquotes in a folder of the project exists, and so does each Scala source."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for path in re.findall(r"`([\w.-]+/[\w./-]*)`", text):
         if path.split("/")[0] in FOLDERS:
@@ -34,7 +34,7 @@ def test_paths_in_pages_exist(page: Path) -> None:
 
 
 def test_words_of_the_glossary_have_their_modules() -> None:
-    """Names in brackets after a word are Python modules, Scala sources or Scala folders."""
+    """Each word of the glossary names an existing Python module, Scala source or folder."""
     python = [p for top in ("sieve", "sql_ext") for p in (HOME / top).rglob("*.py")]
     scala = (HOME / "sql_ext" / "jvm" / "src").rglob("*.scala")
     known = {str(p.relative_to(HOME).with_suffix("")) for p in python}
@@ -53,7 +53,7 @@ def _folders(name: str) -> list[str]:
 
 
 def test_the_index_of_decisions_has_them_all() -> None:
-    """The list has each record with its number and its heading, in order."""
+    """The list contains each decision with its number and its heading, in order."""
     index = (DECISIONS / "README.md").read_text(encoding="utf-8")
     row = r"^(\d+)\. \[(.+)\]\((.+)\)$"
     listed = [(f"{n}. {title}", name) for n, title, name in re.findall(row, index, re.MULTILINE)]
@@ -65,7 +65,7 @@ def test_the_index_of_decisions_has_them_all() -> None:
 
 
 class Example:
-    """A column in the page's three files: ranges of keys, and the number of NULLs."""
+    """An index on a column of the example's three files: ranges of keys, and counts of NULLs."""
 
     null_proof = True
 
@@ -74,7 +74,7 @@ class Example:
         self._files = list(zip(ranges, nulls, strict=True))
 
     def keep(self, wanted):
-        """bool[3]: true if a range of the file overlaps a given range."""
+        """bool[3]: true if a range of the file overlaps a wanted interval, or if NULL is wanted."""
         pairs = wanted.intervals.tolist()
         return np.array(
             [
@@ -97,7 +97,7 @@ def _keep(tree):
 
 
 def test_the_example_of_the_read_path_is_true() -> None:
-    """The predicate tree of the read-path example skips the files in the example's bitmap."""
+    """The bitmap of the read path's example skips the same files as `evaluate`."""
     example = READ_PATH.partition("## Example")[2].partition("## The wire")[0]
     tree, answer = map(json.loads, re.findall(r"```json(.*?)```", example, re.DOTALL))
     assert flags(answer["skip"], 3).tolist() == (~_keep(tree)).tolist()
@@ -111,7 +111,7 @@ MIGHT, CANNOT = ({"op": "=", "col": ["id"], "value": value} for value in (500, 6
 
 @pytest.mark.parametrize("op", ["and", "or"])
 def test_the_truth_tables_of_the_read_path_are_true(op: str) -> None:
-    """Each cell of the truth tables is the result of `evaluate` for two parts and one file."""
+    """Each cell of the truth tables equals the result of `evaluate` for its two parts."""
     table = READ_PATH.partition(f"| {op.upper()} | might |")[2].partition("\n\n")[0]
     parts = {"might": MIGHT, "cannot": CANNOT, "unknown": UNKNOWN}
     rows = re.findall(r"^\| \*\*(\w+)\*\* \| (\w+) \| (\w+) \| (\w+) \|$", table, re.MULTILINE)
@@ -135,14 +135,14 @@ def test_the_truth_tables_of_the_read_path_are_true(op: str) -> None:
     ],
 )
 def test_variations_of_the_example_are_true(tree, skipped: str) -> None:
-    """For each variation of the example, the read-path page names the files that it skips."""
+    """For each variation of the example, the page names the skipped files."""
     names = [name for name, kept in zip("abc", _keep(tree), strict=True) if not kept]
     assert (", ".join(names) or "none") == skipped
     assert f"| {skipped} |" in READ_PATH
 
 
 def test_the_bounds_of_the_read_path_are_true() -> None:
-    """The read-path page has the right codes for LIMIT 1, 2 and 10 on the example's files."""
+    """The page states the bounds of LIMIT 1, 2 and 10 that `bounds` computes from the example."""
     spans = [(*span, at) for at, spans in enumerate(RANGES) for span in spans]
     low, high, location = np.array(spans).T
     apart, known = low < high, np.ones(len(spans), np.bool_)
@@ -160,10 +160,7 @@ SITE = (HOME / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
 
 @pytest.mark.parametrize("name", re.findall(r"([\w/.-]+\.md)$", SITE, re.MULTILINE))
 def test_a_page_of_the_site_begins_with_what_it_is_for(name: str) -> None:
-    """On each page, a sentence follows the heading.
-
-    A table, a list or a code block comes later.
-    """
+    """A page of the site begins with a sentence after its heading, not with a table or code."""
     page = HOME / "docs" / name
     text = (page if page.exists() else HOME / name).read_text(encoding="utf-8")
     heading, _, rest = text.partition("\n")

@@ -1,4 +1,4 @@
-"""Packed bits: the widths that are packed, and the widths that are stored as exceptions."""
+"""Packing of integers: widths that are bit-packed, and widths that are stored as exceptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sieve.arrays.bit_packing import ARRAY_HEAD_BYTES, EXCEPTION_BYTES, pack, un
     ("width", "bits", "each"), [(1, 1, 1 / 8), (55, 55, 55 / 8), (56, 56, 7), (57, 0, 12)]
 )
 def test_numbers_of_up_to_56_bits_are_packed(width: int, bits: int, each: float) -> None:
-    """A number can begin after 7 bits of a byte, so a longer number might not fit in a word."""
+    """Numbers of up to 56 bits are packed; a longer one does not fit into a word from any bit."""
     values = np.full(80, (1 << width) - 1, np.uint64)
     data = pack(values)
     assert data[0] == bits
@@ -22,10 +22,7 @@ def test_numbers_of_up_to_56_bits_are_packed(width: int, bits: int, each: float)
 
 
 def test_a_long_number_among_short_ones_is_an_exception() -> None:
-    """First come the packed numbers, then the exception with its position.
-
-    `pack` chooses the shorter of the two encodings.
-    """
+    """The packed numbers come first, and then the exception with its position."""
     values = np.ones(100, np.uint64)
     values[[3, 99]] = 1 << 63, 2
     data = pack(values)

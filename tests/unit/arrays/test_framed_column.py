@@ -1,4 +1,4 @@
-"""Compares framed columns with plain arrays."""
+"""Framed columns return the same numbers as plain arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
     st.integers(0, 1 << 32),
 )
 def test_numbers_come_back_in_any_order(n: int, bits: list[int], seed: int) -> None:
-    """The column has frames that need different numbers of bytes."""
+    """The frames of the column need different numbers of bytes per value."""
     rng = np.random.default_rng(seed)
     values = np.concatenate(
         [rng.integers(-(1 << b) // 2, -(-(1 << b) // 2), FRAME, endpoint=True)
@@ -37,7 +37,7 @@ def test_numbers_come_back_in_any_order(n: int, bits: list[int], seed: int) -> N
 ])  # fmt: skip
 @pytest.mark.parametrize("least", [LEAST, -5, 0, GREATEST - (1 << 56)])
 def test_a_frame_has_as_few_bytes_as_its_range(top: int, width: int, least: int) -> None:
-    """The width of a frame does not depend on its least number. Each frame has its own width."""
+    """Only the range of its numbers decides the width of a frame."""
     values = np.full(FRAME + 3, least, np.int64)
     values[5] += top
     column = FramedColumn.of(values)
@@ -46,13 +46,13 @@ def test_a_frame_has_as_few_bytes_as_its_range(top: int, width: int, least: int)
 
 
 def test_the_ends_of_all_integers() -> None:
-    """The differences between the ends of the 64-bit domain do not fit in an int64."""
+    """A frame can contain both ends of the 64-bit domain, whose difference overflows an int64."""
     values = np.array([GREATEST, LEAST, 0, -1])
     assert FramedColumn.of(values).take(np.array([3, 2, 1, 0])).tolist() == values[::-1].tolist()
 
 
 def test_columns_are_the_same_in_all_frames() -> None:
-    """Columns are the same only if all frames have equal numbers at equal positions."""
+    """Columns are the same only if they have equal numbers at equal positions, in every frame."""
     one = FramedColumn.of(np.array([5, 7]))
     assert one.same(FramedColumn.of(np.array([5, 7])))
     for other in ([5, 8], [6, 8], [5, 300], [5], [5, 7, *[7] * FRAME]):
@@ -60,7 +60,7 @@ def test_columns_are_the_same_in_all_frames() -> None:
 
 
 def test_the_same_bytes_may_be_other_numbers() -> None:
-    """Two columns of equal bytes have frames of one and two bytes, in different orders."""
+    """Two columns of equal bytes are not the same if their frames have other widths."""
     data = np.ones(3 * FRAME, np.uint8)
     data[[0, 1, 2 * FRAME, 2 * FRAME + 1]] = 0
     one, two = (

@@ -1,4 +1,4 @@
-"""Compares interval sets with Python's sets, also at both ends of the 64-bit domain."""
+"""Operations on interval sets give the same results as on Python's sets, up to the extremes."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def members(intervals: np.ndarray) -> set[int]:
 
 
 def gaps(intervals: np.ndarray) -> list[int]:
-    """Distance from each interval to the next; touching intervals have the distance 1."""
+    """The distances from each interval to the next; touching intervals have the distance 1."""
     pairs = intervals.tolist()
     return [b[0] - a[1] for a, b in itertools.pairwise(pairs)]
 
 
 @given(anywhere, st.booleans())
 def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> None:
-    """Merged intervals do not overlap.
+    """`merge` keeps every integer, and merged intervals do not overlap.
 
     With `touching`, merged intervals do not touch, and none is empty.
     """
@@ -49,7 +49,7 @@ def test_merging_keeps_the_integers(intervals: list[Pair], touching: bool) -> No
 
 @given(st.lists(st.tuples(extremes, extremes), max_size=6))
 def test_no_end_wraps_around(intervals: list[Pair]) -> None:
-    """The ends of the 64-bit domain are ordinary integers."""
+    """No addition overflows at the ends of the 64-bit domain."""
     sound = [pair for pair in intervals if pair[0] <= pair[1]]
     for touching in (False, True):
         made = merge(array(intervals), touching=touching)
@@ -61,7 +61,7 @@ def test_no_end_wraps_around(intervals: list[Pair]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
 def test_each_owner_is_merged_by_itself(rows: list[tuple[int, int, int]]) -> None:
-    """A reduction that begins at the positions `starts` merges the intervals of each owner."""
+    """A reduction at the positions `starts` merges the intervals of each owner."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
     begin = starts(first, last, owner.astype(np.int32))
@@ -83,7 +83,7 @@ def test_what_is_in_both(one: list[Pair], other: list[Pair]) -> None:
 
 @given(anywhere, anywhere)
 def test_intervals_that_meet_a_set(one: list[Pair], other: list[Pair]) -> None:
-    """The intervals from start to stop are exactly those that share an integer with the set."""
+    """`meeting` returns exactly the intervals that share an integer with a range."""
     asked, ranges = merge(array(one)), merge(array(other))
     begin, end = meeting(asked, ranges[:, 0], ranges[:, 1])
     for k, (first, last) in enumerate(ranges.tolist()):
@@ -106,6 +106,6 @@ def test_values_are_located(intervals: list[Pair], values: list[int]) -> None:
     [([], [], []), ([3], [3], []), ([3, 0, 7], [5, 0, 8], [3, 4, 7])],
 )
 def test_ranges_are_spelled_out(begin: list[int], end: list[int], numbers: list[int]) -> None:
-    """The ranges follow one another, and an empty range adds nothing."""
+    """`spelled_out` lists the numbers of each range in turn; an empty range adds no number."""
     made = spelled_out(np.array(begin, np.int64), np.array(end, np.int64))
     assert made.tolist() == numbers

@@ -16,7 +16,7 @@ HOSTILE = "<script>alert('x')</script> & \"q\""
 
 
 def scan(**changed: object) -> answer_columns.Scan:
-    """A scan that reads a quarter of the files and half of the bytes."""
+    """A scan that read a quarter of the files and half of the bytes."""
     row = {
         "scan": 1,
         "table": "spark_catalog.default.t",
@@ -34,7 +34,7 @@ def scan(**changed: object) -> answer_columns.Scan:
 
 
 class Tags(HTMLParser):
-    """Collects the tags and texts of a page."""
+    """Collects the tags, attribute names and texts of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -67,9 +67,9 @@ class Tags(HTMLParser):
     ],
 )
 def test_records_have_the_columns_of_their_statements(record: Any, command: Any) -> None:
-    """A record has all columns of its statement, in order.
+    """The fields of a record are the columns of its statement, in order.
 
-    Each share that is drawn as a bar refers to a column that exists.
+    Each share that is drawn as a bar names an existing total.
     """
     columns = getattr(command, "result_columns", command)
     assert Answer(record, []).columns == tuple(name for name, _ in columns)
@@ -78,7 +78,7 @@ def test_records_have_the_columns_of_their_statements(record: Any, command: Any)
 
 
 def test_html_escapes_every_text() -> None:
-    """A hostile table name, predicate or reason becomes text, and the page has only table tags."""
+    """HTML in a table name, predicate or reason is shown as text, so only table tags remain."""
     page = Answer(
         answer_columns.Scan, [scan(table=HOSTILE, predicate=HOSTILE, reasons=HOSTILE)]
     )._repr_html_()
@@ -89,16 +89,13 @@ def test_html_escapes_every_text() -> None:
 
 
 def test_html_loads_nothing() -> None:
-    """The HTML contains no address, no script and no file reference."""
+    """The HTML contains no URL and no script."""
     page = Answer(answer_columns.Scan, [scan()])._repr_html_()
     assert not re.search(r"https?:|src=|href=|url\(|<script", page)
 
 
 def test_bars_show_shares() -> None:
-    """Bars show shares of files, ranges and bytes.
-
-    If the whole is unknown or 0, there is no bar.
-    """
+    """Bars show the shares of files, ranges and bytes; an unknown total or 0 has no bar."""
     widths = re.findall(r"width:([\d.]+)%", Answer(answer_columns.Scan, [scan()])._repr_html_())
     assert widths == ["25.0", "30.0", "50.0"]
     unknown = scan(
@@ -116,10 +113,9 @@ def test_bars_show_shares() -> None:
 
 @pytest.mark.parametrize(("action", "width"), [("create", "60.0"), ("keep", "37.5")])
 def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
-    """For an index to create, the bar is the share of the scans' bytes that it would save.
+    """For a new index, the bar is the share of the scans' bytes that the index would save.
 
-    For an existing index, the whole bar is the bytes that scans read plus the bytes that the index
-    saves.
+    For an existing index, the total is the read bytes plus the saved bytes.
     """
     advised = answer_columns.Advised(
         action, "shop", "t", "id", None, "= 2", 2.0, 10.0, 2.0, 1000, 600, "CREATE ...", None
@@ -129,7 +125,7 @@ def test_bars_of_advice_show_what_is_saved(action: str, width: str) -> None:
 
 
 def test_bars_of_describe_compare_with_min_and_max() -> None:
-    """The pale bar is for minimum and maximum, the dark bar for the index, as in DESCRIBE."""
+    """A pale bar shows the reads with minimum and maximum; a dark bar shows the index's."""
     stats = SimpleNamespace(
         expected=[Expected("present", 1.5, 1.0, 33.0, bytes=4e6, exact_bytes=1e6)],
         bytes_total=9_000_000,
@@ -144,9 +140,9 @@ def test_bars_of_describe_compare_with_min_and_max() -> None:
 
 
 def test_terminals_get_plain_text() -> None:
-    """The text has a line of names and one line per row, in columns.
+    """A terminal shows a line of column names and one line per row, in aligned columns.
 
-    NULL is empty, and large numbers have commas.
+    A NULL is empty, and large numbers have commas.
     """
     answer = Answer(answer_columns.Scan, [scan(bytes_total=2000000)])
     head, row = repr(answer).splitlines()
@@ -157,7 +153,7 @@ def test_terminals_get_plain_text() -> None:
 
 
 def test_terminals_get_no_control_characters() -> None:
-    """A text of several lines is on one line of the table.
+    """Line breaks and control characters in a cell are escaped.
 
     A constant cannot change the colours of a terminal.
     """
@@ -177,7 +173,7 @@ def test_an_answer_is_a_sequence_of_records() -> None:
 
 
 def test_long_answers_are_cut_when_shown() -> None:
-    """An answer has all rows, but its displayed table has a limited number of rows."""
+    """An answer keeps all rows, but the terminal and the notebook show a limited number."""
     rows = [answer_columns.Dropped(f"i{number}") for number in range(MOST_ROWS + 1500)]
     answer = Answer(answer_columns.Dropped, rows)
     assert len(answer) == len(rows)
@@ -193,10 +189,7 @@ def test_an_empty_answer_shows_its_columns() -> None:
 
 @pytest.mark.parametrize(("rows", "told"), [(200, None), (201, "and 1 more rows")])
 def test_two_hundred_rows_are_shown(rows: int, told: str | None) -> None:
-    """CHECK has one row per file, so a notebook shows only 200 rows.
-
-    The answer object has all rows.
-    """
+    """A notebook or terminal shows at most 200 rows, as CHECK returns one row per file."""
     answer = Answer(answer_columns.Scan, [scan(scan=k) for k in range(rows)])
     lines = repr(answer).splitlines()
     assert lines[201:] == ([] if told is None else [told])

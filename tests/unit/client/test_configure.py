@@ -15,7 +15,7 @@ JAR = Path("/opt/sieve/sieve.jar")
 
 
 class FakeBuilder:
-    """Stores settings like a builder of PySpark."""
+    """Stores settings as a PySpark session builder does."""
 
     def __init__(self, **settings: str) -> None:
         self._options = {key.replace("_", "."): value for key, value in settings.items()}
@@ -27,7 +27,7 @@ class FakeBuilder:
 
 @pytest.fixture(autouse=True)
 def _spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Spark 4.1 with a configuration folder; no Spark is started in this process."""
+    """An installation of Spark 4.1 with a configuration folder; no Spark runs in this process."""
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     (tmp_path / "conf").mkdir()
@@ -45,7 +45,7 @@ def test_a_builder_gets_what_sieve_conf_prints() -> None:
 
 
 def test_settings_of_the_user_stay(tmp_path: Path) -> None:
-    """Sieve is appended to lists of the builder and of spark-defaults.conf.
+    """`configure` appends Sieve to lists of the builder and of spark-defaults.conf.
 
     Other settings stay the same.
     """
@@ -60,7 +60,7 @@ def test_settings_of_the_user_stay(tmp_path: Path) -> None:
 
 
 def test_twice_is_once() -> None:
-    """A builder can be configured twice, for example if a notebook cell runs again."""
+    """A second `configure` changes nothing, for example if a notebook cell runs again."""
     builder = sieve.configure(sieve.configure(FakeBuilder()))
     assert builder._options == wiring(JAR)
 
@@ -83,7 +83,7 @@ def test_a_remote_session_is_told_where_sieve_is() -> None:
 def test_a_spark_that_runs_without_sieve_is_refused(
     monkeypatch: pytest.MonkeyPatch, class_path: str, extensions: str | None, refused: bool
 ) -> None:
-    """The JVM's class path and the session's extensions cannot change after their start."""
+    """`configure` refuses a Spark that runs without Sieve, as its class path cannot change."""
     system = SimpleNamespace(getProperty=lambda _: class_path)
     gateway = SimpleNamespace(
         jvm=SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))

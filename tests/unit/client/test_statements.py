@@ -11,7 +11,7 @@ from sql_ext.statements.parser import parse_statement as parse
 
 
 class FakeSession:
-    """Records statements; the answer to each statement is a row of its columns."""
+    """Records each statement; the answer to each statement is one row with all its columns."""
 
     def __init__(self) -> None:
         self.parsed: list[Any] = []
@@ -26,7 +26,7 @@ class FakeSession:
 
 
 def sent(function: Any, *args: Any, **named: Any) -> Any:
-    """The record of the statement that a function has sent."""
+    """Calls a function and returns the record of the statement that the function sent."""
     spark = FakeSession()
     (row,) = function(spark, *args, **named)
     (record,) = spark.parsed
@@ -114,7 +114,7 @@ HOSTILE = "it's a \\ 'test'); DROP TABLE t; --\n\"`"
     ],
 )
 def test_functions_send_statements(record: Any, function: Any, args: Any, named: Any) -> None:
-    """Each function sends the statement with its name, for any characters in its arguments."""
+    """Each function sends its statement, whatever characters its arguments contain."""
     assert sent(function, *args, **named) == record
 
 
@@ -125,16 +125,13 @@ def test_an_option_is_a_name() -> None:
 
 
 def test_a_number_of_0_is_sent() -> None:
-    """Unlike None and False, 0 is sent, and the statement decides whether it is valid."""
+    """Unlike None and False, 0 is sent as a value; the statement then refuses or accepts it."""
     with pytest.raises(sieve.errors.InvalidInputError, match="sample"):
         sent(sieve.check, "shop.t", sample=0)
 
 
 def test_a_picture_is_a_row_of_a_function() -> None:
-    """The function `inspect` passes names to SQL unchanged.
-
-    The picture of `inspect` is a PNG in a notebook, and text elsewhere.
-    """
+    """`inspect` sends names unchanged; a notebook shows its PNG, and a terminal its text."""
     asked = []
 
     class Drawing:
@@ -153,5 +150,5 @@ def test_a_picture_is_a_row_of_a_function() -> None:
 
 
 def test_type_checkers_of_programs_read_the_types() -> None:
-    """Without the marker file of PEP 561, type checkers would treat all functions as `Any`."""
+    """Without `py.typed`, type checkers would treat all functions as `Any`."""
     assert files("sieve").joinpath("py.typed").is_file()

@@ -1,4 +1,4 @@
-"""The connection to the driver: py4j's converters and names, and the imports that a call needs."""
+"""The connection to the driver: py4j's converters and names, and imports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sql_ext.driver import attach
 
 
 def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Converters of other values are kept, in the same order."""
+    """`open_gateway` removes only py4j's converters of numpy values."""
     before = list(protocol.INPUT_CONVERTER)
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", list(before))
     monkeypatch.setattr(attach, "launch_gateway", lambda: "gateway")
@@ -30,10 +30,9 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
 
 
 def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package or class never changes, so its name is looked up only once.
+    """The name of a package or class is looked up only once, since it never changes.
 
-    Other names can change, so the connection looks them up at each use. Repeated calls of
-    `remember_names` change nothing.
+    Other names are looked up at each use. A second `remember_names` changes nothing.
     """
     asked: list[str] = []
     answers = {
@@ -63,7 +62,7 @@ def test_a_name_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gateway remembers names from the first call of the driver on."""
+    """The connection remembers names from its first call on."""
     done: list[str] = []
     monkeypatch.setattr(protocol, "INPUT_CONVERTER", [])
     monkeypatch.setattr(attach, "remember_names", lambda: done.append("names"))
@@ -73,10 +72,7 @@ def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_import_of_the_front_end_brings_pandas() -> None:
-    """The import of pandas needs a third of a second.
-
-    The first statement of each driver would wait for the import of pandas.
-    """
+    """The front end does not import pandas, which takes a third of a second."""
     imports = "import sys, sql_ext.frontend.service, sql_ext.frontend.pruning"
     check = "assert not {'pandas', 'matplotlib', 'pyspark.testing'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", f"{imports}; {check}"], check=True)

@@ -18,7 +18,7 @@ DRIVER = SimpleNamespace(
 
 
 def session() -> Any:
-    """The session in which the metastore is queried."""
+    """A stand-in for the session that queries the metastore."""
     return SimpleNamespace()
 
 
@@ -31,7 +31,7 @@ def settings(**given: str) -> Settings:
     "root", ["file:/w/d.db/.sieve", "file:///w/d.db//.sieve/", "file:/start", "file:/b", "file:/c"]
 )
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
-    """The database's root, the root at the driver's start, and the listed roots are allowed.
+    """The database's root, the driver's root at its start, and listed roots are allowed.
 
     The URI of a root can be spelled in any way.
     """
@@ -44,7 +44,7 @@ def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     "root", ["file:/a", "file:/w/a.db/.sieve", "file:/w/d.db", "file:/w/e.db/.sieve", "file:/z"]
 )
 def test_any_other_root_is_refused(root: str) -> None:
-    """A table property can name any folder, but only allowed roots are used."""
+    """A root in a table property is refused if no list allows it."""
     roots, given = Roots(DRIVER), settings(path="file:/mine", roots="file:/b")
     for check in (roots.check, roots.check_shared):
         with pytest.raises(RootRefusedError, match=root):
@@ -52,10 +52,7 @@ def test_any_other_root_is_refused(root: str) -> None:
 
 
 def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
-    """CREATE refuses an index that only this session could use.
-
-    Only one session would use an index in the path of that session.
-    """
+    """CREATE refuses a root that only this session knows: no other session could use the index."""
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
     with pytest.raises(RootRefusedError, match="only this session would use"):
@@ -74,7 +71,10 @@ def test_the_path_of_one_session_is_no_root_for_the_others() -> None:
 def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
     path: str | None, root: str
 ) -> None:
-    """As in Spark, a folder without a scheme is on the default file system."""
+    """A new index is in the session's folder, or else in its database's folder.
+
+    As in Spark, a folder without a scheme is on the default file system.
+    """
     given = settings() if path is None else settings(path=path)
     assert Roots(DRIVER, file_system="hdfs://nn/").for_new("file:/w/d.db/", given) == root
 
@@ -83,13 +83,13 @@ def test_a_new_index_lies_in_the_path_of_the_session_or_in_its_database(
     ("path", "root"), [(None, "file:/w/d.db/.sieve"), ("/mine//x/", "hdfs://nn/mine/x")]
 )
 def test_the_root_of_the_driver_is_that_of_its_start(path: str | None, root: str) -> None:
-    """A session cannot redirect the driver's work outside of sessions."""
+    """Work outside of sessions uses the root of the driver's start, which no session can change."""
     roots = Roots(DRIVER, path=path, file_system="hdfs://nn/")
     assert roots.of_driver("d", session) == root
 
 
 def test_the_folder_of_a_database_is_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the folder is read again, scans use the last known folder."""
+    """A database's folder is read again after a minute, while scans use the last known folder."""
     asked: list[tuple[Any, str]] = []
     now, own = [1000.0], session()
 

@@ -1,4 +1,4 @@
-"""Settings: the values that each setting accepts, and the default for an invalid value."""
+"""Settings: accepted values, refused values, and defaults for invalid values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALLOWED = {
 
 
 def test_valid_values_are_accepted() -> None:
-    """Each setting accepts every form in which its value can be written."""
+    """Each setting accepts every spelling of its values."""
     for key, values in VALID.items():
         for value in values:
             parse_settings({key: value})
@@ -42,7 +42,7 @@ def test_invalid_values_are_refused_by_name() -> None:
 
 
 def test_values_are_read_in_their_units() -> None:
-    """Like Spark's own, a duration without a unit is in milliseconds; sizes are binary."""
+    """As in Spark, a duration without a unit is in milliseconds, and sizes are binary."""
     read = parse_settings(
         {
             "spark.sieve.prune.timeout": "250",
@@ -88,13 +88,13 @@ def test_units_of_sizes(text: str, size: int) -> None:
     ],
 )  # fmt: skip
 def test_units_of_durations(text: str, seconds: float) -> None:
-    """A number without a unit is in milliseconds."""
+    """A duration without a unit is in milliseconds."""
     read = parse_settings({"spark.sieve.prune.timeout": text, "spark.sieve.registry.ttl": text})
     assert read.prune_timeout_s == read.registry_ttl_s == pytest.approx(seconds, rel=1e-12)
 
 
 def test_units_of_ages() -> None:
-    """The unit of an age is hours or days."""
+    """An age is in hours or in days."""
     for text, hours in (("4, 3h", 3.0), ("4,3D", 72.0)):
         read = parse_settings({"spark.sieve.versions.retain": text})
         assert read.retention == Retention(4, hours)

@@ -1,4 +1,4 @@
-"""Key codes: order, exactness, literals, and types and values that are refused."""
+"""Key codes: order, exactness, literals, and the types and values that are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 
 def codes(encoder: Encoder, array: pa.Array) -> list[int]:
-    """Codes of an array as integers."""
+    """The codes of an array, as integers."""
     return encoder.encode(array).codes.tolist()
 
 
@@ -33,7 +33,7 @@ def wire(value: bytes) -> str:
     [("tinyint", pa.int8()), ("smallint", pa.int16()), ("int", pa.int32()), ("bigint", pa.int64())],
 )
 def test_integers_are_their_own_codes(spark_type, arrow_type):
-    """For each integer type, both ends and 0 are their own codes, in columns and as literals."""
+    """The ends of each integer type and 0 are their own codes, in columns and as literals."""
     half = 1 << (arrow_type.bit_width - 1)
     values = [-half, -1, 0, 1, half - 1]
     encoder = Encoder(spark_type)
@@ -47,7 +47,7 @@ def test_integers_are_their_own_codes(spark_type, arrow_type):
     [("float", pa.float32(), 32), ("double", pa.float64(), 64)],
 )
 def test_floats_are_in_total_order(spark_type, arrow_type, bits):
-    """Codes rise from -inf over subnormals to inf, and a literal has the same code as its value."""
+    """Codes of floats rise from -inf over subnormals to inf, and literals have the same codes."""
     numpy_type = np.float32 if bits == 32 else np.float64
     tiny = np.nextafter(numpy_type(0), numpy_type(1))
     values = np.array([-np.inf, -1e30, -1.5, -tiny, 0, tiny, 1.5, 1e30, np.inf], numpy_type)
@@ -76,7 +76,7 @@ def test_minus_zero_is_zero(spark_type, arrow_type):
     ],
 )
 def test_every_nan_is_kept_apart(spark_type, images, arrow_type):
-    """Quiet, negative and signalling NaN are valid and marked, in columns and literals."""
+    """Quiet, negative and signalling NaN are valid and flagged, in columns and in literals."""
     bits = np.array(images, arrow_type)
     encoder = Encoder(spark_type)
     encoded = encoder.encode(pa.array(bits.view(f"f{bits.itemsize}")))
@@ -87,14 +87,14 @@ def test_every_nan_is_kept_apart(spark_type, images, arrow_type):
 
 
 def test_null_is_neither_valid_nor_nan():
-    """A NULL among doubles is not a NaN."""
+    """A NULL in a column of doubles is neither a valid value nor a NaN."""
     encoded = Encoder("double").encode(pa.array([None, float("nan"), 1.0]))
     assert encoded.valid.tolist() == [False, True, True]
     assert encoded.nan.tolist() == [False, True, False]
 
 
 def test_dates_and_timestamps_count_from_1970():
-    """Dates count days, and both timestamp types count microseconds, even far from 1970."""
+    """Codes of dates count days since 1970, and codes of timestamps microseconds."""
     days = [dt.date(1, 1, 1), dt.date(1969, 12, 31), dt.date(9999, 12, 31)]
     assert codes(Encoder("date"), pa.array(days)) == [-719162, -1, 2932896]
     micros = [LEAST, -1, 0, GREATEST]
@@ -104,13 +104,13 @@ def test_dates_and_timestamps_count_from_1970():
 
 
 def test_booleans_are_zero_and_one():
-    """False sorts before true, as in Spark."""
+    """False has a lower code than true, as in Spark."""
     assert codes(Encoder("boolean"), pa.array([True, False])) == [1, 0]
     assert Encoder("boolean").literal(True).code == 1
 
 
 def test_short_decimals_are_their_unscaled_integers():
-    """Up to 18 digits, a decimal's code is exact, even in a slice of an array."""
+    """A decimal of up to 18 digits has an exact code, even in a slice of an array."""
     ends = [Decimal(-(10**18 - 1)).scaleb(-4), Decimal("-0.0001"), None, Decimal("1.5")]
     encoder = Encoder("decimal(18,4)")
     encoded = encoder.encode(pa.array([Decimal(0), *ends], pa.decimal128(18, 4)).slice(1))
@@ -120,7 +120,7 @@ def test_short_decimals_are_their_unscaled_integers():
 
 
 def test_long_decimals_are_exact_near_zero_and_fine_far_away():
-    """With 38 digits, unscaled values below 2^57 have different codes.
+    """In a decimal of 38 digits, unscaled values below 2^57 have different codes.
 
     Larger values keep 57 significant bits.
     """
@@ -135,7 +135,10 @@ def test_long_decimals_are_exact_near_zero_and_fine_far_away():
 
 
 def test_strings_are_coded_by_eight_bytes_past_the_prefix():
-    """Bytes compare as unsigned, short values are padded with zeros, later bytes do not count."""
+    """The code of a string is the unsigned number in the eight bytes after the prefix.
+
+    Short values are padded with zeros.
+    """
     encoder = Encoder("string", b"user-")
     values = ["user-", "user-a", "user-é", "user-12345678tail"]
     expected = [
@@ -162,7 +165,7 @@ def test_values_off_the_prefix_go_to_the_ends():
 
 @pytest.mark.parametrize("arrow_type", [pa.string(), pa.large_string(), pa.string_view()])
 def test_strings_in_any_arrow_form_slice_and_chunk_are_equal(arrow_type):
-    """Layout, offset, nulls and chunk borders do not change codes."""
+    """Layout, offsets, NULLs and chunk borders do not change the codes of strings."""
     values = ["", None, "a", "ab\0", "abcdefgh", "abcdefghi", None, "", "ü"]
     array = pa.array(["x" * 20, *values], arrow_type).slice(1)
     chunked = pa.chunked_array([array.slice(0, 3), array.slice(3, 0), array.slice(3)])
@@ -188,7 +191,7 @@ def test_strings_in_any_arrow_form_slice_and_chunk_are_equal(arrow_type):
     ],
 )
 def test_columns_of_nothing_and_of_nulls_are_coded(spark_type, arrow_type):
-    """Empty arrays, columns without chunks, and all-NULL arrays have flags of the right length."""
+    """Empty and all-NULL arrays, and columns without chunks, have flags of the right length."""
     encoder = Encoder(spark_type)
     assert len(encoder.encode(pa.array([], arrow_type)).codes) == 0
     assert len(encoder.encode(pa.chunked_array([], arrow_type)).valid) == 0
@@ -207,7 +210,7 @@ def test_columns_of_nothing_and_of_nulls_are_coded(spark_type, arrow_type):
     ],
 )
 def test_a_prefix_of_strings_spans_every_string_that_begins_with_it(value, low, high):
-    """If strings begin with a literal, their codes are between the two ends of its span."""
+    """The codes of all strings that begin with a literal are within the literal's span."""
     for prefix in (b"", b"user-", b"ab", b"abcd", b"zz"):
         encoder = Encoder("string", prefix)
         least, greatest = encoder.starting_with(wire(value))
@@ -216,9 +219,9 @@ def test_a_prefix_of_strings_spans_every_string_that_begins_with_it(value, low, 
 
 
 def test_a_span_is_no_wider_than_the_prefix_asks():
-    """The span of LIKE 'ab%' does not reach "ac".
+    """The span of LIKE 'ab%' ends below the code of "ac".
 
-    A span outside the encoder's prefix has only one code.
+    A span outside of the encoder's prefix is a single code.
     """
     assert (
         Encoder("string").starting_with(wire(b"ab"))[1]
@@ -229,7 +232,7 @@ def test_a_span_is_no_wider_than_the_prefix_asks():
 
 
 def test_the_prefix_of_a_run_is_what_its_ends_share():
-    """`for_type` uses the common bytes of the bounds of strings, and truncates a long prefix."""
+    """`for_type` uses the common first bytes of two strings as prefix, up to a length."""
     assert Encoder.for_type("string", b"abc1", b"abd") == Encoder("string", b"ab")
     assert Encoder.for_type("varchar(9)", b"same", b"same").prefix == b"same"
     assert Encoder.for_type("bigint", b"1", b"1").prefix == b""
@@ -256,7 +259,7 @@ def test_the_prefix_of_a_run_is_what_its_ends_share():
     ],
 )
 def test_other_types_are_refused_by_name(spark_type):
-    """The error for another type names the types that can be indexed."""
+    """The error for a type that cannot be indexed names the types that can."""
     with pytest.raises(UnsupportedError) as refusal:
         Encoder.for_type(spark_type)
     assert refusal.value.condition == "SIEVE_UNSUPPORTED_TYPE"
@@ -277,7 +280,7 @@ def test_other_types_are_refused_by_name(spark_type):
     ],
 )
 def test_an_array_of_another_type_is_refused(spark_type, array):
-    """An array in another unit than the encoder's unit is refused."""
+    """`encode` refuses an array of another type, unit or scale than the encoder's."""
     with pytest.raises(UnsupportedError):
         Encoder(spark_type).encode(array)
 
@@ -304,14 +307,14 @@ def test_an_array_of_another_type_is_refused(spark_type, array):
     ],
 )
 def test_literals_in_another_form_are_refused(spark_type, value):
-    """A constant whose wire form differs from the column's is an error, never a wrong code."""
+    """A literal in another wire form than the column's is an error, never a wrong code."""
     with pytest.raises(InvalidInputError) as refusal:
         Encoder(spark_type).literal(value)
     assert refusal.value.condition == "SIEVE_BAD_LITERAL"
 
 
 def test_only_strings_have_prefixes():
-    """A prefix on another type is an error, and so is a LIKE on another type."""
+    """A prefix and a LIKE are errors for any type but string and binary."""
     with pytest.raises(InvalidInputError):
         Encoder("int", b"x")
     with pytest.raises(InvalidInputError):
@@ -322,7 +325,7 @@ def test_only_strings_have_prefixes():
     "encoder", [Encoder("decimal(10,2)"), Encoder("string"), Encoder("binary", b"\xff\0")]
 )
 def test_encoders_survive_json(encoder):
-    """The JSON form in a manifest is read back as an equal encoder."""
+    """An encoder in a manifest is read back as an equal encoder."""
     assert Encoder.from_json(encoder.to_json()) == encoder
 
 
@@ -341,7 +344,7 @@ def test_encoders_survive_json(encoder):
     ],
 )
 def test_damaged_encoders_are_corrupt(form):
-    """A malformed encoder in a manifest is reported as damage, and not as the user's mistake."""
+    """A malformed encoder in a manifest is damage, and not the user's mistake."""
     with pytest.raises(CorruptError):
         Encoder.from_json(form)
 
@@ -380,12 +383,12 @@ def test_damaged_encoders_are_corrupt(form):
     ],
 )
 def test_codes_are_shown_as_values(encoder, code, text):
-    """DESCRIBE and plans show values, not codes."""
+    """`decode` returns the text of a value, which DESCRIBE and plans show."""
     assert encoder.decode(code) == text
 
 
 def test_long_decimals_are_shown_by_their_least_value():
-    """The displayed value is a lower bound of every value with this code, even below zero."""
+    """A long decimal's code is shown as its least value, even below zero."""
     encoder = Encoder("decimal(38,0)")
     for value in (10**37 + 12345, -(10**37) - 12345, 2**57 + 1, -(2**57) - 1, 2**56, -7):
         code = encoder.literal(str(value)).code
@@ -396,7 +399,7 @@ def test_long_decimals_are_shown_by_their_least_value():
 
 
 def test_encoders_that_give_other_codes_are_not_equal():
-    """Runs with equal encoders are queried with the same codes."""
+    """Encoders with different codes are unequal, as equal encoders share look-ups."""
     cut, other = (Splits((Point(word, 2),)) for word in (b"ab", b"cd"))
     wide = "decimal(38,0)"
     encoders = [
@@ -419,7 +422,10 @@ def test_encoders_that_give_other_codes_are_not_equal():
 @pytest.mark.parametrize("shift", [0, 1, 8, 63, 64])
 @pytest.mark.parametrize("low", [0, 1, -1, -(1 << 70), (1 << 64) - 1, 10**38 - 1, 1 - 10**38])
 def test_decimals_at_the_ends_of_a_window_have_the_codes_of_their_literals(low, shift):
-    """A step can span both words; values beyond the last step have the greatest code."""
+    """A step of a window can span both words of a decimal.
+
+    Values beyond the last step have the greatest code.
+    """
     encoder = Encoder("decimal(38,0)", window=Window(low, shift))
     step, end = 1 << shift, 10**38 - 1
     corners = [0, 1, 5, (1 << 64) - 1, 1 << 64, (1 << 64) + 5, 1 << 65]
@@ -445,7 +451,7 @@ def test_decimals_at_the_ends_of_a_window_have_the_codes_of_their_literals(low, 
     ],
 )
 def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
-    """Integers are their own codes, and an integer outside the type is an invalid literal."""
+    """The ends of an integer type are valid literals, and the next integers are not."""
     encoder = Encoder(spark_type)
     for value in (low, low + 1, -1, 0, 1, high - 1, high):
         assert encoder.literal(value).code == value
@@ -456,7 +462,7 @@ def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
 
 @pytest.mark.parametrize("precision", [10, 38])
 def test_decimals_of_a_slice_are_coded(precision):
-    """Only the decimals in the slice are coded, and not others in the underlying array."""
+    """Only the decimals in a slice are coded, not the whole array."""
     values = [Decimal(k) for k in (7, -3, 10**9, 0, 5, -1)]
     array = pa.array([*values[:3], None, *values[3:]], pa.decimal128(precision, 0))
     encoder = Encoder(f"decimal({precision},0)")
@@ -478,16 +484,13 @@ def test_decimals_of_a_slice_are_coded(precision):
     ],
 )
 def test_codes_depend_on_leading_bytes(encoder, most):
-    """Codes of strings and binary depend only on leading bytes, even if strings arrive as binary.
-
-    Codes of other types depend on the whole value.
-    """
+    """Codes of strings and binary depend only on leading bytes, other codes on all bytes."""
     assert encoder.leading_bytes == most
     assert (encoder.of_bytes is encoder) == (most is None)
 
 
 def test_texts_have_the_same_codes_as_their_bytes():
-    """A text and its bytes have the same codes, both with and without a prefix."""
+    """A string has the same code as its UTF-8 bytes, both with and without a prefix."""
     texts = ["user-1", "user-é", "", "vser", "user-123456789"]
     for prefix in (b"", b"user-"):
         encoder = Encoder("string", prefix)

@@ -1,4 +1,4 @@
-"""Tests codes of values, the stored form of split points, and the split points that are refused."""
+"""Split points: the codes of values, the stored form, and split points that are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENCODER = Encoder("binary", b"www.", HOSTS)
 
 
 def codes(encoder: Encoder, values: list[bytes]) -> list[int]:
-    """Codes of an array of binary."""
+    """The codes of binary values."""
     return encoder.encode(pa.array(values, pa.binary())).codes.tolist()
 
 
@@ -27,9 +27,9 @@ def wire(value: bytes) -> str:
 
 
 def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_bytes():
-    """Three points divide the 2^64 codes into four parts.
+    """A code is the number of a split point and the digits of the bytes after it.
 
-    The rest of a code, after the point's number, is a number in the alphabet's digits.
+    Three points divide the 2^64 codes into four parts.
     """
     assert (HOSTS.radix, HOSTS.digits) == (6, 24)
     size = 6**24
@@ -42,7 +42,7 @@ def test_a_code_is_the_number_of_the_point_and_the_digits_behind_the_shared_byte
 
 
 def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
-    """Values without the shared bytes are greater than all values with them.
+    """A value above all values with the shared bytes has its point's last code.
 
     A value below the first point has the least code of all.
     """
@@ -55,7 +55,7 @@ def test_values_without_the_shared_bytes_have_the_last_code_of_their_point():
 
 
 def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behind():
-    """Two values that differ only after a byte that is no digit share a code; codes keep order."""
+    """Two values that differ only after a byte outside the alphabet share a code; order is kept."""
     found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
     assert found == sorted(found)
     assert found[2] == found[3]
@@ -63,17 +63,14 @@ def test_bytes_that_are_no_digits_count_as_the_digit_below_and_the_greatest_behi
 
 
 def test_values_of_any_length_are_read_within_their_own_bytes():
-    """A value at the end of a buffer and a value before other values are both padded with zeros."""
+    """A value's code does not depend on the bytes behind it in the buffer."""
     values = [b"www.a.com/" + b"x" * n for n in range(30)]
     alone = [codes(ENCODER, [value])[0] for value in values]
     assert codes(ENCODER, values) == alone == [ENCODER.literal(wire(v)).code for v in values]
 
 
 def test_points_in_common_words_are_told_apart():
-    """The search sorts points in the order of values.
-
-    Some points share many bytes, end inside others, or contain zeros.
-    """
+    """Codes are right for points that share many bytes, contain others, or contain zeros."""
     starts = [b"", b"\0\0\0\0\0\0\0\0\1", b"\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\0\2", b"abcdefgh"]
     starts += [b"abcdefgh\0\0\0\0\0\0\0\0\1", b"abcdefgha", b"abcdefghb", b"abcdefghbcdefghij"]
     encoder = Encoder("binary", splits=Splits(tuple(Point(s, 0) for s in sorted(starts))))
@@ -95,23 +92,23 @@ def test_points_in_common_words_are_told_apart():
     ],
 )
 def test_a_prefix_spans_the_values_that_begin_with_it(start, among):
-    """The span reaches from the least value's point to the greatest value's point.
+    """All values that begin with a prefix have codes in the prefix's span.
 
-    A span can include whole points between both ends.
+    The span can include whole points.
     """
     low, high = ENCODER.starting_with(wire(start))
     assert all(low <= code <= high for code in codes(ENCODER, among))
 
 
 def test_a_span_is_no_wider_than_its_points():
-    """A prefix within the shared bytes of a point does not extend into the next point."""
+    """The span of a prefix excludes other values of the same point."""
     low, high = ENCODER.starting_with(wire(b"www.b.org/img/a"))
     assert codes(ENCODER, [b"www.b.org/img/0"])[0] < low
     assert high < codes(ENCODER, [b"www.b.org/img/b"])[0]
 
 
 def test_codes_are_shown_as_their_least_value():
-    """DESCRIBE shows the point's bytes and the digits."""
+    """DESCRIBE shows a code as the bytes of the point, the shared bytes and the digits."""
     assert [ENCODER.decode(code) for code in codes(ENCODER, [b"www.b.org/img/cab"])] == [
         b"www.b.org/img/cab".hex().upper()
     ]
@@ -120,10 +117,7 @@ def test_codes_are_shown_as_their_least_value():
 
 
 def test_points_are_kept_without_what_they_have_in_common():
-    """On disk a point omits the bytes that it shares with the previous point.
-
-    When read back, the encoder is equal to the original.
-    """
+    """The stored form of a point omits the bytes that it shares with the previous point."""
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
     )  # fmt: skip
@@ -149,14 +143,14 @@ def test_points_are_kept_without_what_they_have_in_common():
     ],
 )
 def test_points_that_no_search_could_hold_are_refused(points):
-    """Points must ascend, must be short and few, and must not end in a zero byte."""
+    """Split points are refused if they are unordered, too long, too many, or end in a zero byte."""
     with pytest.raises(InvalidInputError):
         Splits(tuple(points))
 
 
 @pytest.mark.parametrize("alphabet", [b"ba", b"aa", b"\0a", bytes(range(1, 130))])
 def test_alphabets_that_do_not_ascend_are_refused(alphabet):
-    """Digits must be unique and ascending, must not include zero, and must fit in seven bits."""
+    """An alphabet is refused unless its digits ascend, exclude zero, and fit in seven bits."""
     with pytest.raises(InvalidInputError):
         Splits((Point(b"", 0),), alphabet)
 
@@ -186,14 +180,14 @@ GOOD = {"type": "string", "splits": wire(b"\x00\x03abc\x01\x02\x01d\x03"), "alph
     ],
 )
 def test_damaged_splits_are_corrupt(damage):
-    """JSON that `to_json` would not write is damage: truncated, unordered, or of another type."""
+    """JSON that `to_json` would not write is corrupt: truncated, unordered, or of another type."""
     assert Encoder.from_json(GOOD).splits == Splits((Point(b"abc", 1), Point(b"abd", 3)))
     with pytest.raises(CorruptError):
         Encoder.from_json(GOOD | damage)
 
 
 def test_splits_without_their_alphabet_are_corrupt():
-    """Without the alphabet, the same codes would have another meaning."""
+    """Split points without the member `alphabet` are corrupt: codes depend on the alphabet."""
     with pytest.raises(CorruptError):
         Encoder.from_json({"type": "string", "splits": GOOD["splits"]})
 
@@ -230,7 +224,7 @@ def test_damaged_windows_are_corrupt(damage):
 
 
 def ascending(count: int) -> list[Point]:
-    """Points that share bytes with the previous point, and each add one byte to them."""
+    """Ascending points, each at most one byte longer than an earlier point."""
     lasts: list[list[int]] = [[], *([last] for last in range(1, 256))]
     starts = (bytes([first, *last]) for first in range(1, 256) for last in lasts)
     return [Point(start, len(start)) for start in itertools.islice(starts, count)]
@@ -247,7 +241,7 @@ def ascending(count: int) -> list[Point]:
     ids=["points", "bytes", "length", "alphabet"],
 )
 def test_split_points_may_reach_their_limits(points: list[Point], alphabet: bytes) -> None:
-    """Split points of any release can reach the limits, and one more point is refused."""
+    """Split points at each limit are accepted, as any release can have written them."""
     made = Splits(tuple(points), alphabet)
     assert Splits.from_bytes(made.to_bytes(), alphabet) == made
 
@@ -273,6 +267,6 @@ def test_split_points_may_reach_their_limits(points: list[Point], alphabet: byte
     ],
 )
 def test_other_split_points_are_refused(points: list[Point], alphabet: bytes, problem: str) -> None:
-    """The error for invalid split points describes what is wrong."""
+    """The error for invalid split points names the broken rule."""
     with pytest.raises(InvalidInputError, match=problem):
         Splits(tuple(points), alphabet)

@@ -1,4 +1,4 @@
-"""A client's view of an error: condition, SQLSTATE, and the permission that is missing."""
+"""The report of an error to a client: condition, SQLSTATE, message and a missing permission."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Java:
 
 
 def spark_error(java: Java) -> PySparkException:
-    """The PySpark exception for a Java exception."""
+    """The PySpark exception that wraps a Java exception."""
     error = PySparkException("refused: inode=/warehouse/t")
     error._origin = java  # type: ignore[attr-defined]
     return error
@@ -60,14 +60,14 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
     ],
 )
 def test_a_missing_right_is_told_by_type(java: Java) -> None:
-    """The Java exception for a missing permission can be at any depth below Spark's exception."""
+    """An error is a missing permission if any Java exception in its chain of causes says so."""
     report = error_report(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message
 
 
 def test_errors_of_spark_keep_their_state() -> None:
-    """An error without a state gets the general state, and its message does not change."""
+    """An error of Spark keeps its SQLSTATE and message; without a state it gets HY000."""
     parse = Java("org.apache.spark.sql.catalyst.parser.ParseException", state="42601")
     assert error_report(spark_error(parse)).sql_state == "42601"
     other = error_report(spark_error(Java("java.io.IOException")))
@@ -90,7 +90,7 @@ def test_errors_of_spark_keep_their_state() -> None:
 def test_a_metastore_that_refuses_is_not_one_that_is_gone(
     java: Java, kind: type[SieveError], condition: str
 ) -> None:
-    """The metastore's error shows if a permission is missing or the metastore is unavailable."""
+    """The error of the metastore distinguishes a missing permission from an unavailable server."""
 
     def publish() -> str:
         raise spark_error(java)
@@ -108,7 +108,7 @@ def test_a_metastore_that_refuses_is_not_one_that_is_gone(
 
 
 def test_states_are_of_conditions_that_exist() -> None:
-    """Every stored state belongs to a condition that some code can raise."""
+    """Every condition that has an SQLSTATE occurs in the code."""
     raised = set()
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*"):

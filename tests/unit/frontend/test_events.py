@@ -1,4 +1,4 @@
-"""Without Spark, tests the effect of events on indexes if the store refuses calls."""
+"""Events of dropped, replaced and written tables while the store refuses calls, without Spark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def table(warehouse: Warehouse) -> None:
-    """A table t of four files; its creation time is now."""
+    """Creates the table t with four files; its creation time is the current time."""
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
 
 
@@ -43,7 +43,7 @@ def told(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
 
 
 def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> None:
-    """Sends DROP TABLE t, and then the event that follows a DROP."""
+    """Drops the table t, and then sends the event of a DROP TABLE."""
     has = registrations(warehouse.properties("t"))
     at = f"file:{warehouse.folder}"
     event = told(warehouse, event="dropped", registrations=has, location=at)
@@ -55,7 +55,7 @@ def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> N
 
 
 def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
-    """A hook that refuses some calls before their effect."""
+    """A hook that refuses selected calls before they take effect."""
 
     def seam(call: str) -> None:
         if what(call):
@@ -65,12 +65,15 @@ def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
 
 
 def folders(warehouse: Warehouse) -> set[str]:
-    """The folders of the indexes."""
+    """The names of the index folders."""
     return {path.name for path in warehouse.root.iterdir()}
 
 
 def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) -> None:
-    """VACUUM SIEVE INDEXES later deletes the index, because the index has no table."""
+    """If the store refuses to drop one index of a dropped table, the other is still deleted.
+
+    VACUUM SIEVE INDEXES deletes the first index later.
+    """
     first, _ = (path.name for path in sorted(warehouse.root.iterdir()))
     session = Session(
         warehouse, refusing(lambda call: call.startswith("before create") and first in call)
@@ -83,7 +86,7 @@ def test_an_index_that_cannot_be_ended_keeps_none_from_it(warehouse: Warehouse) 
 
 
 def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> None:
-    """Indexes that could not be created again are remembered until the table is created again."""
+    """Indexes that could not be created again are remembered until their table is created again."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -103,9 +106,9 @@ def test_indexes_of_a_table_made_anew_are_tried_again(warehouse: Warehouse) -> N
 
 
 def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None:
-    """If only the second index fails, only this index is remembered.
+    """If only the second index could not be created again, only this index is remembered.
 
-    The table's properties already list the first index.
+    The table's properties list the first index.
     """
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
@@ -135,7 +138,7 @@ def test_what_was_made_again_is_not_made_once_more(warehouse: Warehouse) -> None
 
 
 def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Warehouse) -> None:
-    """A write to the old table waited while the table was dropped and created again."""
+    """A late event of a write to a dropped table does not create its indexes in the new table."""
     auto_refresh = AutoRefresh()
     waited = told(warehouse, event="written", replaced="false")
     drop(warehouse, auto_refresh, Session(warehouse))
@@ -148,7 +151,7 @@ def test_a_write_of_before_the_drop_leaves_the_indexes_to_the_next(warehouse: Wa
 
 
 def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
-    """While indexes are created, the table is created again, and one index fails."""
+    """If the table is replaced while its indexes are created, the next write creates them all."""
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
     table(warehouse)
@@ -171,9 +174,9 @@ def test_a_table_made_anew_twice_at_once_gets_all_its_indexes_back(warehouse: Wa
 def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
     warehouse: Warehouse,
 ) -> None:
-    """The remaining indexes are refreshed without an error.
+    """If one index is dropped during a refresh, the others are refreshed without an error.
 
-    A REFRESH of the dropped index reports the drop.
+    A REFRESH statement reports the drop.
     """
 
     def dropped_meanwhile(call: str) -> None:
@@ -196,17 +199,17 @@ def test_an_index_that_is_dropped_meanwhile_keeps_none_from_its_refresh(
 
 
 def files(warehouse: Warehouse) -> dict[str, int]:
-    """The number of files in each index."""
+    """The number of files in each index of the table t."""
     return {row[2]: row[9] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")}
 
 
 def follow(warehouse: Warehouse, index: str) -> None:
-    """Lets every write start a refresh of an index."""
+    """Sets the option by which every write refreshes the index."""
     Session(warehouse).sql(f"ALTER SIEVE INDEX {index} ON t SET OPTIONS (refresh = 'auto')")
 
 
 def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
-    """The index's option requests the refresh; other indexes wait, because the session does not."""
+    """The option `refresh = 'auto'` refreshes an index without the session's setting."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
@@ -219,9 +222,9 @@ def test_an_index_may_ask_for_its_refresh_itself(warehouse: Warehouse) -> None:
 
 
 def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: Warehouse) -> None:
-    """If the refresh fails, as for a writer without permission, SHOW displays the reason.
+    """If an automatic refresh fails, SHOW displays the index as stale, with the reason.
 
-    The next refresh clears the failure that SHOW displays.
+    The next successful refresh clears the reason.
     """
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
@@ -240,7 +243,7 @@ def test_a_refresh_that_no_session_asked_for_leaves_the_index_stale(warehouse: W
 def test_writes_during_a_refresh_are_reported_together(
     warehouse: Warehouse, every: str, replaced: str
 ) -> None:
-    """The next refresh covers all waiting writes."""
+    """Writes during a refresh are combined into one further refresh."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     auto_refresh = AutoRefresh()
@@ -261,7 +264,10 @@ def test_writes_during_a_refresh_are_reported_together(
 
 
 def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: Warehouse) -> None:
-    """An index without this option waits for a session that restores all indexes."""
+    """If a table is replaced, an index with `refresh = 'auto'` is created again.
+
+    Other indexes wait for a session that restores all.
+    """
     follow(warehouse, "b")
     auto_refresh = AutoRefresh()
     drop(warehouse, auto_refresh, Session(warehouse))
@@ -274,9 +280,9 @@ def test_a_replaced_table_gets_those_indexes_back_that_ask_for_it(warehouse: War
 
 
 def test_a_declaration_may_ask_for_the_building(warehouse: Warehouse) -> None:
-    """An option of the declaration requests the build.
+    """A write builds a declared index if the declaration has `refresh = 'auto'`.
 
-    Without this option, a declared index waits for a session or for REFRESH.
+    Otherwise the index waits for a session or for REFRESH.
     """
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}

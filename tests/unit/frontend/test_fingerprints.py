@@ -1,4 +1,4 @@
-"""Once the parts of a fingerprint were sent, its hash is sufficient."""
+"""Fingerprints: after their parts were sent once, the driver sends only the hash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ ONE, OTHER = {"format": "parquet"}, {"format": "orc"}
 
 
 def test_parts_are_sent_once() -> None:
-    """The answer to an unknown hash is None, and a known hash needs no parts."""
+    """`of` returns None for an unknown hash, and needs no parts for a known hash."""
     known = Fingerprints()
     assert known.of(["a"], {}) is None
     assert known.of(["a"], {"a": ONE}) == (ONE,)
@@ -18,7 +18,7 @@ def test_parts_are_sent_once() -> None:
 
 
 def test_the_fingerprint_asked_longest_ago_is_forgotten() -> None:
-    """The number of fingerprints is limited, and a forgotten fingerprint is unknown again."""
+    """The number of fingerprints is limited; the least recently used is forgotten."""
     known = Fingerprints()
     known.of(["first"], {"first": ONE})
     for k in range(_MAX_FINGERPRINTS - 1):

@@ -1,4 +1,4 @@
-"""The writer of the scan history: where and when it writes, and its lack of permission."""
+"""The writer of the scan history: where and when it writes, and missing permissions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scanned:
         self.denied = False
 
     def scan(self, database: str, table: str) -> None:
-        """One more scan."""
+        """Adds one scan of a table."""
         asked = {"table": [database, table], "used": [], "filter": {"op": "=", "col": ["id"]}}
         sums = {"scans": 1, "bytes": 1, "files": 1, "files_skipped": 0, "bytes_skipped": 0}
         self.rows.append({"asked": json.dumps(asked)} | sums)
@@ -41,7 +41,7 @@ class Scanned:
         return json.dumps({"driver": DRIVER, "since": 1, "scans": self.rows})
 
     def defaultSession(self) -> Any:  # noqa: N802 - the shim's
-        """The session in which the metastore is queried."""
+        """A stand-in for the session that queries the metastore."""
         return "session"
 
     def _root(self, database: str, session: Any) -> str:
@@ -51,19 +51,19 @@ class Scanned:
         return f"file:{self.folder}/{database[0]}"
 
     def open_store(self, uri: str) -> LocalStore:
-        """The store of a root."""
+        """Opens the store of a root, or raises an error if permission is denied."""
         if self.denied:
             raise DeniedError("SIEVE_PERMISSION_DENIED", uri)
         return LocalStore()
 
     def kept(self, root: str) -> list[tuple[str, ...]]:
-        """The tables in the records of a root."""
+        """The tables in the saved records of a root."""
         found = saved_records(LocalStore(), f"file:{self.folder}/{root}", "", 1)
         return [one.table for record in found.records for one in record.sums]
 
 
 def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> None:
-    """Two databases in one folder share one file, and a dropped database gets no file."""
+    """Databases with the same root share one history file, and a dropped database has none."""
     driver = Scanned(tmp_path)
     for database in ("a1", "a2", "b", "gone"):
         driver.scan(database, "t")
@@ -75,10 +75,7 @@ def test_each_root_gets_what_was_scanned_of_its_databases(tmp_path: Path) -> Non
 
 
 def test_nothing_new_is_not_written(tmp_path: Path) -> None:
-    """A driver without new scans does not write its file.
-
-    A driver without any scan does not have a file.
-    """
+    """A driver without new scans does not write its file; without any scan, it has none."""
     driver = Scanned(tmp_path)
     driver.writer.save_if_changed()
     assert list(tmp_path.iterdir()) == []
@@ -96,7 +93,7 @@ def test_nothing_new_is_not_written(tmp_path: Path) -> None:
 def test_a_driver_without_the_right_warns_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The driver warns once per root, and tries again when there are new scans."""
+    """A driver without permission warns once per root, and tries again after new scans."""
     driver = Scanned(tmp_path)
     driver.denied = True
     for table in ("t", "u"):
@@ -116,7 +113,10 @@ def test_a_driver_without_the_right_warns_once(
 def test_it_saves_every_ten_minutes_and_survives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first save happens after ten minutes. An error is logged, and the thread continues."""
+    """The first save happens after ten minutes.
+
+    A failed save is logged, and the thread continues.
+    """
     driver = Scanned(tmp_path)
     driver.scan("a", "t")
     slept: list[float] = []

@@ -1,4 +1,4 @@
-"""The page in Spark's web UI, which shows indexes and scans, but no key."""
+"""The page in Spark's web UI, which shows indexes and scans but no constants of queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 
 class Text(HTMLParser):
-    """Collects a page's table cells by row, its links and images; notes if it has a script."""
+    """Collects the table cells of a page by row, all tags with their attributes, and the text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ SCAN: dict[str, Any] = {
 
 
 def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
-    """The row shows the version of the index, and how many of its files queries can skip."""
+    """An index's row shows its version, its state, and the share of files that queries can skip."""
     page = Text(Pages(warehouse).html())
     head, row = page.rows[:2]
     shown = dict(zip(head, row, strict=True))
@@ -120,9 +120,9 @@ def test_a_row_tells_of_each_index(warehouse: Warehouse) -> None:
 
 
 def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
-    """The state is ready, disabled, or the result of the last background refresh.
+    """The state is ready, disabled, or that of the last background refresh.
 
-    The page does not show the message of a failed refresh.
+    The message of a failed refresh is not shown.
     """
     pages = Pages(warehouse)
 
@@ -139,7 +139,7 @@ def test_a_state_is_that_of_show(warehouse: Warehouse) -> None:
 
 
 def test_a_row_tells_what_a_key_reads() -> None:
-    """If the file list was not read, the page does not show the coverage of the index."""
+    """A row shows the files that a key reads, but no coverage if the file list was not read."""
     shown = ShownIndex("shop.t", "v", "disabled", SAMPLE)
     head, row = Text(page_html.page([shown], (), WorthHaving())).rows[:2]
     (kind,) = (kind for kind in SAMPLE.stats.expected if kind.kind == "present")
@@ -149,7 +149,7 @@ def test_a_row_tells_what_a_key_reads() -> None:
 
 
 def test_a_row_tells_of_each_scan(warehouse: Warehouse) -> None:
-    """A scan's row links to the page of its query, and a number of one thousand has a comma."""
+    """A scan's row links to the page of its query; numbers have thousands separators."""
     page = Text(Pages(warehouse).html((SCAN, SCAN | {"execution": None})))
     row, without = page.rows[-2:]
     assert row == [
@@ -175,12 +175,12 @@ def test_a_row_tells_of_each_scan(warehouse: Warehouse) -> None:
      (1 << 40, "1.0 TB"), (1 << 50, "1,024.0 TB")],
 )  # fmt: skip
 def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
-    """Units are powers of 1,024, up to terabytes."""
+    """Byte counts have units in powers of 1,024, up to terabytes."""
     assert Text(Pages(warehouse).html((SCAN | {"bytes_skipped": count},))).rows[-1][7] == text
 
 
 def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
-    """The page suggests at most five indexes; a test has found each of them useful."""
+    """The page suggests at most five indexes, and only those that a test found useful."""
 
     def scan(table: str, column: str, read: int) -> dict[str, Any]:
         leaf = {"op": "=", "col": [column], "values": 1}
@@ -210,7 +210,7 @@ def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
 
 
 def test_names_are_escaped(warehouse: Warehouse) -> None:
-    """Names of columns, tables and indexes are escaped in text and in attributes."""
+    """Names of columns, tables and indexes are HTML-escaped in text and in attributes."""
     Session(warehouse).sql(f'CREATE SIEVE INDEX `{HOSTILE}"x` ON t (id)')
     page = Text(Pages(warehouse).html())
     assert any(f'{HOSTILE}"x' in cell for row in page.rows for cell in row)
@@ -218,7 +218,7 @@ def test_names_are_escaped(warehouse: Warehouse) -> None:
 
 
 def test_long_names_may_be_broken() -> None:
-    """A name can break after the characters that join words, but never inside an HTML entity."""
+    """Long names can be broken after punctuation, but never inside an HTML entity."""
     scan = SCAN | {"table": "shop.a_&_b", "predicate": "(a_b = ?)", "used": ["i@2"]}
     html = page_html.page([], (scan,), WorthHaving())
     assert "<td>shop.<wbr>a_<wbr>&amp;_<wbr>b</td>" in html
@@ -228,7 +228,7 @@ def test_long_names_may_be_broken() -> None:
 def test_an_index_that_cannot_be_read_has_a_row(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The row of an unreadable index shows the reason: damage, another table, or the time limit."""
+    """The row of an unreadable index shows the reason: damage, no version, or the time limit."""
     pages = Pages(warehouse)
     (folder,) = warehouse.root.iterdir()
 
@@ -248,7 +248,7 @@ def test_an_index_that_cannot_be_read_has_a_row(
 
 
 def test_a_registration_that_was_copied_is_of_no_index(warehouse: Warehouse) -> None:
-    """A version names its table, so a registration that was copied to another table is ignored."""
+    """A registration that was copied to another table is shown as gone."""
     pages = Pages(warehouse)
     has = registrations(warehouse.properties("t"))
     table = {"database": "shop", "table": "u", "registrations": has}

@@ -1,4 +1,4 @@
-"""Requests of the driver, and how the child process reads and answers them."""
+"""The front end's queue of requests: how it reads requests and sends answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sql_ext.frontend.request_queue import Request, RequestQueue, _answer
 
 
 def test_a_request_that_cannot_be_read_is_answered() -> None:
-    """JSON that is nested too deep to parse is answered with an error, and the thread survives."""
+    """A request with too deeply nested JSON gets an error, and the thread survives."""
     deep = "[" * 100_000 + "]" * 100_000
     answer = json.loads(_answer(None, 7, 1, f'7 1\n{{"kind": "prune", "predicate": {deep}}}', {}))
     assert answer["error"]["condition"] == "SIEVE_INTERNAL_ERROR"
@@ -31,7 +31,7 @@ def test_an_answer_that_cannot_be_written_is_an_error() -> None:
 
 
 def test_a_request_in_pieces_is_put_together() -> None:
-    """The handler gets the whole of a request that the driver sends in pieces."""
+    """The handler gets the complete request if the driver sends it in pieces."""
 
     class Pieces:
         def piece(self, number: int, k: int) -> str:
@@ -48,7 +48,7 @@ def test_a_request_in_pieces_is_put_together() -> None:
 
 
 class Driver:
-    """Supplies requests and receives answers."""
+    """A driver that supplies requests and receives answers."""
 
     def __init__(self) -> None:
         self.waiting: queue.Queue[str] = queue.Queue()
@@ -60,10 +60,7 @@ class Driver:
         self.waiting.put(f"{number} 1\n{json.dumps({'kind': kind})}")
 
     def take(self, _lane: str, _millis: int) -> str:
-        """The next request for a thread of one lane.
-
-        Waits only briefly, so that the thread can check whether it must end.
-        """
+        """Returns the next request for a thread of a lane, or an empty string if there is none."""
         if self.gone:
             raise Py4JNetworkError("the driver is gone")
         try:
@@ -72,21 +69,18 @@ class Driver:
             return ""
 
     def answer(self, number: int, _text: str) -> None:
-        """Takes an answer."""
+        """Receives an answer."""
         self.answers.put(number)
 
 
 def lane_threads() -> int:
-    """The number of threads of the lane."""
+    """The number of running threads of the lane."""
     names = [thread.name for thread in threading.enumerate()]
     return sum(name.startswith("sieve-held-") for name in names)
 
 
 def test_threads_start_as_requests_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread is always idle, so that no request waits for a thread to start.
-
-    The number of threads of a lane is limited.
-    """
+    """One thread is always idle, up to a limit, so that no request waits for a thread to start."""
     go_on = threading.Event()
     driver = Driver()
     monkeypatch.setattr(request_queue, "THREADS", {"held": 3})
@@ -108,7 +102,7 @@ def test_threads_start_as_requests_take_them(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_comes_after_a_request_does_not_hold_up_its_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The follow-up work of a request runs after the answer to the request was sent."""
+    """The work that follows a request runs after its answer was sent."""
     driver = Driver()
     order: queue.Queue[int] = queue.Queue()
 
@@ -125,7 +119,7 @@ def test_what_comes_after_a_request_does_not_hold_up_its_answer(
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    """Polls a condition for up to half a minute."""
+    """Polls a condition until it is true, for at most half a minute."""
     end = time.monotonic() + 30
     while not true():
         assert time.monotonic() < end

@@ -1,4 +1,4 @@
-"""The statement service: when it connects to the context, and when it sends code to executors."""
+"""The statement service: when it attaches to Spark and sends code to executors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sql_ext.frontend.service import StatementService
 
 
 def test_code_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first statement that needs the code sends it to the shared context.
+    """The first statement that needs the code sends it to the executors.
 
-    If sending fails, the code is sent again.
+    If sending fails, the next statement sends the code again.
     """
     attached: list[Any] = []
     sent: list[Any] = []

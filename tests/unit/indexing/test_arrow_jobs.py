@@ -1,4 +1,4 @@
-"""Tests how one task of a Python worker affects the next task."""
+"""What a Python worker keeps from one task to the next task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class Own(zipimporter):
 
 @pytest.fixture
 def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Replaces this process's importers by importers of archives; one archive is Sieve's."""
+    """Replaces the process's cached importers by importers of a folder and of archives.
+
+    One archive is Sieve's, two are Spark's, and two are the user's.
+    """
     names = ("sieve.zip", "pyspark.zip", "spark.jar", "user.zip", "own.zip")
     found: dict[str, object] = {str(tmp_path): "a folder"}
     for name in names:
@@ -41,9 +44,9 @@ def importers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, obje
 
 
 def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object]) -> None:
-    """Other archives can change, because users add them.
+    """Only the import caches of Sieve's and Spark's archives are kept after a task.
 
-    A folder can change, too.
+    Archives and folders of the user can change.
     """
     spare_next_task()
     lasting = {
@@ -62,7 +65,7 @@ def test_archives_of_spark_and_sieve_are_listed_once(importers: dict[str, object
 
 
 def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Modules are frozen after a garbage collection."""
+    """Imported modules are frozen once per process, after a garbage collection."""
     calls: list[str] = []
     monkeypatch.setattr(gc, "collect", lambda: calls.append("collect"))
     monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
@@ -74,7 +77,7 @@ def test_modules_are_frozen_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_step_runs_by_partition_and_its_worker_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`spare_next_task` runs after every task, even if the task fails."""
+    """`spare_next_task` runs after every task, even if the step fails."""
     spared: list[str] = []
     monkeypatch.setattr(arrow_jobs, "spare_next_task", lambda: spared.append("spared"))
     frame = Frame({"n": pa.int64()}, [[{"n": 1}, {"n": 2}], [{"n": 3}]])

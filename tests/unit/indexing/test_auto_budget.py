@@ -1,4 +1,4 @@
-"""Tests when the budget ``auto`` stops adding bytes, according to probes of each kind."""
+"""The budget ``auto``: probes of each kind, and the limits of an automatic map."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sieve.metadata.options import IndexOptions
 
 
 def test_only_probes_for_absent_keys_must_miss() -> None:
-    """A key that is drawn anywhere in the domain can be an existing key.
+    """Probes for absent keys are omitted if a location has a match.
 
-    A probe for a present key proves nothing about absent keys.
+    A key that is drawn from the domain can exist.
     """
     profile: Any = SimpleNamespace(
         payback=lambda _: SimpleNamespace(price=0.5),
@@ -46,8 +46,8 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
     [
         (1 << 30, 0, 0, 0, None),
         ((1 << 30) + 1, 0, 0, 0, "bytes"),
-        # The limit, as a number of keys, is three times the build time (6 s, plus 2 ms per file,
-        # plus 0.7 s per million rows), divided by 1.5 s per million keys.
+        # The maximum number of keys is three times the build time (6 s, plus 2 ms per file, plus
+        # 0.7 s per million rows), divided by 1.5 s per million keys.
         (1, 11_999_000, 0, 0, None),
         (1, 12_001_000, 0, 0, "seconds"),
         (1, 15_999_000, 0, 1000, None),
@@ -59,7 +59,10 @@ def test_only_probes_for_absent_keys_must_miss() -> None:
 def test_a_map_that_nobody_asked_for_has_limits(
     size: int, keys: int, rows: int, n_files: int, limit: str | None
 ) -> None:
-    """An automatic map uses at most a gibibyte, and at most three times the other build time."""
+    """An automatic map has at most a gibibyte.
+
+    Such a map takes at most three times the build's other time.
+    """
     assert map_limit(size, keys, rows, n_files) == limit
 
 
@@ -73,16 +76,16 @@ def test_a_map_that_nobody_asked_for_has_limits(
         (IndexOptions(budget="1%"), 1.0, 1_000_000, 50_000_000, False),
         # An index has at most a tenth of the table's bytes.
         (IndexOptions(), 1.0, 1_000_000, 5_000_000, False),
-        # The index has few bytes compared with a query that reads the whole table.
+        # The bytes of the map are few compared with a query that reads the whole table.
         (IndexOptions(payback=1), 1.0, 1_000_000, 50_000_000, True),
-        # A map of these keys would have more than a gibibyte.
+        # A map of these keys would exceed a gibibyte.
         (IndexOptions(), 1.0, 1_500_000_000, 150_000_000_000, False),
     ],
 )
 def test_scattered_keys_are_likely_to_get_a_map(
     options: IndexOptions, scattered: float, keys: int, table_bytes: int, likely: bool
 ) -> None:
-    """Scattered keys get a map if it can pay, and if the user or the limits allow a map."""
+    """Scattered keys get a map if it can pay, and if the user or the limits allow it."""
     codes = np.empty(0, np.int64)
     sample = Sample(
         Encoder("bigint"), None, codes, codes.view(np.uint64), keys, 8, keys, scattered=scattered

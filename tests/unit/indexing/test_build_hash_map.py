@@ -1,4 +1,4 @@
-"""A build estimates in advance how many keys a map has, from the smallest hashes."""
+"""The number of keys of a map, which a build estimates from the smallest hashes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests import fake_frames
 from tests.fake_frames import Frame
 
 HALF = -(1 << 62)
-"""A quarter of all hashes is smaller."""
+"""A quarter of all hashes is below this hash."""
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,12 @@ HALF = -(1 << 62)
     [
         ([], (0, 0)),
         ([(0, [])], (0, 0)),
-        # With fewer hashes than the sketch can hold, the count is exact.
+        # With fewer hashes than the sketch can contain, the count is exact.
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
         # Each of the four hashes occurs in one pair, so each pair is a key.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs twice, so the number of keys is estimated. If four hashes are within a
-        # quarter of the domain, the estimate is sixteen hashes in all. The estimate does not count
-        # the last hash.
+        # One hash occurs twice, so the number is estimated. Three distinct hashes are below the
+        # fourth, which is at a quarter of the domain, so the estimate is twelve.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )
@@ -43,9 +42,9 @@ def test_keys_are_counted_by_their_smallest_hashes(
     tasks: Sequence[tuple[int, list[int]]],
     counted: tuple[int, int],
 ) -> None:
-    """The number of keys covers all tasks.
+    """The number of keys is counted over all tasks.
 
-    The number is exact for unique keys, and approximate for other keys.
+    It is exact for unique keys, and approximate for other keys.
     """
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
@@ -64,9 +63,9 @@ def test_keys_are_counted_by_their_smallest_hashes(
 def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
     monkeypatch: pytest.MonkeyPatch, rows: list[int], parts: int
 ) -> None:
-    """Each row can become a pair.
+    """Pairs are packed into as many parts as maps are possible, since each row can be a pair.
 
-    A location that was read only in part proves nothing and is omitted.
+    A location that was read in part is omitted.
     """
     asked: list[Any] = []
     monkeypatch.setattr(build_hash_map, "_PAIRS_PER_MAP", 20)
@@ -89,9 +88,9 @@ def test_pairs_travel_in_as_many_parts_as_there_may_be_maps(
 def test_collected_pairs_are_not_read_again(
     monkeypatch: pytest.MonkeyPatch, collects: bool
 ) -> None:
-    """The reading step persists collected pairs.
+    """Pairs that the reading step has collected are not persisted again.
 
-    Pairs that were not collected are persisted from the first map on.
+    Other pairs are persisted from the first map on.
     """
     fake_frames.use(monkeypatch)
     step = hash_map_tasks.pack_hashes(Encoder("bigint"), None, 1, None)

@@ -1,4 +1,4 @@
-"""Tests the attempts of a build: the runs it tries, the one it keeps, and those it deletes."""
+"""The attempts of a build: the runs that it tries, keeps and deletes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ FEW, MANY = 10_000, 400_000
 
 @dataclass
 class Attempts:
-    """Replaces Spark: each attempt writes a run with a given size and number of reads.
+    """Replaces Spark: each attempt writes a run with scripted bytes and reads.
 
     Attributes:
         script: for each attempt, its bytes and the number of files read for a key; or the attempt's
             error.
-        made: for each attempt, its shape, and whether a stop criterion was given, fingerprints have
+        made: for each attempt, its shape, and whether a stopping rule was given, fingerprints have
             a price, and more cuts were read.
         cuts: number of cuts that the reading step returns.
         tiling: the tiling of the files.
@@ -78,7 +78,7 @@ class Attempts:
         """Replaces `write_within`."""
         run = RunId(f"{len(self.made):032x}")
         LocalStore().mkdirs(run_dir(self.home, run))
-        # The run's number of rows stores the number of files that the attempt reads.
+        # The number of rows of the run stores a hundred times the number of files read.
         return replace(SAMPLE.runs[0], id=run, bytes=what[0], keys=ROWS, rows=round(what[1] * 100))
 
     def build(
@@ -88,7 +88,7 @@ class Attempts:
         options: IndexOptions,
         added: Sequence[int] = (),
     ) -> BuiltRun:
-        """A build of scattered keys; its attempts follow the script."""
+        """Builds an index of scattered keys; the attempts follow the script."""
         self.home = f"file:{folder}"
         codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
         encoder, model = Encoder("bigint"), QueryModel.of_sample(codes)
@@ -155,7 +155,7 @@ class Attempts:
 
 
 def number(built: BuiltRun) -> int:
-    """The number of the attempt that the build returned."""
+    """The number of the attempt whose run the build returned."""
     assert built.run is not None
     return int(built.run.id, 16)
 
@@ -190,9 +190,9 @@ def test_the_better_attempt_is_kept_alone(
     made: list[object],
     kept: int,
 ) -> None:
-    """Within a budget, the attempt that reads fewer files is better.
+    """With a given budget, only the attempt that reads the fewest files is kept.
 
-    Without a budget, the bytes of an attempt must save enough reads.
+    With the budget `auto`, the bytes of an attempt must save enough reads.
     """
     attempts = Attempts(script)
     built = attempts.build(monkeypatch, tmp_path, options)
@@ -218,10 +218,7 @@ def test_a_map_that_surely_pays_is_made_alone(
     made: list[object],
     kept: int,
 ) -> None:
-    """If the map costs more than a trial of intervals, the build also makes intervals.
-
-    The build keeps the cheaper of the two runs.
-    """
+    """If a map surely pays, intervals are made only if they could be cheaper."""
     attempts = Attempts(script, trial=trial)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert attempts.made == made
@@ -231,7 +228,7 @@ def test_a_map_that_surely_pays_is_made_alone(
 def test_a_map_beyond_the_limits_is_not_made(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The map is not made even if it would save much, because the user has not chosen a map."""
+    """An automatic map beyond the limits is not made, even if it would save many reads."""
     beyond = MapPlan(IndexOptions("map"), "bytes")
     monkeypatch.setattr(choose_run, "plan_map", lambda *_: beyond)
     attempts = Attempts([(FEW, 150.0)], trial=(FEW, 150.0))
@@ -240,7 +237,10 @@ def test_a_map_beyond_the_limits_is_not_made(
 
 
 def test_what_is_read_in_part_gets_no_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If a file was read only in part, its missing rows can be in other runs."""
+    """If a file was read only in part, the build makes no map.
+
+    The file's other rows can be in other runs.
+    """
     for options, made in ((GIVEN, PLAIN), (IndexOptions(), STOPPED)):
         attempts = Attempts([(FEW, 150.0)])
         attempts.build(monkeypatch, tmp_path / options.budget, options, added=[3])
@@ -257,10 +257,7 @@ def test_the_pairs_of_a_likely_map_are_collected_at_once(
     added: Sequence[int],
     collects: bool,
 ) -> None:
-    """The pairs are collected while the column is read for the fewest cuts.
-
-    Pairs are not collected if there will be no map.
-    """
+    """The pairs of a likely map are collected while the column is read for the fewest cuts."""
     attempts = Attempts([(MANY, 1.0)], trial=(FEW, 150.0), scattered=scattered)
     attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
     assert (attempts.collects, attempts.fewest) == ([collects], [collects])
@@ -269,10 +266,7 @@ def test_the_pairs_of_a_likely_map_are_collected_at_once(
 def test_a_map_that_the_user_chose_leaves_as_many_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The pairs of the map are also collected.
-
-    The intervals of a run with a map use the usual number of cuts.
-    """
+    """If the user has chosen a map, its pairs are collected with the usual number of cuts."""
     attempts = Attempts([(MANY, 1.0)], scattered=1.0)
     attempts.build(monkeypatch, tmp_path, IndexOptions("map"))
     assert (attempts.collects, attempts.fewest) == ([True], [False])
@@ -281,10 +275,7 @@ def test_a_map_that_the_user_chose_leaves_as_many_cuts(
 def test_a_likely_map_that_is_not_made_costs_no_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If intervals with the fewest cuts are cheaper, a second reading collects more cuts.
-
-    The second reading collects eight times the usual number of cuts.
-    """
+    """If a likely map is not made, a second reading collects eight times the usual cuts."""
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
     assert (attempts.made, attempts.fewest) == ([STOPPED, WIDER], [True, False])
@@ -295,7 +286,10 @@ def test_a_likely_map_that_is_not_made_costs_no_cuts(
 def test_more_cuts_are_read_where_they_may_save(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, second: tuple[int, float], kept: int
 ) -> None:
-    """The second reading has eight times as many cuts, and the cheaper run of the two is kept."""
+    """If more cuts may save reads, a second reading collects eight times as many.
+
+    The build keeps the cheaper run of the two.
+    """
     attempts = Attempts([(FEW, 150.0), second], cuts=1 << 30)
     built = attempts.build(monkeypatch, tmp_path, IndexOptions(), added=[3])
     assert attempts.made == [STOPPED, WIDER]
@@ -306,7 +300,10 @@ def test_more_cuts_are_read_where_they_may_save(
 def test_a_failure_of_a_later_attempt_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, added: Sequence[int]
 ) -> None:
-    """No version names the run of the first attempt, so the build must delete it."""
+    """If a later attempt fails, the run of the first attempt is deleted.
+
+    No version names this run.
+    """
     attempts = Attempts([(FEW, 150.0), OSError("disk")], cuts=1 << 30)
     with pytest.raises(OSError, match="disk"):
         attempts.build(monkeypatch, tmp_path, IndexOptions(), added)
@@ -315,7 +312,7 @@ def test_a_failure_of_a_later_attempt_leaves_nothing(
 
 
 def test_a_column_without_keys_has_no_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The build still returns the counts of the column's rows."""
+    """A column without keys has no run, but the build returns the counts of rows and NULLs."""
     built = Attempts([(0, 0.0)]).build(monkeypatch, tmp_path, GIVEN)
     assert (built.run, built.expected, built.width) == (None, (), 8)
     assert built.nulls.tolist() == [1] * FILES
@@ -327,10 +324,9 @@ RANGES = 4
 @pytest.mark.parametrize(
     ("granularity", "script", "locations", "kept"),
     [
-        # Every range that is read has a match, so no index of files could read fewer bytes.
+        # Every range that is read has a match, so an index of files could not read fewer bytes.
         ("auto", [(FEW, 1.0)], [RANGES * FILES], 1),
-        # Only one of 1,500 ranges that are read has a match, so an index of files could use the
-        # bytes better.
+        # Only one of 1,500 ranges that are read has a match, so an index of files could be better.
         ("auto", [(FEW, 1500.0), (FEW, 10.0)], [RANGES * FILES, FILES], 2),
         ("auto", [(FEW, 1500.0), (FEW, 600.0)], [RANGES * FILES, FILES], 1),
         ("range", [(FEW, 1500.0)], [RANGES * FILES], 1),
@@ -344,7 +340,10 @@ def test_ranges_or_files(
     locations: list[int],
     kept: int,
 ) -> None:
-    """An index of whole files is tried only if it could cost less; the cheaper run is kept."""
+    """With ranges, an index of whole files is tried only if it could cost less.
+
+    The build keeps the cheaper run.
+    """
     cut = Tiling(np.full(FILES, 400), ((100, 200, 300),) * FILES, np.zeros(FILES, np.int64))
     attempts = Attempts(script, tiling=cut)
     options = replace(GIVEN, shape="intervals", granularity=granularity)

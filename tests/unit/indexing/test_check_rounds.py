@@ -1,4 +1,4 @@
-"""A run that is too large for one round is checked in parts, and every key is checked."""
+"""Rounds of CHECK: a large run is checked in parts, and every key is checked."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ BIGINT = Encoder("bigint")
 def file_ref(
     number: int, codes: list[tuple[int, int]], hashes: list[tuple[int, int]]
 ) -> RunFileRef:
-    """A run file of a hundred bytes."""
+    """A run file of 100 bytes with these ranges of codes and hashes."""
     return RunFileRef(f"part-{number}.parquet", 100, "0" * 64, tuple(codes), tuple(hashes))
 
 
 def run_ref(*files: RunFileRef) -> RunRef:
-    """A run that consists of these files."""
+    """A run of these files."""
     return RunRef(RUN, 4, BIGINT.to_json(), files, 1, 1, 1, 1, 100 * len(files))
 
 
@@ -38,20 +38,20 @@ FILES = run_ref(
     file_ref(0, [(0, 9), (40, 49)], []),
     file_ref(1, [(10, 19)], [(5, 9)]),
     file_ref(2, [(20, 39)], [(-9, 4)]),
-    # The last file's range overlaps another file's range. No build makes such a file, but the check
-    # must not lose a key because of it.
+    # The last file overlaps another file. No build writes such a file, but CHECK must not lose a
+    # key because of it.
     file_ref(3, [(45, 60)], []),
 )
 
 
 def test_a_run_of_just_the_limit_is_one_round() -> None:
-    """With a limit that is one byte lower, there are several rounds."""
+    """A run of exactly the limit is one round, and a longer run is several rounds."""
     assert len(rounds_of(FILES, FILES.bytes)) == 1
     assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
 
 
 def test_a_small_run_is_one_round() -> None:
-    """A small run has one round by codes and, if it has maps, one round by hashes."""
+    """A small run is one round of all codes and, if it has maps, of all hashes."""
     (only,) = rounds_of(FILES)
     assert (only.run, only.codes, only.hashes) == (FILES, (LEAST, GREATEST), (LEAST, GREATEST))
     (only,) = rounds_of(run_ref(FILES.files[0]))
@@ -60,7 +60,10 @@ def test_a_small_run_is_one_round() -> None:
 
 @pytest.mark.parametrize("limit", [1, 100, 200, 250, 399])
 def test_the_parts_of_a_large_run_make_up_the_domain(limit: int) -> None:
-    """Each code and each hash is checked once, in all files with a range that contains it."""
+    """Each code and each hash is checked in one round.
+
+    The round contains all files whose ranges contain the code or hash.
+    """
     rounds = rounds_of(FILES, limit)
     assert len(rounds) > 2
     for name in ("codes", "hashes"):
@@ -82,7 +85,7 @@ def test_the_parts_of_a_large_run_make_up_the_domain(limit: int) -> None:
 
 
 def segment(codes: np.ndarray, location: int) -> Row:
-    """The segment of some keys of one location; each key has its own block."""
+    """A segment of these keys in one location, with one block per key."""
     count = len(codes)
     blocks = CSR(np.arange(count + 1), np.full(count, location, np.int32), np.ones(count, np.int64))
     first, last = int(codes[0]), int(codes[-1])
@@ -91,7 +94,10 @@ def segment(codes: np.ndarray, location: int) -> Row:
 
 
 def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -> np.ndarray:
-    """The rows, nulls and NaNs of the last round, and all missed rows, for location 1 of a run."""
+    """Returns the rows, NULLs and NaNs of the last round, and the missed rows of all rounds.
+
+    The values are those of location 1.
+    """
     batch = pa.RecordBatch.from_arrays(
         [pa.array(values, pa.int64()), pa.array([0] * len(values), pa.int32())], ["v", "location"]
     )
@@ -109,7 +115,10 @@ def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -
 
 @pytest.mark.parametrize("limit", [1, 300, 1800])
 def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
-    """Each code is checked once, in all files of each run with a range that contains it."""
+    """If several runs are checked together, each code is checked in one round for all of them.
+
+    The round contains all files whose ranges contain the code.
+    """
     one = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(4)))
     two = run_ref(*(file_ref(k, [(15 * k - 40, 15 * k - 30)], []) for k in range(6)))
     rounds = shared_rounds([one, two, one], limit)
@@ -124,9 +133,9 @@ def test_runs_are_asked_together_for_the_same_stretches(limit: int) -> None:
 
 
 def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
-    """The key is in the first of two runs, in the second, in both or in neither.
+    """A key counts as missed only if no run of its location finds it.
 
-    Each run has its own slot for the location.
+    The location has its own slot in each run.
     """
     keys = np.arange(100)
     runs = []
@@ -159,7 +168,7 @@ def test_a_key_is_lost_that_no_run_holds(tmp_path: Path) -> None:
 
 
 def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path) -> None:
-    """A corrupt record has no key, so it cannot miss a key."""
+    """Damaged records are counted by location, and count neither as rows nor as missed keys."""
     batch = pa.RecordBatch.from_arrays(
         [pa.array([None, None, 5], pa.int64()), pa.array([-1, -1, -3], pa.int32())],
         ["v", "location"],
@@ -176,9 +185,9 @@ def test_corrupt_records_are_counted_by_location_and_nothing_else(tmp_path: Path
 
 @pytest.mark.parametrize("limit", [1, 700, 1 << 20])
 def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
-    """Some checked keys are in the run, some belong to another location, and some are missing.
+    """The same keys are missed in any number of rounds.
 
-    The keys 7 and 60 are missing only from the maps.
+    Some keys are of another location. The keys 7 and 60 are missing only from the maps.
     """
     keys = np.arange(100)
     hashed = hash_codes(keys).view(np.int64)
@@ -194,13 +203,13 @@ def test_rounds_find_and_miss_the_same(tmp_path: Path, limit: int) -> None:
     assert (len(rounds) == 1) == (limit == 1 << 20)
     values: list[int | None] = [*keys.tolist(), None]
     assert answers(tmp_path, run, limit, values).tolist() == [101, 1, 0, 2]
-    # These are looked up by code: keys before, between and after all keys of the run, and a key of
-    # another location. These are looked up by hash: keys that no map has.
+    # Keys outside of all ranges, and a key of another location, are looked up by code. Keys that no
+    # map contains are looked up by hash.
     sound = [5, 6, 8, 9]
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)
     assert counts[0] == 9
-    # If a key is missed both by code and by hash, it counts in one round of each kind.
+    # A key that is missed by code and by hash counts once in a round of each kind.
     assert counts[3] == (5 if len(rounds) == 1 else 10)
 
 
@@ -238,12 +247,12 @@ def test_files_of_several_runs_are_looked_up_together() -> None:
     ],
 )
 def test_a_lost_key_is_shown_as_text(value: pa.Scalar, text: str) -> None:
-    """A lost key is shown as text: bytes in hex, times without a zone, long values truncated."""
+    """A missed key is shown as text: bytes in hex, times in UTC, and long values truncated."""
     assert _shown(value) == text
 
 
 def test_a_round_sends_128_mb() -> None:
-    """A round sends 128 MB to each executor at once, as in docs/sql.md."""
+    """A round has at most 128 MB of run files, as docs/sql.md says."""
     half = 64 << 20
     for more, rounds in ((0, 1), (1, 2)):
         sizes = half, half + more
@@ -257,7 +266,7 @@ def test_a_round_sends_128_mb() -> None:
 
 @pytest.mark.parametrize(("limit", "begins"), [(199, [LEAST, 10]), (200, [LEAST, 20])])
 def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> None:
-    """Two files of 100 bytes make a round of 200 bytes; the third file begins the next round."""
+    """A round takes files up to the limit; two files of 100 bytes fit into 200 bytes."""
     run = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(3)))
     assert [one.codes[0] for one in rounds_of(run, limit)][:2] == begins
 
@@ -277,5 +286,5 @@ def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> N
 def test_what_two_ranges_share_may_be_one_code(
     one: tuple[int, int] | None, other: tuple[int, int] | None, common: tuple[int, int] | None
 ) -> None:
-    """Without this rule, a code that two ranges share would not be checked in any round."""
+    """The common part of two ranges can be a single code, which must be checked, too."""
     assert _common(one, other) == common

@@ -1,4 +1,4 @@
-"""The choice of an encoder from a sample: codes must distinguish values at a low cost."""
+"""The choice of an encoder from a sample: codes that distinguish values at a low cost."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ URLS = [
 
 
 def chosen(type_name: str, values: list[object], rows: int | None = None) -> Encoder:
-    """The encoder for a column if all or some of its values are sampled."""
+    """The encoder for a column of this many rows, of which these values are the sample."""
     kinds = {"string": pa.string(), "binary": pa.binary()}
     array = pa.array(values, kinds.get(type_name) or pa.decimal128(38, 2))
     return choose_encoder(type_name, pa.chunked_array([array]), rows or len(values), 1 << 30)
 
 
 def share_told_apart(encoder: Encoder, values: list[object]) -> float:
-    """The number of distinct codes divided by the number of distinct values."""
+    """The number of distinct codes, divided by the number of distinct values."""
     array = pa.array(values, pa.decimal128(38, 2) if isinstance(values[0], Decimal) else None)
     return len(np.unique(encoder.encode(array).codes)) / len(set(values))
 
 
 def test_urls_of_several_hosts_are_told_apart():
-    """The eight bytes after the shared prefix distinguish only hosts.
+    """The codes of URLs from several hosts distinguish their pages by split points.
 
-    Split points also distinguish pages.
+    A plain prefix and eight more bytes would distinguish only the hosts.
     """
     encoder = chosen("string", URLS[::2])
     assert (
@@ -59,20 +59,23 @@ def test_urls_of_several_hosts_are_told_apart():
     ],
 )
 def test_the_plain_prefix_is_kept_where_it_tells_values_apart(values):
-    """Split points cost time and bytes, so they must improve something."""
+    """If a plain prefix distinguishes the values, the encoder has no split points.
+
+    Split points need time and bytes.
+    """
     encoder = chosen("string", values)
     ends = sorted(value.encode() for value in values)
     assert encoder == Encoder.for_type("string", ends[0], ends[-1])
 
 
 def test_a_column_without_values_has_the_plain_encoder():
-    """NULLs prove nothing about later values."""
+    """A column without values has the plain encoder; NULLs show nothing about later values."""
     assert chosen("string", [None, None]) == Encoder("string")
     assert choose_encoder("string", pa.chunked_array([], pa.string()), 0, 0) == Encoder("string")
 
 
 def test_more_rows_than_were_sampled_ask_for_finer_codes():
-    """If a column has many more rows than its sample, its codes must be finer."""
+    """If a column has many more rows than its sample, its encoder has finer codes."""
     sample = [f"{n:016d}" for n in range(0, 10**9, 50_000)]
     few, many = chosen("string", sample), chosen("string", sample, 10**9)
     assert few.splits is None
@@ -82,9 +85,9 @@ def test_more_rows_than_were_sampled_ask_for_finer_codes():
 
 
 def test_points_stay_small_beside_the_column():
-    """In a small column, split points have few bytes.
+    """The bytes of split points grow with the column, up to a limit.
 
-    In any column, split points stay within the limit.
+    In a small column, split points have at most a kilobyte.
     """
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     words = ["".join(w) for w in RNG.choice(letters, (300, 12))]
@@ -100,7 +103,7 @@ def test_points_stay_small_beside_the_column():
 
 
 def test_stray_bytes_do_not_widen_the_digits():
-    """One odd value in a thousand does not make the digits of the other values coarser."""
+    """One odd value in a thousand does not widen the alphabet of the digits."""
     odd = [f"{host}articles/ÄÖÜ~{n}" for n, host in enumerate(HOSTS * 3)]
     encoder = chosen("string", URLS + odd)
     assert encoder.splits is not None
@@ -110,10 +113,7 @@ def test_stray_bytes_do_not_widen_the_digits():
 
 
 def test_no_byte_beyond_the_front_affects_a_code():
-    """A code depends only on the bytes that a sample contains.
-
-    The test covers the longest prefix, the longest point and the most digits.
-    """
+    """A code depends only on the bytes that a sample contains, up to the longest points."""
     point = Point(b"p" * 128, 128)
     encoder = Encoder("string", b"s" * 1024, Splits((point,), b"01"))
     value = "s" * 1024 + "p" * 128 + "0" * 24
@@ -124,7 +124,10 @@ def test_no_byte_beyond_the_front_affects_a_code():
 
 
 def test_wide_decimals_in_a_narrow_range_are_told_apart():
-    """Ids of 25 digits that are close together stay distinct; distant values share end codes."""
+    """A window distinguishes decimals of 25 digits that are close together.
+
+    Distant decimals share the first or the last code.
+    """
     ids = [Decimal(10**24 + n).scaleb(-2) for n in range(0, 10**6, 101)]
     encoder = chosen("decimal(38,2)", ids)
     odd = chosen("decimal(38,2)", [*ids, Decimal(0), Decimal(-(10**35))])
@@ -140,13 +143,13 @@ def test_wide_decimals_in_a_narrow_range_are_told_apart():
 
 
 def test_negative_decimals_in_a_narrow_range_are_told_apart():
-    """The window of negative decimals is around the values, not around their absolute values."""
+    """A window distinguishes negative decimals, too."""
     ids = [Decimal(-(10**24) - n).scaleb(-2) for n in range(0, 10**6, 101)]
     assert share_told_apart(chosen("decimal(38,2)", ids), ids) == 1.0
 
 
 def test_wide_decimals_of_every_size_keep_the_floating_form():
-    """If values have all magnitudes, a window would lose small values."""
+    """Decimals of all magnitudes have no window, because a window would merge small values."""
     values = [Decimal(k * 10**e).scaleb(-2) for e in range(36) for k in range(1, 10)]
     assert chosen("decimal(38,2)", values) == Encoder("decimal(38,2)")
     assert chosen("decimal(38,2)", [Decimal(7)]) == Encoder("decimal(38,2)")
@@ -157,7 +160,7 @@ def test_wide_decimals_of_every_size_keep_the_floating_form():
     [(1 - 10**38, 10**38 - 1), (10**38 - 2, 10**38 - 1), (1 - 10**38, 2 - 10**38), (0, 0)],
 )
 def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
-    """The widest and the outermost values have a window that distinguishes both ends."""
+    """A window over the extreme decimals distinguishes its two ends."""
     window = Window.around(least, greatest)
     codec = DecimalCodec(38, 0, window)
     values = pa.array([Decimal(least), Decimal(greatest)], pa.decimal128(38, 0))
@@ -180,7 +183,7 @@ def test_a_window_over_the_ends_of_decimals(least: int, greatest: int) -> None:
 def test_more_and_more_split_points_are_tried(
     monkeypatch: pytest.MonkeyPatch, values: int, counts: list[int]
 ) -> None:
-    """The number of points rises until values are distinguished, or until no more points fit.
+    """More and more split points are tried, until values are distinguished or no more points fit.
 
     The bytes of the sample also limit the number of points.
     """
@@ -221,9 +224,9 @@ def test_more_and_more_split_points_are_tried(
 def test_split_points_take_a_thousandth_of_the_column(
     monkeypatch: pytest.MonkeyPatch, size: int, most: int
 ) -> None:
-    """In a small column, the split points can have a kilobyte.
+    """Split points have a thousandth of the column's bytes, and at least a kilobyte.
 
-    No column gets more split points than a manifest can store.
+    No column gets more than a manifest can store.
     """
     asked: list[int] = []
     monkeypatch.setattr(module, "split", lambda _, __, ___, limit: asked.append(limit))
@@ -234,9 +237,9 @@ def test_split_points_take_a_thousandth_of_the_column(
 
 
 def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
-    """If the sample is the whole column, no bit is reserved for values between sampled values.
+    """A sample of the whole column reserves no bit for values between sampled values.
 
-    If all values differ, one more bit is needed whenever the number of rows doubles.
+    For unique values, each doubling of the rows reserves one more bit.
     """
     values = pa.chunked_array([pa.array(range(1000))])
     spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]
@@ -247,7 +250,10 @@ def test_a_whole_sample_has_the_neighbours_of_the_table() -> None:
 def test_another_encoder_must_gain_more_than_a_little(
     monkeypatch: pytest.MonkeyPatch, gain: float, taken: bool
 ) -> None:
-    """A gain equal to the threshold is too little, both for strings and for decimals."""
+    """Another encoder than the plain one must gain more than a threshold.
+
+    This holds for strings and for decimals.
+    """
     for type_name, values in (("string", URLS), ("decimal(38,2)", [Decimal(k) for k in range(9)])):
         asked: list[Encoder] = []
 

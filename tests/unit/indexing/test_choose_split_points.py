@@ -1,4 +1,4 @@
-"""Tests where sampled values are split, and the prefix and digits of each part."""
+"""The choice of split points: where values are split, and each part's prefix and digits."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ MOST = 1 << 14
 def made(
     values: Sequence[bytes], count: int, spare: float, most: int = MOST, start: int = 0
 ) -> Splits | None:
-    """The splits of values that have the same first `start` bytes."""
+    """The split points of values whose first `start` bytes are shared."""
     return split(Fronts(values, start), count, spare, most)
 
 
 def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
-    """A front has 152 bytes, padded with zeros.
-
-    The first byte that differs distinguishes neighbours.
-    """
+    """A front is the 152 bytes after the shared prefix, padded with zeros."""
     fronts = Fronts(PAGES, 0)
     assert fronts.bytes.shape == (6, 152)
     assert (fronts.shared.tolist(), fronts.radix) == ([7, 6, 0, 6, 0], 14)
@@ -37,7 +34,7 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
     assert np.array_equal(later.bytes, fronts.bytes)
     alike = Fronts([b"p" * 152 + b"1", b"p" * 152 + b"2"], 0)
     assert (alike.shared.tolist(), alike.radix) == ([152], 2)
-    # If the alphabet is wider than useful, digits are whole bytes.
+    # If the alphabet is wider than 127 bytes, digits are whole bytes.
     assert Fronts([bytes([k]) for k in range(1, 128)], 0).radix == 128
     assert Fronts([bytes([k]) for k in range(1, 129)], 0).radix == 256
 
@@ -58,13 +55,13 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
 def test_values_are_cut_where_neighbours_share_least(
     count: int, points: list[tuple[bytes, int]], alphabet: bytes
 ) -> None:
-    """A point is as short as possible.
+    """Values are split where neighbours share the fewest bytes, by the shortest points.
 
     The digits of a code are the bytes after the shared bytes.
     """
     found = Splits(tuple(Point(*point) for point in points), alphabet)
     assert made(PAGES, count, 60) == found
-    # When all values are distinguished, more points have no use.
+    # Once all values are distinguished, more points change nothing.
     if count == 4:
         assert made(PAGES, 8, 60) == found
     assert made(PAGES, count, 0) == made(PAGES, 1, 60)
@@ -72,20 +69,23 @@ def test_values_are_cut_where_neighbours_share_least(
 
 @pytest.mark.parametrize("count", [3, 4, 16])
 def test_values_of_several_hosts_are_told_apart_behind_what_each_shares(count: int) -> None:
-    """The digits alone distinguish the values of a host."""
+    """With a point for each host, the digits alone distinguish the values of a host."""
     starts = [b"h%02d/" % host + b"q" * 30 + b"00" for host in range(3)]
     assert made(HOSTS, count, 20) == Splits(tuple(Point(s, 36) for s in starts), b"0123456789")
 
 
 def test_one_point_more_takes_the_group_with_most_equal_codes() -> None:
-    """Two hosts do not each have a point; they share a prefix of two bytes."""
+    """One more point splits the group with the most equal codes.
+
+    Without this point, two hosts share a point with a prefix of two bytes.
+    """
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
     assert made(HOSTS, 2, 20) == Splits((Point(first, 36), Point(b"h01", 2)), b"/0123456789q")
 
 
 def test_points_that_take_too_many_bytes_are_none() -> None:
-    """Split points with exactly the allowed number of bytes are accepted."""
+    """Split points with exactly the allowed number of bytes are accepted; more bytes give None."""
     three = made(HOSTS, 3, 20)
     assert three is not None
     size = packed_size(three.points)
@@ -94,7 +94,7 @@ def test_points_that_take_too_many_bytes_are_none() -> None:
 
 
 def test_a_point_is_128_bytes_long_at_most() -> None:
-    """Values that differ only after 128 bytes have the same code."""
+    """A point has at most 128 bytes, so values that differ only later share a code."""
     found = made([b"p" * 200 + b"%03d" % k for k in range(50)], 4, 0)
     assert found == Splits((Point(b"p" * 128, 128),), b"p")
 
@@ -113,7 +113,7 @@ def test_a_point_is_128_bytes_long_at_most() -> None:
     ],
 )
 def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: bytes) -> None:
-    """Rare bytes are not digits, as long as their total number is small.
+    """The rarest bytes are no digits, up to a limited number of occurrences.
 
     A zero byte is always digit 0.
     """
@@ -123,7 +123,7 @@ def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: by
 
 @pytest.mark.parametrize(("odd", "alphabet"), [(1, b"ab"), (2, b"ab~")])
 def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes) -> None:
-    """A byte that occurs in two of 200 values is a digit."""
+    """A byte that occurs in one of 200 values is no digit; a byte in two of them is a digit."""
     plain = [bytes(b"ab"[k >> bit & 1] for bit in range(8)) for k in range(200 - odd)]
     found = made(sorted([*plain, b"~aaaaaaa", b"~bbbbbbb"][:200]), 1, 0)
     assert found is not None
@@ -131,7 +131,7 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
 
 
 def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
-    """If several cuts are equally good, each side gets half of the most similar neighbours."""
+    """Of equally good splits, the split in the middle of the most similar neighbours is used."""
     steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
     for first in (0, 3):
         fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))
@@ -141,10 +141,7 @@ def test_a_group_is_cut_in_the_middle_of_what_is_not_told_apart() -> None:
 
 @pytest.mark.parametrize(("second", "points"), [(b"a\1", [b"", b"a\1"]), (b"a\0", [b""])])
 def test_a_point_that_would_end_in_a_zero_byte_is_none(second: bytes, points: list[bytes]) -> None:
-    """When a value is compared with a point, zeros are appended to both.
-
-    If the point of a group would end in zero, the group joins the previous group.
-    """
+    """A group whose point would end in a zero byte joins the previous group."""
     rows = [list(value.ljust(4, b"\0")) for value in (b"", second)]
     fronts: Any = SimpleNamespace(shared=np.array([1]), bytes=np.array(rows, np.uint8))
     groups = [choose_split_points._Group(0, 0, 1, 0), choose_split_points._Group(0, 1, 2, 2)]

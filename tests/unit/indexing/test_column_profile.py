@@ -1,4 +1,4 @@
-"""The number of bytes that a column allows for an index, by its options and its size."""
+"""The bytes that a column allows for an index, according to its options and its size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def profile(
     few: bool = False,
     spread: float = 0.0,
 ) -> Profile:
-    """A column of files; by default it has a hundred files of a megabyte each."""
+    """The profile of a column; by default, it has a hundred files of a megabyte."""
     sample: Any = SimpleNamespace(
         rows=rows,
         width=width,
@@ -42,7 +42,7 @@ def profile(
 
 
 def test_a_profile_counts_its_locations_and_its_bytes() -> None:
-    """A profile has the table's bytes on disk, and the column's uncompressed bytes."""
+    """A profile has the bytes of the table on disk, and the uncompressed bytes of the column."""
     found = profile([300, 100])
     assert (found.n_files, found.table_bytes, found.location_bytes) == (2, 400, 200.0)
     assert found.column_bytes == 8_000_000
@@ -54,7 +54,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
 @pytest.mark.parametrize(
     ("sizes", "options", "share", "budget"),
     [
-        # The budget is a tenth of the table, or 64 KB for a small table.
+        # The budget is a tenth of the table's bytes, and at least 64 KB.
         (None, AUTO, 1.0, 10 * MB),
         (None, AUTO, 0.25, 10 * MB // 4),
         ([100_000] * 3, AUTO, 1.0, 64 << 10),
@@ -69,7 +69,7 @@ def test_a_profile_counts_its_locations_and_its_bytes() -> None:
 def test_a_budget_is_of_the_table_or_of_the_column(
     sizes: list[int] | None, options: IndexOptions, share: float, budget: int
 ) -> None:
-    """A part of the domain has a proportional share of the budget, and at least one byte."""
+    """A sampled part of the domain gets its share of the budget, and at least one byte."""
     found = profile(sizes, share=share)
     assert found.budget(options) == budget
     assert found.most(options) == budget
@@ -77,15 +77,18 @@ def test_a_budget_is_of_the_table_or_of_the_column(
 
 @pytest.mark.parametrize("shape", ["sieve", "map"])
 def test_some_shapes_are_not_made_again_for_their_bytes(shape: str) -> None:
-    """A map uses the bits that its budget allows, and blocks have an error bound."""
+    """Maps and blocks are not rebuilt to fit a budget.
+
+    A map uses the bits that its budget allows, and blocks have an error bound.
+    """
     assert profile().most(IndexOptions(shape, budget="20KB")) == math.inf
 
 
 @pytest.mark.parametrize(
     ("rows", "share", "wide", "allowed"),
     [
-        # The budget is a hundredth of the column, or 320 KB for a small column. For a second
-        # reading, the budget is up to eight times as large.
+        # The budget is a hundredth of the column, and at least 320 KB. A second reading has up to
+        # eight times this budget.
         (1_000_000, 1.0, False, 320 << 10),
         (4_096_100, 1.0, False, 327_688),
         (10_000_000, 1.0, False, 800_000),
@@ -99,7 +102,7 @@ def test_some_shapes_are_not_made_again_for_their_bytes(shape: str) -> None:
 def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
     rows: int, share: float, wide: bool, allowed: int
 ) -> None:
-    """A second reading has a larger budget if that can pay off."""
+    """A second reading has a larger budget if that can pay."""
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
     # The limit is 1.5 cuts per byte plus 64 cuts per location, and at most one cut per row.
@@ -110,9 +113,9 @@ def test_the_budget_auto_reads_cuts_for_a_hundredth_of_the_column(
 
 @pytest.mark.parametrize(("share", "allowed"), [(1.0, 320 << 10), (0.5, 160 << 10)])
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
-    """If a map is likely, the width of the column does not matter.
+    """If a map is likely, the first reading has the budget of a small column.
 
-    A second reading for more cuts has the same limit as a first reading.
+    A second reading has its usual budget.
     """
     found = profile(rows=10_000_000, share=share, few=True)
     assert found.intervals_budget(AUTO, "auto") == allowed
@@ -126,9 +129,9 @@ def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: in
     ("budget", "beside"), [("40KB", 20 << 10), ("640KB", 32 << 10), ("1280KB", 64 << 10)]
 )
 def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
-    """Intervals get a twentieth of a given budget.
+    """If an index has a map, intervals get a twentieth of the budget.
 
-    With a small budget, intervals have 32 KB, but at most half of the budget.
+    They get at least 32 KB, but at most half of the budget.
     """
     options = IndexOptions(budget=budget)
     assert profile().intervals_budget(options, "auto") == int(budget[:-2]) << 10
@@ -136,7 +139,7 @@ def test_a_map_leaves_little_to_intervals(budget: str, beside: int) -> None:
 
 
 def test_there_is_a_cut_at_least() -> None:
-    """Even a column without rows gets one cut."""
+    """At least one cut is allowed, even for a column without rows."""
     for options in (AUTO, IndexOptions("sieve")):
         assert profile(shown=0).most_cuts(options) == 1
         assert profile([MB], shown=7).most_cuts(options) == 7
@@ -155,7 +158,7 @@ def test_there_is_a_cut_at_least() -> None:
 def test_more_cuts_are_read_once_and_within_the_budget(
     options: IndexOptions, rows: int, wide: bool, more: bool
 ) -> None:
-    """Only the budget `auto` reads more cuts."""
+    """Only the budget `auto` has a second reading for more cuts, once and within the budget."""
     found = profile(rows=rows, wide=wide)
     wider = found.wider(options)
     assert (wider is not None) == more
@@ -164,9 +167,9 @@ def test_more_cuts_are_read_once_and_within_the_budget(
 
 
 def test_a_map_finds_the_location_of_a_row() -> None:
-    """A map is more likely to find a row in a large location.
+    """With a map, a query for a value reads at least the location of one row.
 
-    With exact codes, the map finds at least all locations of the key.
+    A large location is more likely. With exact codes, the query reads all locations of the key.
     """
     assert profile([300, 100]).least_by_map(3.0) == 3.0
     assert profile([300, 100], exact=False).least_by_map(3.0) == (1.5**2 + 0.5**2) / 2
@@ -174,15 +177,18 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 
 
 def test_a_map_finds_each_location_of_a_value() -> None:
-    """A value with several rows is in several locations, but only in locations with its code."""
+    """With a map, a query for a value reads only the locations of the value.
+
+    Other values with the same code can be in more locations.
+    """
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(9.0) == 4.5
     assert profile([200] * 10, exact=False, spread=4.5).least_by_map(3.0) == 3.0
 
 
 def test_bytes_that_hardly_count() -> None:
-    """Negligible bytes are a hundredth of the column, or 8 KB for a small column.
+    """Negligible bytes are a hundredth of the column, and at least 8 KB.
 
-    A part of the domain has a proportional share of these bytes.
+    A sampled part of the domain gets its share of them.
     """
     assert profile().little == 80_000
     assert profile(rows=1000).little == 8 << 10
@@ -192,6 +198,6 @@ def test_bytes_that_hardly_count() -> None:
 
 
 def test_the_smallest_windows_have_a_byte_for_intervals() -> None:
-    """Intervals get at least one byte, even if the windows are a tiny share of the column."""
+    """Intervals get at least one byte, even for a tiny sampled part of the column."""
     found = profile([10 << 30], share=1e-6)
     assert (found.budget(AUTO), found.intervals_budget(AUTO, "auto")) == (1073, 1)

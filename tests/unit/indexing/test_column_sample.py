@@ -1,4 +1,4 @@
-"""The facts about a column's values that a build gets from a sample."""
+"""What a build knows of a column's values from a sample."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from sieve.segments.query_model import QueryModel
     ],
 )  # fmt: skip
 def test_the_width_of_a_value_is_what_parquet_takes(type_name: str, width: int) -> None:
-    """The budget is a share of the column's bytes, so the width must be the width in Parquet."""
+    """The width of a value is its width in Parquet.
+
+    Budgets are shares of the column's bytes.
+    """
     assert _width(type_name) == width
 
 
 @pytest.mark.parametrize("others", [0, 1000])
 def test_a_column_of_few_values_has_no_windows(others: int) -> None:
-    """If each key has many rows, windows have every key, and their share would be 0 of 0."""
+    """Few frequent keys have no windows, whose share would be 0 of 0."""
     codes = np.append(np.repeat([0, 1], 5000), np.arange(others) * 1000)
     plain, none = Encoder.for_type("int"), np.empty((0, 2), np.int64)
     sample = Sample(

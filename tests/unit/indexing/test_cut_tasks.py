@@ -1,4 +1,4 @@
-"""The codes that a build task cuts are sorted and distinct for any order of the rows."""
+"""Distinct codes and their counts, for any order of the rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sieve.indexing.cut_tasks import _distinct
     ],
 )
 def test_codes_in_any_order_are_counted_in_theirs(codes: list[int]) -> None:
-    """The keys arrive ascending, descending, with a few late keys, or all equal."""
+    """The distinct codes ascend and have the right counts, whatever the order of the rows."""
     found, counts = _distinct(np.array(codes, np.int64))
     expected, times = np.unique(codes, return_counts=True)
     assert (found.tolist(), counts.tolist()) == (expected.tolist(), times.tolist())

@@ -1,4 +1,4 @@
-"""The mapping of keys to windows of a domain keeps order and membership, without bias."""
+"""Windows of a domain: the mapping of keys keeps order and membership, without bias."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ keys = st.lists(codes, min_size=2, max_size=200, unique=True).map(np.array)
 def zoom_of(
     sample: np.ndarray, share: float, asked: np.ndarray = NOTHING
 ) -> tuple[DomainSample, QueryModel]:
-    """The windows of a domain from which a sample was drawn, and their share of the domain."""
+    """The windows for a sample, and the sample's query model."""
     query_model = QueryModel.of_sample(sample.astype(np.int64))
     return windows(query_model, share, asked), query_model
 
 
 @given(keys, st.floats(0.01, 0.6), st.lists(codes, max_size=100))
 def test_order_and_membership_survive(sample: np.ndarray, share: float, others: list[int]) -> None:
-    """The mapping to windows keeps the order and the difference of codes, and invents no code."""
+    """The mapping keeps the order and the distinctness of codes, and adds no code."""
     domain_sample, _ = zoom_of(sample, share)
     everything = np.unique(np.append(sample, np.array(others, np.int64)).astype(np.int64))
     inside = domain_sample.within(everything)
@@ -41,7 +41,7 @@ def test_order_and_membership_survive(sample: np.ndarray, share: float, others: 
 def test_an_interval_holds_the_same_keys(
     sample: np.ndarray, share: float, one: int, other: int
 ) -> None:
-    """A sampled key is in a mapped interval exactly if the key is in the original interval."""
+    """A mapped interval contains a mapped key exactly if the original interval contains the key."""
     domain_sample, _ = zoom_of(sample, share)
     low, high = min(one, other), max(one, other)
     ((first, last),) = domain_sample.intervals(np.array([[low, high]], np.int64))
@@ -55,7 +55,7 @@ def test_an_interval_holds_the_same_keys(
 def test_a_query_keeps_its_keys(
     sample: np.ndarray, share: float, ends: list[tuple[int, int]]
 ) -> None:
-    """Every query still has a key, because a sampled key is in the mapped interval of the query."""
+    """All sampled keys of a query are mapped, into the mapped interval of the query."""
     asked = np.unique(np.sort(np.array(ends, np.int64), axis=1), axis=0)
     apart = np.append(True, asked[1:, 0] > np.maximum.accumulate(asked[:, 1])[:-1])
     asked = asked[apart]
@@ -69,9 +69,9 @@ def test_a_query_keeps_its_keys(
 
 
 def test_a_query_keeps_its_keys_between_windows() -> None:
-    """The keys of a query that are between windows are moved to the end of the previous window.
+    """The keys of a query between windows are mapped to the end of the previous window.
 
-    Keys that no query uses are dropped.
+    Other keys between windows are dropped.
     """
     sample = np.arange(0, 100_000, 10)
     asked = np.array([[30_000, 70_000]], np.int64)
@@ -90,7 +90,7 @@ def test_a_query_keeps_its_keys_between_windows() -> None:
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
 @pytest.mark.parametrize("shape", ["even", "skewed", "few"])
 def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
-    """The windows have about the given share of rows, and the same share of distinct keys."""
+    """The windows contain about the given share of rows and of distinct keys."""
     random = np.random.default_rng(5)
     sample = {
         "even": random.integers(0, 1 << 40, 40_000),
@@ -104,9 +104,9 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 
 
 def test_a_key_of_many_rows_is_always_seen() -> None:
-    """A key of many rows represents only itself.
+    """The windows contain each frequent key, which represents only itself.
 
-    Any other key also represents the keys between the windows.
+    Any other key also represents keys between the windows.
     """
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))
@@ -123,10 +123,7 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 
 @pytest.mark.parametrize(("others", "seen"), [(63, True), (64, False)])
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
-    """There are 32 strata, so a key is heavy if at least one row in 64 has it.
-
-    Lighter keys also represent keys between windows.
-    """
+    """There are 32 strata, so a key is frequent if at least one row in 64 has it."""
     sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
     domain_sample, query_model = zoom_of(sample, 0.01)
     (rate,) = domain_sample.rates(query_model, np.array([77_777]))
@@ -134,7 +131,7 @@ def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
 
 
 def test_windows_without_a_key_have_no_model() -> None:
-    """If windows have no key, the build makes nothing for them."""
+    """Windows without a key have no query model, and the build makes nothing for them."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     between = DomainSample(np.array([12]), np.array([18]), NOTHING, 0.1)
     assert between.of_mass(query_model) is None
@@ -143,7 +140,7 @@ def test_windows_without_a_key_have_no_model() -> None:
 
 
 def test_the_ends_of_a_query_lie_within_windows() -> None:
-    """Where the domain continues at the end of a window, there are keys on both sides."""
+    """Each end of a query is within a window, with keys on both sides."""
     sample = np.arange(0, 1_000_000, 10)
     asked = np.array([[300_000, 700_000]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.2, asked)
@@ -152,7 +149,7 @@ def test_the_ends_of_a_query_lie_within_windows() -> None:
 
 
 def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
-    """Codes beyond the sampled keys are in the outermost windows, and in no other window."""
+    """The outermost windows contain all codes beyond the sampled keys, and no other window does."""
     sample = np.arange(0, 1_000_000, 10)
     ends = np.array([[sample[0], sample[0]], [sample[-1], sample[-1]]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.1, ends)
@@ -162,7 +159,7 @@ def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
 
 
 def test_the_model_of_windows_knows_its_shares() -> None:
-    """The model stores which share of the domain's codes and distinct keys is in the windows.
+    """The model of windows knows their share of the domain's codes and keys.
 
     Ranges are shares of the whole domain.
     """
@@ -173,7 +170,7 @@ def test_the_model_of_windows_knows_its_shares() -> None:
 
 
 def test_a_window_begins_at_the_least_code_of_its_share() -> None:
-    """In any domain, a window reaches its share at its first code, and not one code earlier."""
+    """`_code_at` returns the least code up to which the model has the given share."""
     for sample in (np.arange(0, 10**6, 7), np.array([LEAST, -5, 0, 1 << 40, GREATEST])):
         query_model = QueryModel.of_sample(sample)
         share = np.array([0.01, 0.3, 0.5, 0.77, 0.99])
@@ -184,9 +181,9 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
 
 
 def test_what_a_query_asks_for_behind_the_first_window_is_kept() -> None:
-    """If a query's keys are after the first window, they are moved to the end of a window.
+    """Keys of a query after a window are mapped to the end of the window.
 
-    A key before all windows is dropped.
+    Keys before all windows are dropped.
     """
     asked = np.array([[-20, -10], [20, 30]], np.int64)
     sample = DomainSample(np.array([0, 100]), np.array([10, 110]), asked, 0.5)

@@ -1,4 +1,4 @@
-"""If Spark does not name the file on which a build failed, repeated reading finds it."""
+"""The search for the file on which a build fails, if Spark does not name the file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ COLUMN = Column(("id",), "bigint")
 
 
 class Reads:
-    """Reads files, of which some fail, and records the number of files of each reading."""
+    """Replaces reading: fails if a bad file is read.
+
+    Records the number of files of each reading.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, bad: Sequence[int], reader: bool = True):
         self.sizes: list[int] = []
@@ -36,7 +39,7 @@ class Reads:
 
 
 def read(message: str, cancelled: Exception | None = None) -> None:
-    """A reading of all files that fails."""
+    """A reading of all files that fails with this message."""
 
     def check() -> None:
         if cancelled is not None:
@@ -49,7 +52,7 @@ def read(message: str, cancelled: Exception | None = None) -> None:
 
 @pytest.mark.parametrize("bad", range(5))
 def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int) -> None:
-    """Each reading of the search reads half of the files of the previous reading."""
+    """The search names the bad file, and each reading halves the suspected files."""
     reads = Reads(monkeypatch, bad=[bad])
     with pytest.raises(UnavailableError, match=rf"part-{bad} of table d\.t cannot be read"):
         read("a footer is damaged")
@@ -57,7 +60,7 @@ def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int)
 
 
 def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Errors with the file's name, unrelated errors and cancellations are raised unchanged."""
+    """Errors that name a file, come from elsewhere, or are transient are raised unchanged."""
     Reads(monkeypatch, bad=[])
     with pytest.raises(PySparkException, match="transient"):
         read("transient")
@@ -84,14 +87,11 @@ def test_what_no_file_causes_is_raised_as_it_is(monkeypatch: pytest.MonkeyPatch)
 def test_a_file_fails_where_its_reader_does(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
 ) -> None:
-    """The reader reads all rows of the suspected file, and writes nothing.
-
-    An error that is unrelated to the file is raised.
-    """
+    """Only an error of the file reader, which reads all rows, means that a file fails."""
     steps: list[Any] = []
 
     class Rows:
-        """A frame that records which methods are called."""
+        """A frame that records the calls of its methods."""
 
         def select(self, *columns: Any) -> Rows:
             steps.append(columns)

@@ -1,4 +1,4 @@
-"""With a map, intervals serve only ranges, because the map serves queries for one key."""
+"""Fitting intervals to a budget, with and without a map."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.segments.stopping_rule import Stop
 
 @pytest.mark.parametrize(("shape", "weight"), [("map", 0.5), ("auto", 1.0)])
 def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, weight: float) -> None:
-    """Three of the six kinds of query are ranges.
+    """With a map, intervals are valued only by ranges, which are three of six kinds of query.
 
     Without a map, all six kinds count.
     """
@@ -50,10 +50,9 @@ def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, wei
 def test_intervals_are_tried_before_they_are_written(
     monkeypatch: pytest.MonkeyPatch, cuts: int, few: bool, tried: bool
 ) -> None:
-    """A trial of intervals uses the lowest price.
+    """Intervals of several tasks are tried at the lowest price before they are written.
 
-    If one task makes all intervals, a trial costs a quarter of the time of writing them. It pays if
-    a map is likely.
+    A trial in one task is worth its time only if a map is likely.
     """
     asked: list[float] = []
     monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 10)
@@ -75,7 +74,7 @@ def test_intervals_are_tried_before_they_are_written(
     [(1, 1.0, 1), (500_000, 1.0, 1), (500_001, 1.0, 2), (500_001, 0.25, 5)],
 )
 def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: int) -> None:
-    """The number of cuts of the whole column is estimated from the share of the windows."""
+    """A run has a file for each task of cuts, estimated from the share of the windows."""
     profile: Any = SimpleNamespace(sample=SimpleNamespace(share=share))
     assert build_tasks.run_files(cuts, profile.sample) == files
 
@@ -84,7 +83,7 @@ def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: 
 def test_beside_a_map_intervals_are_written_at_the_price_that_pays(
     monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
-    """With a map, intervals are written once, and can have any number of bytes.
+    """With a map, intervals are written once at the given price.
 
     Without a map, one task searches for the price.
     """

@@ -1,4 +1,4 @@
-"""Grams of texts: those of one text at a time, and each once for a location."""
+"""Grams of texts: the distinct grams of each location."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TEXTS = [b"abcdef", None, b"", b"abc", b"cdefg", b"\xff\xfe\xfd\xfc\xfb", "\u20a
 
 
 def number(gram):
-    """The key of a gram."""
+    """The key of a gram: its bytes as a signed number."""
     return int.from_bytes(gram, "big", signed=True)
 
 
@@ -24,7 +24,7 @@ def expected(texts):
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
 def test_a_gram_is_in_one_text(kind):
-    """No gram crosses the end of a text, also in a slice of an array."""
+    """No gram crosses the end of a text, even in a slice of an array."""
     array = pa.array(TEXTS, kind)
     for start in range(len(TEXTS) + 1):
         for end in range(start, len(TEXTS) + 1):
@@ -34,7 +34,10 @@ def test_a_gram_is_in_one_text(kind):
 
 @pytest.mark.parametrize("held", [0, 3, 1 << 22])
 def test_the_rows_of_each_location(monkeypatch, held):
-    """Each gram is once in a location; a location without grams and a failed row have NULL."""
+    """Each location has each gram once.
+
+    A location without grams, and a damaged record, have a NULL.
+    """
     monkeypatch.setattr(grams, "_HELD", held)
     rows = [(0, b"abcde"), (0, b"bcdef"), (1, b"abc"), (1, None), (-3, None), (2, b"abcd")]
     names = ["v", "location"]

@@ -1,4 +1,4 @@
-"""Tasks pack pairs of hash and location, and the maps of the ranges are made from them."""
+"""Tasks that pack pairs of hash and location, and tasks that make maps of them."""
 
 from __future__ import annotations
 
@@ -31,17 +31,14 @@ LOCATIONS = 9
 
 
 def pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hashes of keys in random order, each with one location."""
+    """Hashes of distinct keys in random order, with a random location each."""
     random = np.random.default_rng(n)
     hashes = hash_codes(random.permutation(n).astype(np.int64))
     return hashes, random.integers(0, LOCATIONS, n).astype(np.int32)
 
 
 def test_each_range_makes_the_map_of_its_pairs() -> None:
-    """Ranges divide the signed order of hashes.
-
-    Pairs that different tasks have packed are in the same map.
-    """
+    """Each range of hashes, in signed order, has one map of the pairs from all tasks."""
     hashes, locations = pairs(5_000)
     batches = [packed(hashes[at::2], locations[at::2], 3) for at in (0, 1)]
     for batch in batches:
@@ -61,10 +58,9 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """The sketch counts exactly as long as it can store all hashes; then it is slightly wrong.
+    """A sketch counts hashes exactly if it can contain all of them, and otherwise within 6 %.
 
-    More than two copies of a hash count as two. If there are four or more copies of a hash, the
-    first hashes do not fill the sketch.
+    More than two copies of a hash count as two.
     """
     for n in (10, SKETCH - 1, SKETCH, 300_000):
         for times in range(1, 6):
@@ -81,10 +77,7 @@ def test_distinct_hashes_are_counted() -> None:
 
 
 def test_sketches_of_tasks_become_one() -> None:
-    """The merged sketch equals the sketch of one task with all pairs, in any batches.
-
-    Without pairs the sketch is empty.
-    """
+    """Merged sketches equal the sketch of one task with all pairs, in any order."""
     hashes, locations = pairs(20_000)
     hashes = np.append(hashes, hashes[:7_000])
     locations = np.append(locations, locations[:7_000])
@@ -100,7 +93,10 @@ def test_sketches_of_tasks_become_one() -> None:
 
 
 def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test's buffer is full at ten pairs; the remaining pairs are packed at the end."""
+    """Pairs are packed when the buffer is full, and the remaining pairs at the end.
+
+    Here the buffer is full at ten pairs.
+    """
     monkeypatch.setattr(hash_map_tasks, "_HELD", 10)
     packer = PairPacker(1)
     numbers = [
@@ -117,7 +113,7 @@ def test_pairs_are_packed_when_the_buffer_is_full(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("seed", range(8))
 def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
-    """Unique keys fit a map even if the sketch's estimate is slightly too high or too low."""
+    """Unique keys fit into a map with the budget of unique keys, whatever the sketch's error."""
     hashes = hash_codes(np.arange(20_000) + 20_000 * seed)
     (smallest,) = packed(hashes, np.arange(20_000) % LOCATIONS, 1).column("smallest").to_pylist()
     keys = distinct(20_000, smallest)
@@ -128,7 +124,10 @@ def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
 @pytest.mark.parametrize("zoomed", [False, True])
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None:
-    """NULLs, locations that prove nothing, and values outside the windows are omitted."""
+    """Each value is packed once for each of its locations.
+
+    NULLs, locations that prove nothing, and values outside of the windows are omitted.
+    """
     encoder, text = Encoder(type_name), type_name == "string"
     files = [["b", "a", None, "b", "d"], ["c"], ["d", "b"]]
     batches, wanted = [], set()
@@ -156,7 +155,7 @@ def test_values_are_packed_once_a_location(type_name: str, zoomed: bool) -> None
 
 @pytest.mark.parametrize(("n", "keys"), [(1000, 1000), (100_000, 90_000), (30_000_000, 20_000_000)])
 def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> None:
-    """The budget includes the useful fingerprint bits, plus a tenth, in kilobytes."""
+    """The error names a sufficient budget: useful fingerprint bits plus a tenth, in kilobytes."""
     with pytest.raises(InvalidInputError) as caught:
         fit_maps(n, keys, 50, 10)
     message = caught.value.message
@@ -170,9 +169,9 @@ def test_the_budget_that_a_refusal_names_pays_for_a_map(n: int, keys: int) -> No
 
 
 def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
-    """The budget of a map has a margin of three per cent, because the size is an estimate.
+    """A map needs three per cent more than its estimated bytes.
 
-    A map of unique keys has as many fingerprint bits as its budget allows.
+    A map of unique keys uses as many fingerprint bits as the budget allows.
     """
     least = estimate_bytes(1000, LOCATIONS, 0)
     assert fit_maps(1000, 1000, LOCATIONS, round(least / 0.97) + 1) == (1, 0)
@@ -188,7 +187,7 @@ def test_a_map_of_unique_keys_needs_its_bytes_and_a_little_more() -> None:
     ("n", "maps"), [(1, 1), (1 << 19, 1), ((1 << 19) + 1, 2), (1 << 20, 2), ((1 << 20) + 1, 3)]
 )
 def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
-    """The limit restricts the memory of a map's task; most of it fits in a core's cache."""
+    """A map has at most half a million pairs, which mostly fit into a core's cache."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
 
 
@@ -199,27 +198,29 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
         (4000, 1e6, 2),
         (30_000, 1e6, 5),
         (30_000, 2000, 5),
-        # One more bit for each of 1,000 keys needs 147 bytes. The last bit saves reads of half a
-        # location.
+        # One more bit for each of 1,000 keys needs 147 bytes, and saves reads of half a location.
         (30_000, 100, 4),
         (30_000, 0.0, 0),
         (0, 1e6, 0),
     ],
 )
 def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits: int) -> None:
-    """Fingerprint bits save reads of absent keys, and each bit costs less than it saves."""
+    """Fingerprints get as many bits as pay back: each bit costs less than its saved reads.
+
+    The bits save reads of absent keys.
+    """
     keys = min(pairs, 1000)
     assert fit_maps(pairs, keys, LOCATIONS, 1 << 30, worth) == (1, bits)
 
 
 def test_fingerprints_that_pay_back_keep_the_budget() -> None:
-    """A small budget allows only a few fingerprint bits."""
+    """The budget limits the fingerprint bits, even if more bits would pay back."""
     least = estimate_bytes(1000, LOCATIONS, 1, 1000, 4000)
     assert fit_maps(4000, 1000, LOCATIONS, round(least / 0.97) + 1, 1e6) == (1, 1)
 
 
 def test_maps_are_planned_for_the_largest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The numbers of keys, sets and locations are divided by the number of maps, rounded up."""
+    """Maps are planned for equal numbers of keys, sets and locations, rounded up."""
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)
     assert fit_maps((1 << 20) + 1, 1 << 20, LOCATIONS, 300_000) == (3, 5)

@@ -1,4 +1,4 @@
-"""Expected reads, measured by probes: in locations for users, in bytes for decisions."""
+"""Expected reads, measured by probes: in locations for users, and in bytes for decisions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def profile(encoder: Encoder | None = None) -> Profile:
 
 
 class Halves:
-    """A run that reads the large file for the lower half of the domain, else another file."""
+    """A run that finds the large file for keys of the lower half of the domain.
+
+    For other keys, the run finds a small file.
+    """
 
     has_maps = False
 
@@ -55,10 +58,7 @@ class Halves:
 
 
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
-    """Each probe reads one location, but the locations differ in bytes.
-
-    Locations with a match are also counted in both units.
-    """
+    """Reads, and locations with a match, are counted in locations and in bytes."""
     of = profile()
     probes = make_probes(of.sample)
     low = probes.intervals[:, 0] < 500_000
@@ -82,7 +82,7 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_a_stop_knows_the_least_bytes() -> None:
-    """For each kind of query, the minimum of reads is computed with the mean file size."""
+    """The least reads of a stopping rule are bytes, divided by the mean size of a file."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -93,7 +93,7 @@ def test_a_stop_knows_the_least_bytes() -> None:
 
 
 def test_a_map_leaves_the_file_of_the_row() -> None:
-    """If values share a code, a map finds the file of a value, which is mostly the large file."""
+    """If values share a code, a map finds the file of the value, which is mostly the large file."""
     exact, vague = profile(), profile(Encoder("string"))
     of_a_row = (3 * 1 + 97**2) / 25**2 / 4
     assert vague.least_by_map(4.0) == pytest.approx(of_a_row, rel=1e-5)
@@ -104,7 +104,7 @@ def test_a_map_leaves_the_file_of_the_row() -> None:
     near = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 94.5 * MB)]
     assert not map_may_pay(vague, near, 1_000_000, 1 << 30)
     assert plan_map(vague, IndexOptions(), near, 1_000, 100) is None
-    # All queries read the same number of files, but some read the large file without a match.
+    # All queries read as many files as before, but some read the large file without a match.
     far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
     assert map_may_pay(exact, far, 1_000_000, 1 << 30)
     assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
@@ -114,10 +114,7 @@ KEYS, ENOUGH = 1000, 100_000
 
 
 def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
-    """Returns whether a map can pay for queries of present keys.
-
-    Intervals return `files` locations for a key, and `exact` of these locations contain the key.
-    """
+    """Returns whether a map can pay if intervals find `files` locations, `exact` with the key."""
     ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
     told = [
         Expected("absent", 9.0, 0.0, 10.0, 9.0 * MB, 0.0),
@@ -127,7 +124,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_a_map_saves_what_intervals_read_in_vain() -> None:
-    """A map must fit its budget, and a map without bytes would exclude no file."""
+    """A map pays if intervals read files without the key, and if the map fits its budget."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
@@ -138,7 +135,7 @@ def test_a_map_saves_what_intervals_read_in_vain() -> None:
 
 
 def test_a_map_tells_values_of_one_code_apart() -> None:
-    """If values share a code, a single value can be in fewer files than the code."""
+    """If values share a code, a map can pay even if all files that are read contain the code."""
     assert may_pay(3.0, 3.0, of="string")
     assert not may_pay(1.0, 1.0, of="string")
 
@@ -148,7 +145,10 @@ def test_a_map_tells_values_of_one_code_apart() -> None:
 def test_a_map_narrows_what_probes_of_one_key_read(
     has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each probe uses the hash of its own key. Ranges read the files that the intervals return."""
+    """A map narrows the reads of probes for one key, by the hash of the key.
+
+    Ranges read what the intervals find.
+    """
     monkeypatch.setattr("sieve.indexing.probes._FLAG_BYTES", 10 * together)
     points = np.array([[7, 7], [3, 3], [5, 5], [2, 6]], np.int64)
     hashes = np.array([3, 1 << 63, 2, 0], np.uint64)
@@ -168,8 +168,8 @@ def test_a_map_narrows_what_probes_of_one_key_read(
     kept = [1, 2, 4, 2] if has_maps else [7, 3, 5, 2]
     assert read.tolist() == kept
     assert size.tolist() == [100 * n * (n - 1) // 2 for n in kept]
-    # Probes are looked up in order of keys, then in order of signed hashes, in batches that fit in
-    # memory.
+    # Probes are looked up by ascending key and then by ascending signed hash, in batches that fit
+    # into memory.
     order = [[2, 3, 5, 7], [2, 4, 1]] if has_maps else [[2, 3, 5, 7]]
     assert asked == [
         some[at : at + together] for some in order for at in range(0, len(some), together)

@@ -1,4 +1,4 @@
-"""The build step that reads a column returns the same counts for any order of the rows."""
+"""The build step that reads a column: cuts, counts, probes and pairs, for any order of rows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SIZES = np.array([100, 200, 300, 400])
 
 
 def lines_of(kind, batches):
-    """The lines of one kind."""
+    """The rows of one kind in the step's output."""
     return [row[kind] for batch in batches for row in batch.to_pylist() if row[kind] is not None]
 
 
 def codes_in(order):
-    """The keys of a file, some of which repeat."""
+    """The keys of a file in this order, some of which repeat."""
     rng = np.random.default_rng(0)
     codes = np.sort(rng.integers(-4_000, 4_000, 10_000))
     if order == "mostly ascending":
@@ -35,7 +35,7 @@ def codes_in(order):
 
 @pytest.mark.parametrize("order", ["ascending", "mostly ascending", "any"])
 def test_distinct_keys_are_counted_in_any_order(order):
-    """For any order in the file, each distinct key is one cut with its rows, in key order."""
+    """Each distinct key is one cut with its number of rows, whatever the order of the keys."""
     codes = codes_in(order)
     rows = pa.RecordBatch.from_arrays(
         [pa.array(codes), pa.array(np.full(len(codes), 3, np.int32))], names=["v", "location"]
@@ -52,7 +52,10 @@ def test_distinct_keys_are_counted_in_any_order(order):
 
 
 def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
-    """A damaged record's row has -1 minus the location's number, and has no other effect."""
+    """A damaged record counts as damaged, and not as a row.
+
+    The record's row has -1 minus the location's number.
+    """
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, None, 7]), pa.array([0, 0, -3, 1], pa.int32())], names=["v", "location"]
     )
@@ -70,7 +73,7 @@ def test_a_damaged_record_is_a_line_of_its_own_and_no_row():
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
 def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list[int] | None):
-    """None means all locations, so that locations need not be checked one by one."""
+    """`whole` lists the locations that were read completely, or is None if all were."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)
@@ -78,10 +81,7 @@ def test_locations_that_were_read_whole_are_told(partial: list[int], whole: list
 
 
 def test_large_locations_are_cut_more_finely():
-    """The weight of a gap is the number of bytes that it saves.
-
-    A large file therefore gets more cuts for the same keys.
-    """
+    """A large file gets more cuts, as a gap is worth the bytes that it saves."""
     keys = np.concatenate([np.arange(100), np.arange(1_000, 1_100), np.arange(50_000, 50_100)])
     model = QueryModel.of_sample(keys)
     cutting = cut_tasks.Cutting(np.array([10, 10_000, 0]), model, 20.0, 1 << 20, 600)
@@ -90,10 +90,7 @@ def test_large_locations_are_cut_more_finely():
 
 
 def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
-    """A task returns a row for each probe with a match.
-
-    The sums over all tasks are the numbers of locations and bytes.
-    """
+    """A task counts the locations that match a probe, and their bytes."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, 7, 6, 9]), pa.array([0, 0, 2, 3, 3], pa.int32())], names=["v", "location"]
     )
@@ -105,7 +102,10 @@ def test_probes_count_the_locations_that_hold_a_key_and_their_bytes():
 
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_pairs_are_collected_in_the_same_reading(type_name: str, monkeypatch: pytest.MonkeyPatch):
-    """The pairs are the same as in a separate reading, without NULLs and damaged records."""
+    """Pairs that are collected while reading equal those of a separate step.
+
+    NULLs and damaged records have no pairs.
+    """
     monkeypatch.setattr(cut_tasks, "_HELD", 3)
     text, encoder = type_name == "string", Encoder.for_type(type_name)
     given = [["a", "b", None, "a"], ["c", "a", "d"], [None], ["d"]]

@@ -1,4 +1,4 @@
-"""Tests which runs and slots of a version a refresh reuses, and when it builds everything."""
+"""Reuse by a refresh: which runs and slots of a version are kept, and when everything is built."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LENGTH = 1000
 
 
 def version(*sizes: int) -> tuple[Manifest, Locations]:
-    """Runs with the given numbers of locations. File k has slot k, and its time is k."""
+    """A version whose runs have these numbers of locations; file k has slot k and time k."""
     (sample,) = SAMPLE.runs
     runs: list[RunRef] = [
         dataclasses.replace(sample, id=RunId(f"{number:032x}"), locations=size)
@@ -45,13 +45,13 @@ def version(*sizes: int) -> tuple[Manifest, Locations]:
 
 
 def table(numbers: Sequence[int], young: Sequence[int] = ()) -> Snapshot:
-    """A table with these files, some of which are too young."""
+    """A table of these files, some of which are too young to be stable."""
     files = tuple(DataFile(f"file:/t/{k}", LENGTH, k) for k in numbers)
     return Snapshot(files, tuple(k not in young for k in numbers), 10**12)
 
 
 def test_places_move_up_where_a_run_is_left_out() -> None:
-    """A run without remaining files is omitted, so the slots of later runs become smaller."""
+    """A run without remaining files is removed, and the slots of later runs move down."""
     base, known = version(6, 2, 3)
     left = plan_reuse(base, known, table([0, 1, 2, 3, 4, 5, 8, 10, 77]))
     assert left.runs == (base.runs[0], base.runs[2])
@@ -60,7 +60,7 @@ def test_places_move_up_where_a_run_is_left_out() -> None:
 
 
 def test_changed_and_unsettled_files_are_not_kept() -> None:
-    """A file with another length or time, or with an unreliable identity, is read again."""
+    """A file is read again if its length or time has changed, or if it is too young."""
     base, known = version(9)
     now = list(table(range(9)).files)
     now[1] = dataclasses.replace(now[1], length=LENGTH + 1)
@@ -73,9 +73,9 @@ def test_changed_and_unsettled_files_are_not_kept() -> None:
 
 
 def test_grown_files_are_kept_with_all_their_places() -> None:
-    """The stored counts of a grown file are valid for its earlier content.
+    """A file with appended rows keeps all its slots, and the counts of its earlier content.
 
-    The slots are renumbered, because removed runs have no slots.
+    Slots are renumbered if runs are removed.
     """
     base, known = version(6, 1, 2)
     also = np.full((9, 2), -1)
@@ -95,10 +95,7 @@ def test_grown_files_are_kept_with_all_their_places() -> None:
 
 
 def test_grown_files_are_read_again_with_many_deltas() -> None:
-    """Grown files are read again with the new files as one run.
-
-    So are grown files with a slot in a delta run.
-    """
+    """With too many delta runs, files with a slot in a delta run are read again."""
     base, known = version(100, *([1] * MOST_DELTAS))
     also = np.full((100 + MOST_DELTAS, 1), -1)
     also[:2, 0] = [100, 101]
@@ -118,10 +115,7 @@ def test_grown_files_are_read_again_with_many_deltas() -> None:
     [(MOST_DELTAS - 1, MOST_DELTAS), (MOST_DELTAS, 1), (MOST_DELTAS + 1, 1), (30, 1)],
 )
 def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
-    """Up to the limit, deltas are kept.
-
-    Above the limit, a refresh reads all files except those of the base, as one run.
-    """
+    """Above a limit of delta runs, a refresh reads all files except the base's as one run."""
     base, known = version(100, *([1] * deltas))
     found = plan_reuse(base, known, table(range(100 + deltas)))
     assert len(found.runs) == left
@@ -139,13 +133,13 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     ],
 )
 def test_a_base_that_is_the_lesser_half_goes(files: range, whole: bool) -> None:
-    """The base's remaining files and their share of the table's bytes decide."""
+    """If the base run has lost files or is too small for the table, everything is built."""
     base, known = version(100)
     assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 
 
 def test_what_has_no_run_is_kept_too() -> None:
-    """Files without keys, and files that prove nothing, are not read again."""
+    """Files without keys, and unproven files, are kept and not read again."""
     base, known = version(4)
     known.slots[1:3] = -1
     known.states[1], known.lengths[1] = FileState.UNPROVEN, 0
@@ -159,10 +153,7 @@ def test_what_has_no_run_is_kept_too() -> None:
 
 
 def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
-    """A file must be read once it is settled.
-
-    If a file becomes unsettled or settled, this is a change.
-    """
+    """If a file was too young, the version is current only until the file is stable."""
     _, known = version(3)
     known.states[2], known.lengths[2] = FileState.RACY, 0
     assert is_current(known, table(range(3), young=[2]))
@@ -174,7 +165,7 @@ def test_an_unsettled_file_is_current_while_it_is_unsettled() -> None:
 def test_one_run_without_removed_locations_needs_no_compaction() -> None:
     """OPTIMIZE does not change a single run without removed locations.
 
-    OPTIMIZE also does not change a version without keys.
+    It does not change a version without keys, either.
     """
     base, known = version(5)
     assert is_one_run(base, known)
@@ -188,7 +179,7 @@ def test_one_run_without_removed_locations_needs_no_compaction() -> None:
 
 
 def test_a_slot_lies_in_a_run() -> None:
-    """The runs share the slots in order, and a file without keys is in no run."""
+    """`runs_of` returns the run of each slot, or -1 for a file without keys."""
     base, _ = version(3, 2)
     slots = np.array([[0, -1], [2, 3], [4, -1], [-1, -1]])
     assert runs_of(slots, base.runs).tolist() == [[0, -1], [0, 1], [1, -1], [-1, -1]]

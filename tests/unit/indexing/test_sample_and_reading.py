@@ -1,4 +1,4 @@
-"""The sample of a column and the reading of all its rows, on frames that replace Spark's."""
+"""The sample of a column and the reading of its rows, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def values(type_: pa.DataType, *parts: Sequence[tuple[Any, int]]) -> Frame:
-    """Values and their locations."""
+    """A frame of values and their locations."""
     rows = [[{"v": value, LOCATION: at} for value, at in part] for part in parts]
     return Frame({"v": type_, LOCATION: pa.int32()}, rows)
 
@@ -42,7 +42,7 @@ def values(type_: pa.DataType, *parts: Sequence[tuple[Any, int]]) -> Frame:
 def sampled(
     frame: Frame, type_: str, counted: int | None, size: int = 2000, **words: Any
 ) -> Sample:
-    """A sample that is drawn from a column."""
+    """The sample that `take_sample` draws from a frame."""
     return take_sample(frame, Column(("v",), type_), counted, size, **words)  # type: ignore[arg-type]
 
 
@@ -50,7 +50,7 @@ NUMBERS = values(pa.int32(), [(7, 0), (None, 0)], [], [(-3, 1), (7, 1), (9, 2)])
 
 
 def test_a_small_column_is_its_own_sample() -> None:
-    """NULLs count as rows without a key."""
+    """The sample of a small column is the whole column; NULLs are rows without a key."""
     found = sampled(NUMBERS, "int", 5)
     assert sorted(found.codes.tolist()) == [-3, 7, 7, 9]
     assert found.hashes.tolist() == hash_codes(found.codes).tolist()
@@ -62,7 +62,7 @@ def test_a_small_column_is_its_own_sample() -> None:
 
 
 def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
-    """The sample has only the front of a text, but the width and hash of the whole text.
+    """The sample truncates long texts, but has their whole width and the hash of the whole text.
 
     A NULL has no width.
     """
@@ -77,7 +77,7 @@ def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
 
 @pytest.mark.parametrize(("counted", "rows"), [(None, 0), (0, 0), (12, 12)])
 def test_a_column_of_which_nothing_is_drawn(counted: int | None, rows: int) -> None:
-    """The sample has the row count from the format, and an encoder for the column's type."""
+    """A sample without rows has the format's row count, and an encoder for the column's type."""
     found = sampled(values(pa.int64(), [], []), "bigint", counted)
     assert (found.rows, found.shown, found.width) == (rows, rows, 8)
     assert (found.query_model, len(found.codes), len(found.hashes)) == (None, 0, 0)
@@ -86,7 +86,7 @@ def test_a_column_of_which_nothing_is_drawn(counted: int | None, rows: int) -> N
 
 
 def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sampled share depends on the format's count of rows, or on twenty bytes per row."""
+    """The sampled share follows from the format's row count, or from 20 bytes per row."""
     monkeypatch.setattr(column_sample, "WANTED", 100)
     drawn: list[tuple[float, int]] = []
     sample = Frame.sample
@@ -110,7 +110,7 @@ def test_a_large_column_is_drawn_from_evenly(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
-    """A file without rows has the count 0, and a file can have several locations."""
+    """A profile counts rows by file before it samples; a file can have several locations."""
     tiling = Tiling(np.array([100, 50, 70]), ((40,), (), ()), np.zeros(3, np.int64))
     of_ranges = Frame(
         {"id": pa.int32(), LOCATION: pa.int32()},
@@ -138,10 +138,7 @@ def test_the_profile_counts_rows_by_file_before_it_samples() -> None:
 
 
 def test_a_location_has_a_byte_at_least() -> None:
-    """Bytes are counted per location.
-
-    The table has one location, only empty locations, or no location.
-    """
+    """The mean bytes of a location are at least 1, even for empty locations or none."""
     sample = sampled(NUMBERS, "int", 5)
     for sizes, each in (([700], 700.0), ([300, 500], 400.0), ([0, 0], 1.0), ([], 1.0)):
         assert Profile(sizes=np.array(sizes, np.int64), sample=sample).location_bytes == each
@@ -151,8 +148,10 @@ ROWS = [
     [(1.0, 0), (2.0, 0), (2.0, 0), (None, 0), (float("nan"), 1), (3.0, 1)],
     [(5.0, 3), (None, -3), (None, 4), (8.0, 6), (7.0, 5), (7.5, 5)],
 ]
-"""Location 2 has only a damaged record, and location 4 has no key. Locations 5 and 6 are two ranges
-of one file."""
+"""Location 2 has only a damaged record, and location 4 has no key.
+
+Locations 5 and 6 are ranges of one file.
+"""
 SIZES = [10, 20, 30, 40, 50, 60, 70, 80]
 OWNERS = [0, 1, 2, 3, 4, 5, 5, 6]
 
@@ -160,7 +159,7 @@ OWNERS = [0, 1, 2, 3, 4, 5, 5, 6]
 def read(
     counted: Sequence[int] | None, may_be_empty: Sequence[int] = (), shape: str = "sieve"
 ) -> tuple[list[dict[str, Any]], Seen, Cluster]:
-    """Reads the rows that this file defines; returns their cuts and counts."""
+    """Reads `ROWS`, and returns their cuts, their counts and the cluster."""
     frame = values(pa.float64(), *ROWS)
     encoder = Encoder("double")
     codes = encoder.encode(pa.array([1.0, 2.0, 3.0, 5.0, 7.0, 7.5, 8.0])).codes
@@ -184,7 +183,10 @@ EXACT = [4, 2, 0, 1, 1, 3, 0]
 
 
 def test_every_kind_of_row_is_counted() -> None:
-    """Counts are per location, and each probe counts its matching keys and their bytes."""
+    """Rows, NULLs, NaNs and bounds are counted per location.
+
+    For each probe, matching locations and their bytes are counted.
+    """
     _, seen, _ = read(EXACT)
     assert seen.rows.tolist() == [4, 2, 0, 1, 1, 2, 1, 0]
     assert seen.nulls.tolist() == [1, 0, 0, 0, 1, 0, 0, 0]
@@ -217,7 +219,7 @@ def test_every_kind_of_row_is_counted() -> None:
 def test_what_was_not_read_wholly_has_no_cuts(
     counted: list[int] | None, may_be_empty: Sequence[int], partial: list[int], cuts: int, keys: int
 ) -> None:
-    """A location is incomplete if it has a damaged record or an unexpected number of rows."""
+    """A location with a damaged record, or an unexpected number of rows, has no cuts."""
     found, seen, _ = read(counted, may_be_empty)
     assert np.flatnonzero(seen.partial).tolist() == partial
     left = sorted({0, 1, 3, 5, 6} - set(partial))
@@ -233,10 +235,7 @@ def test_what_was_not_read_wholly_has_no_cuts(
 
 @pytest.mark.parametrize("type_name", ["int", "string"])
 def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
-    """The number of parts is the number of maps that the sample's rows require.
-
-    A location that was read only in part has no pairs.
-    """
+    """Pairs are collected with the cuts, in a part per possible map, if files are read whole."""
     text = type_name == "string"
     rows = [(str(k) if text else k, k % 2) for k in range(10)]
     frame = values(pa.string() if text else pa.int32(), rows[:6], rows[6:])
@@ -261,7 +260,10 @@ def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
 
 
 def test_scattered_keys_have_neighbours_elsewhere() -> None:
-    """Each key of the sample occurs once, in order, and a single key has no neighbour."""
+    """The share of scattered keys is the share of neighbours in different locations.
+
+    Each key counts once, and a single key has no neighbour.
+    """
     for pairs, share in (
         ([], 0.0),
         ([(1, 0)], 0.0),
@@ -274,7 +276,10 @@ def test_scattered_keys_have_neighbours_elsewhere() -> None:
 
 
 def test_intervals_are_cut_at_gaps_alone() -> None:
-    """The build still counts distinct keys, and a cut has its rows and its ends."""
+    """For intervals, keys are cut only at gaps.
+
+    Distinct keys are still counted, and each cut has its rows and its ends.
+    """
     found, seen, _ = read(EXACT, shape="intervals")
     assert seen.keys == 7
     assert all(list(row) == ["location", "cuts"] for row in found)

@@ -1,4 +1,4 @@
-"""Rows of run files, and the facts about segments in their columns."""
+"""Rows of run files: segments and the facts about them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ from sieve.segments.shapes.planner import SEGMENT_OVERHEAD, plan
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
-    """Each pair counts once.
-
-    If pairs are in several batches, the segments are the same as for one batch.
-    """
+    """A row has the keys, rows and blocks of its segment, however the pairs are batched."""
     codes = np.array([*range(50), *range(1000, 1050), 2000])
     locations = np.resize(np.array([0, 1, 1, 2], np.int32), len(codes))
     rows = np.arange(1, len(codes) + 1)
@@ -44,7 +41,10 @@ def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
 @pytest.mark.parametrize("order", [[0, 0, 1, 1, 1, 2], [5, 3, 3, 3, 4, 4]])
 @pytest.mark.parametrize("cut", [0, 2, 3, 5])
 def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -> None:
-    """Stretches can arrive in any order, and a batch can end within a stretch."""
+    """The pieces of a stretch are collected from all batches, in any order of stretches.
+
+    A batch can end within a stretch.
+    """
     n = len(order)
     first, one = 10 * np.arange(n), np.ones(n, np.int64)
     pieces = Intervals(first, first + 5, np.arange(n, dtype=np.int32), one, 2 * one)
@@ -59,7 +59,7 @@ def test_a_stretch_has_its_pieces_from_all_batches(order: list[int], cut: int) -
 
 @pytest.mark.parametrize("budget", [1500, 3000, 6000])
 def test_a_whole_column_leaves_some_of_its_budget_to_pages(budget: int) -> None:
-    """Payloads use most of the budget but not all, because the pages of the file have headers."""
+    """The payloads use most of the budget; the rest is left for headers of the file's pages."""
     files, pieces, domain = 60, 20, 1 << 20
     rng = np.random.default_rng(budget)
     first = rng.integers(0, domain, files * pieces)
@@ -77,21 +77,21 @@ def test_a_whole_column_leaves_some_of_its_budget_to_pages(budget: int) -> None:
 
 
 def intervals(*rows: tuple[int, int, int, int, int]) -> Intervals:
-    """Intervals given as first key, last key, location, keys and rows."""
+    """Intervals from tuples (first, last, location, keys, rows)."""
     first, last, location, keys, counts = np.array(rows, np.int64).reshape(-1, 5).T
     return Intervals(first, last, location.astype(np.int32), keys, counts)
 
 
 def listed(some: Intervals) -> list[tuple[int, ...]]:
-    """The intervals as a list of rows."""
+    """The intervals as tuples."""
     columns = (some.first, some.last, some.location, some.keys, some.rows)
     return [tuple(int(each) for each in row) for row in zip(*columns, strict=True)]
 
 
 def test_packed_cuts_are_what_was_packed() -> None:
-    """A packed cut has 36 bytes, for any numbers.
+    """Unpacked cuts equal the packed cuts, of 36 bytes each.
 
-    Several values are unpacked to one list.
+    Several packed values are unpacked to one list.
     """
     far = (-(1 << 63), (1 << 63) - 1, (1 << 31) - 1, 1 << 40, 1 << 50)
     some, more = intervals((1, 2, 3, 4, 5), far), intervals((6, 7, 8, 9, 10))
@@ -101,7 +101,7 @@ def test_packed_cuts_are_what_was_packed() -> None:
 
 
 def test_the_pieces_of_a_stretch_are_one_value_of_a_batch() -> None:
-    """Cuts of several rows are split together, and every stretch receives a piece."""
+    """The cuts of a batch are split together, and each stretch gets its pieces as one value."""
     rows = [intervals((0, 25, 1, 9, 9)), intervals((3, 4, 2, 1, 1), (40, 41, 2, 2, 2))]
     columns = [pa.array([1, 2], pa.int32()), pa.array([pack(each) for each in rows])]
     batch = pa.RecordBatch.from_arrays(columns, ["location", "cuts"])

@@ -1,4 +1,4 @@
-"""Tests when executors prove that they see the driver's files, and the error if they cannot."""
+"""Shared storage: when executors prove that they see the driver's files, and the error if not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROW = run_row("intervals", [1, 2, 3, 4, 5], b"x").to_pylist()
 
 
 def rows(master: str) -> Frame:
-    """One row of a run file."""
+    """A frame with one row of a run file."""
     types: dict[str, pa.DataType] = dict(zip(SCHEMA.names, SCHEMA.types, strict=True))
     return Frame(types, [ROW], Cluster(master))
 
@@ -40,7 +40,7 @@ def rows(master: str) -> Frame:
 def test_executors_elsewhere_prove_that_they_see_local_files(
     master: str, witness: str, proves: bool
 ) -> None:
-    """Threads of the driver see local files, and all other file systems are shared."""
+    """Executors elsewhere must prove that they see local files; other storage is shared."""
     given = rows(master)
     if not proves:
         assert seen_by_all(given, witness) is given
@@ -51,13 +51,16 @@ def test_executors_elsewhere_prove_that_they_see_local_files(
 
 
 def test_rows_pass_where_the_file_is_seen(tmp_path: Path) -> None:
-    """If executors see the file, the rows are passed on unchanged."""
+    """If the executors see the file, the rows are passed on unchanged."""
     (tmp_path / "w").touch()
     assert seen_by_all(rows("yarn"), f"file:{tmp_path}/w").rows == ROW  # type: ignore[attr-defined]
 
 
 def test_a_task_that_does_not_see_the_file_is_reported_as_one_line() -> None:
-    """If a job fails for another reason, its error is reported unchanged."""
+    """If a task does not see the file, the error names the folder.
+
+    Any other error is raised unchanged.
+    """
     unseen = "sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] not seen"
     expected = pytest.raises(UnavailableError, match="write to file:/r cannot be seen")
     with expected as told, named_if_unseen("file:/r"):

@@ -1,4 +1,4 @@
-"""Tiling: the files that a build cuts, the offsets, and the sums of the counts of ranges."""
+"""Tiling: which files a build cuts, at which offsets, and the sums of their ranges' counts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sieve.tables.data_file import DataFile, FileCuts
 
 MB = 1 << 20
 GROUPS = {0: FileCuts((20 * MB, 40 * MB), 900), 1: FileCuts((), 800), 3: None}
-"""The cuts that each file's footer allows; None for a file that is always read whole."""
+"""The cut offsets of each file and the length of its footer; None for a file that is read whole."""
 
 
 def table(format_name: str = "parquet", **parts: str) -> Any:
-    """A table whose files can be cut at these offsets."""
+    """A table whose files have the cuts in `GROUPS`."""
 
     def cuts(numbers: list[int], least: int) -> list[FileCuts | None]:
         assert least in (LEAST_RANGE, 0)
@@ -36,7 +36,7 @@ def files(*megabytes: float) -> list[DataFile]:
 
 
 def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tiling:
-    """The tiling of four files; the third file is small."""
+    """The tiling of four files, the third of which is small."""
     some = files(60, 50, 7.9, 30)
     return tile(of, range(4), some, IndexOptions(granularity=granularity), range_bytes)
 
@@ -44,7 +44,7 @@ def tiled(of: Any, granularity: str = "auto", range_bytes: int = 8 * MB) -> Tili
 def test_large_files_are_cut_where_their_footers_say() -> None:
     """Two borders of row groups make three ranges.
 
-    A file with a single row group, a small file, and a gzip file have one range.
+    Files with one row group, small files and gzip files are not cut.
     """
     found = tiled(table())
     assert found.cuts == ((20 * MB, 40 * MB), (), (), ())
@@ -67,13 +67,13 @@ def test_large_files_are_cut_where_their_footers_say() -> None:
 
 
 def test_no_setting_makes_empty_ranges() -> None:
-    """A size of 0 is allowed, and ranges of text have some bytes even then."""
+    """Even if the setting is 0, ranges of text files are not empty."""
     (some,) = tile(table("csv"), [0], [DataFile("file:/t/0", 301, 7)], IndexOptions(), 0).cuts
     assert some == (100, 200, 300)
 
 
 def test_text_is_cut_at_equal_steps() -> None:
-    """The last range has at least `LEAST_RANGE` bytes, and a whole file has no cuts."""
+    """A text file is cut at equal steps, and its last range has at least `LEAST_RANGE` bytes."""
     found = tiled(table("csv"), range_bytes=20 * MB)
     assert found.cuts == ((20 * MB, 40 * MB), (20 * MB, 40 * MB), (), ())
     end = files(60 + 1)[0].length
@@ -97,15 +97,18 @@ def test_text_is_cut_at_equal_steps() -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
-    """Lines depend on splits if the separator has several bytes, or if the encoding is special.
+    """Text is not cut if its lines depend on splits, as with long separators.
 
-    In some encodings, the byte of a line feed also occurs within other characters.
+    In some encodings, the byte of a line feed also occurs within characters.
     """
     assert tiled(table("csv", **parts)).is_cut == is_cut
 
 
 def test_counts_of_a_file_are_those_of_its_ranges() -> None:
-    """An unproven file keeps its ranges and their slots, but the ranges have no rows."""
+    """The counts of a file are the sums over its ranges.
+
+    An unproven file keeps its ranges and slots, but has no rows.
+    """
     some = files(3, 1, 2)
     tiling = Tiling(
         np.array([f.length for f in some], np.int64), ((MB, 2 * MB), (), (MB,)), np.array([7, 0, 8])
@@ -130,7 +133,10 @@ def test_counts_of_a_file_are_those_of_its_ranges() -> None:
     ("range_bytes", "least"), [(8 * MB, MB), (MB, MB), (MB - 1, MB - 1), (64 * MB, MB)]
 )
 def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) -> None:
-    """Row groups are joined up to a megabyte, or up to the size from which files are cut."""
+    """Row groups are joined up to a megabyte, or up to the minimum size of cut files.
+
+    The lesser of the two sizes is used.
+    """
     asked: list[tuple[list[int], int]] = []
     of = table()
     of.cuts = lambda numbers, size: asked.append((numbers, size)) or [None] * len(numbers)
@@ -140,7 +146,7 @@ def test_row_groups_are_joined_up_to_a_megabyte(range_bytes: int, least: int) ->
 
 
 def test_the_last_range_of_text_has_a_megabyte_at_least() -> None:
-    """The last range ends where the file ends."""
+    """The last range of a text file has more than a megabyte."""
     of = table("csv")
     of.cuts = lambda numbers, _: [FileCuts((), 0)] * len(numbers)
     for length, cuts in ((9 * MB, ()), (9 * MB + 1, (8 * MB,)), (17 * MB + 1, (8 * MB, 16 * MB))):

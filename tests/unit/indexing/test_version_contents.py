@@ -1,4 +1,7 @@
-"""A build states nothing about files that changed, vanished or were read in part."""
+"""The contents of a version, which prove nothing about files that the build misread.
+
+Such files changed or vanished during the build, or were read in part.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ OLD = 1_600_000_000_000
 
 
 class Listed:
-    """A table with a different listing at each call; it records the files that are read."""
+    """A table whose listing changes at each call, and which records the files that are read."""
 
     write_file = None
 
@@ -69,7 +72,7 @@ def data_file(name: str, length: int = 10, mtime: int = OLD) -> DataFile:
 
 @contextlib.contextmanager
 def building(monkeypatch: pytest.MonkeyPatch, rows: Sequence[int]) -> Iterator[None]:
-    """Replaces the build by a reader that finds this many rows in each file; -1 is no proof."""
+    """Replaces reading: finds this many rows in each file; -1 stands for an unproven file."""
 
     def build_run(_: Any, __: Any, tiling: Tiling, *_args: Any, **_words: Any) -> BuiltRun:
         assert len(tiling.owners) == len(rows)
@@ -87,7 +90,7 @@ def build(
     rows: Sequence[int],
     sleep: Callable[[float], Any] = time.sleep,
 ) -> tuple[Contents, Locations]:
-    """The version's contents and its list of locations."""
+    """Builds, and returns the version's contents and its list of locations."""
     store = LocalStore()
     directory = f"file:{folder}"
     for name in ("locations", "intents"):
@@ -114,7 +117,7 @@ def build(
 
 
 def proven(locations: Locations) -> dict[str, bool]:
-    """The files about which the list proves something."""
+    """For each listed file, whether the list proves something about it."""
     names = [path.rpartition("/")[2] for path in locations.paths]
     return dict(zip(names, (locations.states == FileState.READ).tolist(), strict=True))
 
@@ -122,10 +125,7 @@ def proven(locations: Locations) -> dict[str, bool]:
 def test_files_that_stay_as_they_were_are_proven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The files are the same in the listings before and after the reading.
-
-    The build has read all rows of the unchanged files.
-    """
+    """A file that is the same before and after the reading is proven."""
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [3, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -145,7 +145,10 @@ def test_files_that_stay_as_they_were_are_proven(
 def test_a_file_that_changed_while_it_was_read_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: list[DataFile]
 ) -> None:
-    """It is possible that the build has read the old bytes, the new bytes, or a mixture."""
+    """A file that changed during the build is unproven.
+
+    The build has possibly read old bytes, new bytes, or both.
+    """
     before = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, after), [3, 4])
     assert proven(locations) == {"a": True, "b": False}
@@ -156,9 +159,9 @@ def test_a_file_that_changed_while_it_was_read_proves_nothing(
 def test_a_file_that_went_during_the_build_is_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The next refresh reads a file that vanished during the build.
+    """A file that vanished during the build is not listed.
 
-    If the table is renamed, the file can return with its old time.
+    If the file returns, the next refresh reads it.
     """
     before = [data_file("a"), data_file("b"), data_file("c")]
     after = [data_file("a"), data_file("c")]
@@ -170,7 +173,7 @@ def test_a_file_that_went_during_the_build_is_unknown(
 def test_a_file_that_came_during_the_build_is_unknown(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The build has not read a file that appeared meanwhile, so the version does not list it."""
+    """A file that appeared during the build is not listed."""
     before = [data_file("a")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, [*before, data_file("b")]), [3])
     assert proven(locations) == {"a": True}
@@ -179,9 +182,9 @@ def test_a_file_that_came_during_the_build_is_unknown(
 def test_a_file_read_in_part_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An incomplete reading does not prove that a key is absent.
+    """A file that was read in part is unproven.
 
-    A reading is incomplete if it has fewer rows than the format reports, or no rows.
+    Its reading found no rows, or fewer rows than the format reports.
     """
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [-1, 4])
@@ -190,10 +193,7 @@ def test_a_file_read_in_part_proves_nothing(
 
 
 def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The reader returns -1 for a file that proves nothing.
-
-    For other files, 0 rows is a valid count.
-    """
+    """A file with 0 rows can be proven; -1 stands for an unproven file."""
     files = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(files), [0, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -202,7 +202,10 @@ def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_text_whose_first_range_has_no_row_proves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A header can end in a later range; a scan of this range alone would read it as a row."""
+    """A CSV file whose first range has no row is unproven.
+
+    The header can end in a later range. A scan of that range alone would read the header as a row.
+    """
     table = Listed([data_file("a", 24 << 20), data_file("b", 24 << 20)], format="csv x")
     table.info.format_name = "csv"
     _, locations = build(monkeypatch, tmp_path, table, [0, 5, 5, 1, 0, 6])
@@ -213,10 +216,7 @@ def test_text_whose_first_range_has_no_row_proves_nothing(
 def test_an_unsettled_file_is_not_even_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The build does not wait until an unsettled file is stable.
-
-    The last file has a time in the future; the other files are proven.
-    """
+    """A file with a time in the future is listed as racy, without waiting or reading."""
 
     def no_sleep(seconds: float) -> None:
         pytest.fail(f"waits {seconds} s for a file that will be young for long")
@@ -233,7 +233,7 @@ def test_an_unsettled_file_is_not_even_read(
 def test_a_table_without_files_has_an_empty_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The build reads nothing, and the version contains no statement about files."""
+    """A table without files has a version without runs and locations."""
     made, locations = build(monkeypatch, tmp_path, Listed([]), [])
     assert (made.runs, locations.paths, made.stats.rows) == ((), (), 0)
 
@@ -241,7 +241,10 @@ def test_a_table_without_files_has_an_empty_version(
 def test_a_reader_that_changed_meanwhile_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Rows that were read under two settings are valid under neither."""
+    """If the reader's fingerprint changes during the build, the build fails.
+
+    The rows were possibly read under two settings.
+    """
     table = Listed([data_file("a")])
     table.fingerprints = ["1" * 64]
     with pytest.raises(ReaderChangedError, match="SIEVE_READER_CHANGED"):
@@ -253,14 +256,14 @@ def test_a_reader_that_changed_meanwhile_is_refused(
 def test_csv_whose_values_hang_on_the_projection_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, handling: str
 ) -> None:
-    """Some ways to handle stray quotes make a column's values depend on other columns."""
+    """CSV is refused if the option for stray quotes makes values depend on other columns."""
     parts = {"format": "csv x", "option.unescapedquotehandling": handling}
     with pytest.raises(UnsupportedError, match="unescapedQuoteHandling"):
         build(monkeypatch, tmp_path, Listed([data_file("a")], **parts), [3])
 
 
 def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int]) -> Locations:
-    """Files with these numbers, equal counts of rows, NULLs and NaNs, and with the given slots."""
+    """A list of these files, with counts in proportion and these slots."""
     each = np.array(counts, np.int64)
     states = states_of(len(numbers))
     paths = tuple(f"file:/t/{number}" for number in numbers)
@@ -269,9 +272,9 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
 
 
 def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
-    """A file with appended rows is in both runs.
+    """A file with appended rows has the counts of both readings.
 
-    A file that was read in part, or read again, has the counts of a single reading.
+    A file that was read in part, or read again, has the counts of one.
     """
     known = listed([0, 1, 2, 3], [1, 3, 5, 7], [0, 1, -1, 3])
     news = listed([1, 2, 3, 9], [1, 1, 1, 1], [4, 5, 6, 7])
@@ -300,5 +303,8 @@ def test_a_file_with_rows_appended_has_the_counts_of_both_readings() -> None:
 def test_places_stand_first_and_as_narrow_as_they_may(
     places: list[list[int]], packed: list[list[int]]
 ) -> None:
-    """No column contains only -1, except the only column of files without keys."""
+    """Slots are moved to the front, and columns without slots are removed.
+
+    Files without keys keep one column.
+    """
     assert version_contents._packed(np.array(places, np.int64)).tolist() == packed

@@ -1,4 +1,7 @@
-"""The lint of the shim's packages finds an upward import, a format's name and a wrong folder."""
+"""The lint of the shim's packages.
+
+The lint reports upward imports, names of table formats outside `formats`, and wrong folders.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def test_the_shim_obeys_its_layers(sources: Path) -> None:
     ],
 )
 def test_a_planted_line_is_seen(sources: Path, file: str, line: str, fault: str) -> None:
-    """If a line breaks a rule, the lint reports it."""
+    """The lint reports a line that breaks a rule."""
     text = (sources / file).read_text(encoding="utf-8")
     (sources / file).write_text(text + line + "\n", encoding="utf-8")
     (seen,) = layers.faults(sources)
@@ -50,7 +53,7 @@ def test_a_planted_line_is_seen(sources: Path, file: str, line: str, fault: str)
 
 
 def test_a_file_in_another_folder_is_seen(sources: Path) -> None:
-    """The package of a file must be its folder."""
+    """The lint reports a file whose package differs from its folder."""
     (sources / "src/base/Json.scala").rename(sources / "src/formats/Json.scala")
     (seen,) = layers.faults(sources)
     assert "another folder" in seen

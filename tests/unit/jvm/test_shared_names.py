@@ -21,7 +21,7 @@ _TEXT = r'"(?:[^"\\\n]|\\.)*"'
 
 
 def without_comments(text: str) -> str:
-    """A source without comments and imports."""
+    """Returns the source without comments and imports."""
     keep = re.compile(rf'"""(?s:.*?)"""|{_TEXT}|/\*(?s:.*?)\*/|//[^\n]*')
     text = keep.sub(lambda m: m[0] if m[0].startswith('"') else "", text)
     return re.sub(r"(?m)^(?:import|package) .*", "", text)
@@ -35,7 +35,7 @@ def test_a_reason_is_named_by_the_list_alone(name: str) -> None:
 
 
 def test_what_python_names_as_well() -> None:
-    """Names that both Python and Scala define are equal."""
+    """Names that both languages define are equal."""
 
     def listed(source: str, name: str) -> set[str]:
         found = re.search(rf"val {name}\b.*?Set\((.*?)\)", SHIM[source])

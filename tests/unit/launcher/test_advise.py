@@ -1,4 +1,4 @@
-"""The report of `sieve advise` on event logs; Spark 3.5 recorded one of the logs."""
+"""The report of `sieve advise` on event logs, one of them recorded by Spark 3.5."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECRET = "tomsecret"
 
 
 def plan(constant: str = SECRET, *, table: str = "shop.orders", first: int = 1) -> dict[str, Any]:
-    """A scan that compares a name with a constant."""
+    """The plan of a scan that compares the column `name` with a constant."""
     return {
         "nodeName": f"Scan parquet {table}",
         "simpleString": f"FileScan parquet {table}[name#1] Batched: true, {constant}",
@@ -65,13 +65,13 @@ def ended(execution: int, time: int) -> dict[str, Any]:
 
 
 def write(path: Path, *events: Any) -> None:
-    """Writes a log of these events and of a task's event."""
+    """Writes an event log with these events, preceded by an event of a task."""
     other = {"Event": "SparkListenerTaskEnd", "executionId": 1}
     path.write_text("".join(json.dumps(event) + "\n" for event in [other, *events]))
 
 
 def replayed(path: Path) -> Replay:
-    """One log, replayed."""
+    """Replays one event log."""
     replay = Replay()
     replay.read(EventLog(path.name, (path,)))
     return replay
@@ -83,7 +83,7 @@ def advise(folder: Path, *options: str) -> Result:
 
 
 def test_a_log_of_spark_3_5() -> None:
-    """Spark wrote the log, with points, lists, ranges, a broadcast join and ORDER BY LIMIT."""
+    """A log of Spark 3.5 is read: equality, IN, ranges, a broadcast join, and ORDER BY LIMIT."""
     replay = replayed(RECORDED / "spark-3.5")
     assert (replay.executions, replay.scans, replay.unread) == (5, 6, {})
     groups = [
@@ -102,7 +102,10 @@ def test_a_log_of_spark_3_5() -> None:
 
 
 def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
-    """Adaptive execution replaces the plan, and a scan without metrics has not run."""
+    """Only the last plan of a query counts, as adaptive execution replaces plans.
+
+    A scan without metrics did not run.
+    """
     replanned = {"Event": f"{SPARK}SQLAdaptiveExecutionUpdate", "executionId": 1}
     write(
         tmp_path / "app",
@@ -122,14 +125,14 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """A query that still runs, or whose driver died, counts with its reads so far."""
+    """A query without an end event counts with its reads so far."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
 
 
 def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> None:
-    """A rolling log can lack its first parts, and Spark has further kinds of events."""
+    """Events of unknown queries, as in a rolling log without its first parts, are ignored."""
     write(
         tmp_path / "app",
         measured(9, 2, 30),
@@ -142,10 +145,9 @@ def test_events_of_unknown_queries_and_kinds_are_passed_over(tmp_path: Path) -> 
 
 
 def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None:
-    """The number of days is counted from the first query of all logs to the last.
+    """The days are counted from the first query of all logs to the last.
 
-    Logs of less than a day count as one day, so that the queries of an hour are not multiplied by
-    24.
+    Less than a day counts as one day, so that an hour's queries are not multiplied by 24.
     """
     write(tmp_path / "a", started(1, 5 * DAY, plan()), measured(1, 9, 8000), ended(1, 6 * DAY))
     assert replayed(tmp_path / "a").days == 1.0
@@ -170,10 +172,7 @@ def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None
 
 
 def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
-    """The logs have broken lines, damaged events and hostile constants.
-
-    Some logs have plans of tables that are named by a path, and some logs are truncated.
-    """
+    """The report counts what it could not read, by cause: damage, paths, and other catalogs."""
     write(
         tmp_path / "app",
         started(1, 0, plan(":(")),
@@ -203,7 +202,7 @@ def test_what_could_not_be_read_is_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
-    """The report shows no constant from predicates, from the text of queries or from paths."""
+    """The report contains no constant from predicates, query texts or paths."""
     constants = [SECRET, f"x), EqualTo({SECRET},5", f"{SECRET} :("]
     events = []
     for n, constant in enumerate(constants):
@@ -216,7 +215,7 @@ def test_no_constant_is_shown(tmp_path: Path, options: list[str]) -> None:
 
 
 def test_the_report_for_people(tmp_path: Path) -> None:
-    """The report has a table, statements to copy, and lines on the input that was read or not."""
+    """The report has a table, statements to copy, and counts of what was read and what was not."""
     write(
         tmp_path / "app",
         started(1, 0, plan()),
@@ -232,8 +231,7 @@ def test_the_report_for_people(tmp_path: Path) -> None:
     assert lines[0] == "applications: 1, queries: 3, scans of tables: 2, days: 2.0"
     (row,) = [line.split() for line in lines if "shop.orders   name" in line]
     assert row == "shop.orders name 0.5 4.0 MB 3.0 MB = 1".split()
-    # An event log has no data with which to test a proposal; the report states this, and shows how
-    # to test each proposal.
+    # Event logs contain no data to test a proposal, so the report shows a statement that tests it.
     at = next(n for n, line in enumerate(lines) if "these indexes are not tested" in line)
     statements = [line for line in lines[at:] if line.endswith(";")]
     assert statements == [
@@ -246,7 +244,7 @@ def test_the_report_for_people(tmp_path: Path) -> None:
 
 
 def test_statements_are_whole_lines_whatever_the_names(tmp_path: Path) -> None:
-    """Statements are not wrapped, and names in them are never interpreted as markup."""
+    """Each statement is on one line, and its names are never interpreted as markup."""
     scan = plan()
     name = "[red]" + "x" * 400
     scan["metadata"]["ReadSchema"] = f"struct<{name}:string>"
@@ -276,7 +274,7 @@ def test_a_name_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
 
 
 def test_logs_without_a_filter(tmp_path: Path) -> None:
-    """Without filters, the report has no statement to copy, and states this."""
+    """Without a filter in any scan, the report says so and has no statement to copy."""
     scan = plan()
     scan["metadata"]["PushedFilters"] = "[]"
     write(tmp_path / "app", started(1, 0, scan), measured(1, 1, 10), ended(1, 1))
@@ -285,7 +283,7 @@ def test_logs_without_a_filter(tmp_path: Path) -> None:
 
 
 def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
-    """Other logs in the same folder are not read."""
+    """If the path names one log, other logs in its folder are not read."""
     for name in ("app-1", "app-2"):
         write(tmp_path / name, started(1, 0, plan()), measured(1, 1, 10), ended(1, 1))
     assert advise(tmp_path).output.startswith("applications: 2, queries: 2,")
@@ -293,7 +291,7 @@ def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
-    """The error names the setting that contains the right folder."""
+    """The error for a folder without logs names the setting that contains the right folder."""
     result = advise(tmp_path)
     assert result.exit_code == 1
     assert "spark.eventLog.dir" in result.output

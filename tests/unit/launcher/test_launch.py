@@ -23,7 +23,7 @@ JAR = Path("/opt/sieve/sieve.jar")
 
 @pytest.fixture
 def spark_home(tmp_path: Path) -> Path:
-    """A folder that looks like Spark 4.1.4, as long as nothing in it is started."""
+    """A folder that looks like Spark 4.1.4; no test starts this Spark."""
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     (tmp_path / "spark" / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     return tmp_path / "spark"
@@ -31,7 +31,7 @@ def spark_home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shim(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Provides a jar for every Spark, and provides a Java."""
+    """Supplies one jar for every Spark version, and a Java executable."""
     monkeypatch.setattr(launch, "shim_jar", lambda _: JAR)
     monkeypatch.setattr(launch, "find_java", lambda _: "java")
 
@@ -43,9 +43,9 @@ def _conf(command: list[str]) -> dict[str, str]:
 
 
 def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
-    """SPARK_HOME has precedence.
+    """SPARK_HOME takes precedence over an installed PySpark.
 
-    Spark's and Scala's versions are read from the names of Spark's jars.
+    Versions are read from the names of Spark's jars.
     """
     spark = find_spark({"SPARK_HOME": str(spark_home)})
     assert (spark.path, spark.version, spark.scala, spark.line) == (
@@ -57,13 +57,13 @@ def test_spark_home_wins_over_the_installed_pyspark(spark_home: Path) -> None:
 
 
 def test_a_folder_without_spark_is_named(tmp_path: Path) -> None:
-    """The error for a wrong SPARK_HOME names its path."""
+    """The error for a SPARK_HOME without Spark names its path."""
     with pytest.raises(InvalidInputError, match=re.escape(str(tmp_path))):
         find_spark({"SPARK_HOME": str(tmp_path)})
 
 
 def test_an_unsupported_spark_names_the_supported(spark_home: Path, tmp_path: Path) -> None:
-    """If there is no jar for the Spark line, the error lists the supported lines."""
+    """If there is no jar for the Spark version, the error lists the supported versions."""
     for name in ("sieve-spark-4.0_2.13.jar", "sieve-spark-3.5_2.12.jar"):
         (tmp_path / name).touch()
     with pytest.raises(UnsupportedError, match=r"Supported: 3\.5 \(Scala 2\.12\), 4\.0 \(Scala"):
@@ -71,7 +71,7 @@ def test_an_unsupported_spark_names_the_supported(spark_home: Path, tmp_path: Pa
 
 
 def test_missing_java_is_said_plainly(tmp_path: Path) -> None:
-    """The error states that no Java is on the path or in JAVA_HOME."""
+    """The error says that PATH contains no `java`, or that JAVA_HOME contains no bin/java."""
     with pytest.raises(UnavailableError, match="no `java` is on the PATH"):
         find_java({"PATH": str(tmp_path)})
     with pytest.raises(UnavailableError, match="without a bin/java"):
@@ -80,7 +80,7 @@ def test_missing_java_is_said_plainly(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_without_settings_of_their_own_users_get_ours(spark_home: Path) -> None:
-    """Sieve sets the extension, the jar on both class paths, the interpreter and quiet logs."""
+    """Sieve sets its extension, its jar on both class paths, the interpreter, and quiet logs."""
     conf = _conf(launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS))
     assert conf["spark.sql.extensions"] == launch.EXTENSIONS
     assert conf["spark.jars"] == conf["spark.driver.extraClassPath"] == str(JAR)
@@ -100,7 +100,7 @@ def test_without_settings_of_their_own_users_get_ours(spark_home: Path) -> None:
     ],
 )
 def test_lists_of_the_user_are_added_to(spark_home: Path, given: list[str]) -> None:
-    """Whichever option names the user's jars, these come first, and Sieve's jar is added once."""
+    """The user's jars come first and Sieve's jar once, whichever option names the jars."""
     command = launch.submit_command(inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS)
     assert _conf(command)["spark.jars"] == f"a.jar,b.jar,{JAR}"
     assert sum("a.jar" in word for word in command) == 1
@@ -108,7 +108,7 @@ def test_lists_of_the_user_are_added_to(spark_home: Path, given: list[str]) -> N
 
 @pytest.mark.usefixtures("shim")
 def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
-    """Settings of spark-defaults.conf are kept, lists are joined, and no entry is repeated."""
+    """Settings of spark-defaults.conf are kept; Sieve appends to lists without repetition."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "spark-defaults.conf").write_text(
         f"# mine\nspark.sql.extensions  my.Ext,{launch.EXTENSIONS}\n"
@@ -122,7 +122,7 @@ def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> None:
-    """If users have a log4j2.properties, their logging does not change."""
+    """If the user has a log4j2.properties, Sieve does not change the logging."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "log4j2.properties").touch()
     command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS)
@@ -131,7 +131,10 @@ def test_a_log_configuration_of_the_user_stays_in_force(spark_home: Path) -> Non
 
 @pytest.mark.usefixtures("shim")
 def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
-    """Arguments after the script are passed on unchanged, even if they look like options."""
+    """Arguments after the script are passed on, even if they look like options.
+
+    An option of Sieve after Spark's options is an error.
+    """
     script = ["--master", "local[2]", "-v", "job.py", "--jars", "x", "--conf", "spark.jars=y"]
     command = launch.submit_command(inspect(spark_home), {}, script)
     assert command[-8:] == script
@@ -149,7 +152,7 @@ def test_arguments_of_a_script_are_its_own(spark_home: Path) -> None:
 
 
 def _passing_on(group: click.Group) -> Iterator[click.Command]:
-    """The commands of a group that pass options to Spark."""
+    """Yields the commands of a group that pass unknown options to Spark."""
     for command in group.commands.values():
         if isinstance(command, click.Group):
             yield from _passing_on(command)
@@ -158,9 +161,9 @@ def _passing_on(group: click.Group) -> Iterator[click.Command]:
 
 
 def test_who_passes_options_on_knows_the_table_formats() -> None:
-    """Without this check, spark-submit would receive these options, and it does not know them.
+    """Every command that passes options to Spark accepts the options for table formats.
 
-    Beeline is a client, so it does not need the options for table formats.
+    spark-submit does not know these options. Beeline, a client, does not need them.
     """
     commands = {command.name: command for command in _passing_on(cli.main)}
     assert {"sql", "submit", "inspect", "gc", "start"} <= set(commands)
@@ -171,7 +174,7 @@ def test_who_passes_options_on_knows_the_table_formats() -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_path: Path) -> None:
-    """As in spark-submit, --properties-file replaces the file spark-defaults.conf."""
+    """As with spark-submit, --properties-file replaces spark-defaults.conf."""
     (tmp_path / "mine.conf").write_text("spark.jars /m.jar\n")
     args = ["--properties-file", str(tmp_path / "mine.conf")]
     command = launch.submit_command(inspect(spark_home), {}, args, launch.SPARK_SQL_CLASS)
@@ -181,7 +184,7 @@ def test_properties_file_takes_the_place_of_the_defaults(spark_home: Path, tmp_p
 
 @pytest.mark.usefixtures("shim")
 def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
-    """Hudi's bundle fits the installed Spark, and the user's packages are kept."""
+    """With `--hudi`, Sieve adds Hudi's bundle for the installed Spark to the user's packages."""
     command = launch.submit_command(
         inspect(spark_home), {}, ["--packages", "a:b:1"], launch.SPARK_SQL_CLASS, hudi=True
     )
@@ -203,7 +206,7 @@ def test_hudi_comes_with_its_bundle(spark_home: Path) -> None:
     ],
 )
 def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]) -> None:
-    """If the user names another release of Hudi or a local jar, Sieve adds no bundle."""
+    """If the user's packages or jars include a Hudi bundle, Sieve adds none."""
     command = launch.submit_command(
         inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS, hudi=True
     )
@@ -211,7 +214,7 @@ def test_a_bundle_of_the_user_is_the_only_one(spark_home: Path, given: list[str]
 
 
 def test_a_bundle_of_hudi_is_on_the_class_path(spark_home: Path) -> None:
-    """The class path has the user's own entries and the bundle, and no other jars."""
+    """The class path has the user's entries, Sieve's jar, the Hudi bundle, and no other jar."""
     given = ["--jars", "/a.jar,/opt/hudi-spark4.1-bundle_2.13-1.9.jar", "--driver-class-path", "/x"]
     home = inspect(spark_home)
     command = launch.submit_command(home, {}, given, launch.SPARK_SQL_CLASS, hudi=True)
@@ -222,7 +225,7 @@ def test_a_bundle_of_hudi_is_on_the_class_path(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_delta_comes_with_its_package(spark_home: Path) -> None:
-    """Delta's package fits the installed Spark, unless the user names a package."""
+    """With `--delta`, Sieve adds Delta's package, unless the user's jars include Delta."""
     command = launch.submit_command(inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, delta=True)
     conf = _conf(command)
     assert conf["spark.sql.extensions"] == f"{launch.EXTENSIONS},{launch.DELTA_EXTENSION}"
@@ -237,7 +240,10 @@ def test_delta_comes_with_its_package(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_iceberg_comes_with_its_package(spark_home: Path, tmp_path: Path) -> None:
-    """Iceberg gets its package and what its client of the embedded metastore needs."""
+    """With `--iceberg`, Sieve adds Iceberg's package, unless the user's jars include Iceberg.
+
+    The embedded metastore needs Iceberg's table locks disabled.
+    """
 
     def conf(*given: str) -> dict[str, str]:
         return _conf(
@@ -256,7 +262,7 @@ def test_iceberg_comes_with_its_package(spark_home: Path, tmp_path: Path) -> Non
     assert alone["spark.jars.packages"] == launch.ICEBERG_PACKAGES["4.1"]
     assert alone["spark.sql.catalog.spark_catalog"].endswith(".SparkSessionCatalog")
     assert alone[locks] == "false"
-    # A metastore server has tables for locks.
+    # A metastore server supports Iceberg's locks.
     assert locks not in conf("--conf", "spark.hadoop.hive.metastore.uris=thrift://meta:9083")
     (tmp_path / "hive-site.xml").touch()
     assert locks not in conf()
@@ -265,7 +271,7 @@ def test_iceberg_comes_with_its_package(spark_home: Path, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("shim")
 def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
-    """The Spark Connect server is in a jar that Spark 3.5 does not contain."""
+    """A Spark without its Spark Connect jar, such as Spark 3.5, is refused."""
     spark = inspect(spark_home)
     with pytest.raises(UnsupportedError, match=r"4\.1.*no spark-connect jar"):
         launch.submit_command(spark, {}, [], launch.CONNECT_SERVER_CLASS)
@@ -276,7 +282,7 @@ def test_connect_needs_a_spark_that_comes_with_it(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
-    """Hudi and Delta each replace Spark's session catalog, so a user can use only one of them."""
+    """`--hudi` with `--delta` is refused, because each replaces Spark's session catalog."""
     with pytest.raises(InvalidInputError, match="choose one"):
         launch.submit_command(
             inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, hudi=True, delta=True
@@ -284,17 +290,14 @@ def test_one_session_catalog_is_of_one_of_them(spark_home: Path) -> None:
 
 
 def test_shipped_configuration_takes_effect_only_where_wanted() -> None:
-    """No file that Sieve ships has a name that Hive or Spark would load automatically."""
+    """No configuration file that Sieve ships has a name that Hive or Spark loads automatically."""
     conf = conf_file("log4j2.properties").parent
     assert not (conf / "hive-site.xml").exists()
     assert all(path.suffix in {".xml", ".properties", ".conf"} for path in conf.iterdir())
 
 
 def test_the_metastore_s_password_is_for_its_owner_alone(tmp_path: Path) -> None:
-    """The settings file contains the given settings and those that Sieve ships.
-
-    Other users cannot read the settings file.
-    """
+    """hive-site.xml contains the database's settings and Sieve's; only its owner can read it."""
     site = tmp_path / "run" / "hive-site.xml"
     database = metastore.Database("jdbc:postgresql://db/hive", "hive", "s&cret<")
     metastore.write_site(site, database, tmp_path)
@@ -307,13 +310,13 @@ def test_the_metastore_s_password_is_for_its_owner_alone(tmp_path: Path) -> None
 
 
 def test_an_unknown_database_is_refused() -> None:
-    """A JDBC URL without a known driver is refused before any server starts."""
+    """A JDBC URL without a known driver is refused before a server starts."""
     with pytest.raises(InvalidInputError, match="postgresql"):
         _ = metastore.Database("jdbc:foo://x").driver
 
 
 def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
-    """The lock of another process is detected; a stale lock file without a lock is ignored."""
+    """A Derby database that another process has locked is refused; a mere lock file is ignored."""
     lock = tmp_path / "metastore_db" / "dbex.lck"
     lock.parent.mkdir()
     lock.touch()
@@ -343,7 +346,7 @@ def test_a_held_derby_is_seen_by_its_lock(tmp_path: Path) -> None:
 def test_only_the_embedded_metastore_has_one_user(
     tmp_path: Path, settings: dict[str, str], embedded: bool
 ) -> None:
-    """If the settings name another metastore or none, several processes are allowed."""
+    """Only the embedded metastore is limited to one process."""
     assert metastore.is_embedded(settings, tmp_path) is embedded
 
 
@@ -354,17 +357,14 @@ LISTEN = (
 
 @pytest.fixture
 def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """A free port, in a separate working directory."""
+    """A free port; the working directory is a temporary folder."""
     monkeypatch.chdir(tmp_path)
     with socket.create_server(("localhost", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 def test_a_server_is_started_found_and_stopped(port: int) -> None:
-    """The command `start` returns when the port answers.
-
-    The command `stop` ends the process and deletes its record.
-    """
+    """`start` returns when the port answers, and `stop` ends the process and deletes its record."""
     command = [sys.executable, "-c", LISTEN, str(port)]
     server = servers.start("metastore", port, command, os.environ, "localhost")
     with pytest.raises(ConflictError, match="already"):
@@ -377,7 +377,7 @@ def test_a_server_is_started_found_and_stopped(port: int) -> None:
 
 
 def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
-    """If a server ends, the error quotes the last cause in the server's log, and names the log."""
+    """If a server ends early, the error quotes the last cause in its log, and names the log."""
     command = [sys.executable, "-c", "print('Caused by: no luck'); raise SystemExit(1)"]
     with pytest.raises(UnavailableError, match=r"no luck.*metastore-\d+\.log"):
         servers.start("metastore", port, command, os.environ, "localhost")
@@ -385,7 +385,7 @@ def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
 
 
 def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
-    """If the server ends before its process is recorded, `stop` ends no other process."""
+    """If a server ends before its start time is recorded, `stop` ends no process."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     gone = servers.Server("metastore", port, process.pid, "")
@@ -398,7 +398,7 @@ def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
 
 
 def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
-    """If the port is in use, the error says so, and no success is reported."""
+    """If another program listens on the port, `start` fails and says so."""
     with (
         socket.create_server(("localhost", port)),
         pytest.raises(ConflictError, match=str(port)),
@@ -407,7 +407,7 @@ def test_a_foreign_listener_is_not_taken_for_ours(port: int) -> None:
 
 
 def test_a_reused_pid_is_left_alone(port: int) -> None:
-    """If the recorded process has ended, `stop` never ends another process."""
+    """`stop` does not end another process with the recorded process ID."""
     servers.RUN_DIR.mkdir()
     record = f'{{"kind": "metastore", "port": {port}, "pid": {os.getpid()}, "born": "long ago"}}'
     (servers.RUN_DIR / f"metastore-{port}.json").write_text(record)
@@ -416,7 +416,7 @@ def test_a_reused_pid_is_left_alone(port: int) -> None:
 
 
 def test_errors_are_one_line_without_a_stack(tmp_path: Path) -> None:
-    """The command line shows the class and the sentence of the error, and exits with status 1."""
+    """The command line shows an error without a stack trace, and exits with status 1."""
     result = CliRunner(env={"SPARK_HOME": str(tmp_path)}).invoke(
         cli.main, ["sql", "-e", "select 1"]
     )
@@ -426,7 +426,7 @@ def test_errors_are_one_line_without_a_stack(tmp_path: Path) -> None:
 
 
 def test_conf_prints_lines_for_spark_defaults() -> None:
-    """The output of `sieve conf` is a properties file with the settings that load Sieve."""
+    """`sieve conf` prints a properties file with the settings that load Sieve."""
     result = CliRunner().invoke(cli.main, ["conf"])
     assert result.exit_code == 0
     lines = [line.split() for line in result.output.splitlines() if not line.startswith("#")]
@@ -435,7 +435,7 @@ def test_conf_prints_lines_for_spark_defaults() -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> Path:
-    """A user's cache folder, for a Spark that is not started."""
+    """A temporary cache folder for the user, and a Spark that no test starts."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("SPARK_HOME", str(spark_home))
     monkeypatch.setattr(cli, "find_java", lambda _: "java")
@@ -443,10 +443,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_home: Path) -> 
 
 
 def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Path) -> None:
-    """The class archive is in XDG_CACHE_HOME, or otherwise below the user's home.
-
-    For another Java or another Spark, there is another archive.
-    """
+    """The class archive is in XDG_CACHE_HOME or in the user's home, one for each Java and Spark."""
     spark = inspect(spark_home)
     named = class_archive.archive_file(spark, "/a/java", {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
     assert named.parent == Path("/c/sieve")
@@ -461,7 +458,7 @@ def test_an_archive_is_of_one_spark_and_one_java(tmp_path: Path, spark_home: Pat
 
 @pytest.mark.usefixtures("shim")
 def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) -> None:
-    """The option for the class archive is added to Sieve's logging and the user's options."""
+    """If a class archive exists, its option follows the user's Java options and the logging."""
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     spark = inspect(spark_home)
     given = ["--driver-java-options", "-Da=b"]
@@ -482,9 +479,9 @@ def test_an_archive_that_is_there_is_mapped(spark_home: Path, tmp_path: Path) ->
 def test_an_archive_is_made_by_a_session_of_its_own(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A new archive replaces the old archive; the session that makes it does not use the old one.
+    """A new class archive replaces the old one, which the writing session does not load.
 
-    The session that makes the archive has a separate folder.
+    This session has a separate folder.
     """
     ran: list[list[str]] = []
 
@@ -509,7 +506,7 @@ def test_an_archive_is_made_by_a_session_of_its_own(
 @pytest.mark.usefixtures("shim", "cache")
 @pytest.mark.parametrize("code", [0, 1])
 def test_a_java_that_writes_no_archive_is_told(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If Java writes no archive, the error names the likely cause, and quotes Java's output."""
+    """If Java writes no archive, the error names a likely cause and quotes Java's last output."""
     done = subprocess.CompletedProcess([], code, "", "x" * 600 + "the end")
     monkeypatch.setattr(cli.subprocess, "run", lambda *_, **__: done)
     told = CliRunner().invoke(cli.main, ["archive"])

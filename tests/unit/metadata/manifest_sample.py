@@ -1,4 +1,4 @@
-"""A complete manifest, which tests change."""
+"""A complete manifest, which tests copy and change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index on an expression serves a scan that computes the expression from the same columns."""
+"""The parts of a fingerprint that affect an index on an expression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEY = ("", "lower(a)")
 
 
 def parts(value: str = "lower(column(a: string))", **other: str) -> dict[str, str]:
-    """A fingerprint of a table with the columns `a` and `b`."""
+    """The fingerprint of a table with the columns `a` and `b`, and of the expression lower(a)."""
     fields = [
         {"name": name, "type": kind, "nullable": True, "metadata": {}}
         for name, kind in (("a", other.pop("a", "string")), ("b", other.pop("b", "integer")))
@@ -38,13 +38,13 @@ def parts(value: str = "lower(column(a: string))", **other: str) -> dict[str, st
 def test_the_expression_and_its_columns_decide(
     now: dict[str, str], changed: tuple[str, ...]
 ) -> None:
-    """Other columns and other expressions do not matter."""
+    """Only the expression and its columns affect an index on the expression."""
     assert changed_parts(KEY, parts(), now) == changed
     assert changed_parts(KEY, now, parts()) == changed
 
 
 def test_expressions_do_not_matter_for_a_column() -> None:
-    """An index on a column stays in use if an index on an expression is added or dropped."""
+    """An index on a column stays usable if an index on an expression is created or dropped."""
     bare = {k: v for k, v in parts().items() if k[:4] != "expr"}
     assert changed_parts(("a",), parts(), bare) == ()
     assert changed_parts(("a",), bare, parts("other")) == ()

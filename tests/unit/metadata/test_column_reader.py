@@ -11,7 +11,7 @@ from sieve.metadata.column_reader import changed_parts
 
 
 def field(name: str, kind: Any, **metadata: str) -> dict[str, Any]:
-    """A column in Spark's JSON form."""
+    """A column in Spark's JSON form of a schema."""
     return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
 
 
@@ -21,7 +21,7 @@ def struct(*fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def parts(format_name: str, *columns: dict[str, Any], **more: str) -> dict[str, str]:
-    """A fingerprint; in the names of parts, two underscores replace a dot."""
+    """A fingerprint; two underscores in the name of an argument stand for a dot."""
     own = {"format": f"{format_name} x", "schema": json.dumps(struct(*columns)), "spark": "4.1"}
     if format_name == "hudi":
         own["hudi.hoodie.table.type"] = "COPY_ON_WRITE"
@@ -38,7 +38,7 @@ S = field("s", struct(field("x", "long"), field("y", "string")))
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "hudi", "delta"])
 def test_other_columns_decide_nothing(format_name: str) -> None:
-    """Later columns, other fields of the column's struct, and comments have no effect."""
+    """Other columns, other fields of the column's struct, and comments do not affect a column."""
     then = parts(format_name, A, S)
     remark = field("a", "long", comment="a remark", CURRENT_DEFAULT="7")
     wider = field("s", struct(field("x", "long"), field("y", "binary"), field("z", "date")))
@@ -65,12 +65,12 @@ def test_other_columns_decide_nothing(format_name: str) -> None:
     ],
 )
 def test_what_decides(now: dict[str, str]) -> None:
-    """The column's type, default, metadata and name have an effect, and unknown members too."""
+    """Changes that affect a column: its type, default, metadata or name, and unknown settings."""
     assert changed_parts(("a",), parts("parquet", A, B), now)
 
 
 def test_lines_of_spark_that_read_alike() -> None:
-    """For plain columns of some types, the Spark line makes no difference."""
+    """Spark 3.5 and 4.1 read plain columns of some types alike, so their version has no effect."""
     date = field("t", "timestamp")
     then, now = parts("parquet", A, date, spark="3.5"), parts("parquet", A, date, spark="4.1")
     assert changed_parts(("a",), then, now) == changed_parts(("a",), now, then) == ()
@@ -86,9 +86,9 @@ def test_lines_of_spark_that_read_alike() -> None:
 
 
 def test_a_position_decides_in_orc() -> None:
-    """Hive wrote files without column names, so column positions matter for them.
+    """In ORC, the positions of columns matter, because Hive wrote files without column names.
 
-    For other files, positions matter only with a setting.
+    The positions of fields matter only with a setting.
     """
     moved = [(A, B), (B, A)]
     for format_name, expected in (("parquet", ()), ("orc", ("schema",))):
@@ -100,9 +100,9 @@ def test_a_position_decides_in_orc() -> None:
 
 
 def test_orc_converts_the_types_of_a_file() -> None:
-    """A file can store an instant in a column that is a number in the table.
+    """In ORC, the JVM's time zone matters for every column, but the session's zone does not.
 
-    In that case, the zone of the JVM matters, and not the zone of the session.
+    A file can have a timestamp where the table has a number.
     """
     then = parts("orc", A, zone__jvm="UTC", zone__session="UTC")
     assert changed_parts(("a",), then, then | {"zone.session": "Asia/Tokyo"}) == ()
@@ -114,7 +114,10 @@ def test_orc_converts_the_types_of_a_file() -> None:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc"])
 def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
-    """ORC masks values if the key is missing, and the key can be an option of the table."""
+    """The key provider for encrypted columns matters in every scope.
+
+    ORC masks values without the key.
+    """
     key = "hadoop.security.key.provider.path"
     for scope in ("option", "hadoop", "conf.spark.hadoop"):
         name = f"{scope}.{key}"
@@ -124,7 +127,7 @@ def test_a_key_of_encrypted_columns_decides(format_name: str) -> None:
 
 @pytest.mark.parametrize("key", ["conf.spark.sql.parquet.mergeSchema", "option.mergeschema"])
 def test_how_schemas_are_inferred_decides_nothing(key: str) -> None:
-    """A table already has a schema. Hudi's reader can still infer a schema."""
+    """Settings for inferring a schema affect only Hudi tables, since other tables have a schema."""
     for format_name, expected in (("parquet", ()), ("orc", ()), ("delta", ()), ("hudi", (key,))):
         if format_name != "delta" or not key.startswith("option"):
             then = parts(format_name, A)
@@ -132,7 +135,10 @@ def test_how_schemas_are_inferred_decides_nothing(key: str) -> None:
 
 
 def test_the_type_in_a_file_decides_where_columns_are_found_by_ids() -> None:
-    """Spark's Parquet reader looks by name for the type that the table gives a column."""
+    """The type in a file matters if columns are found by field ids.
+
+    If they are found by name, Spark uses the table's type.
+    """
     key = "conf.spark.sql.legacy.parquet.nanosAsLong"
     by_id = field("a", "long", **{"parquet.field.id": "1"})
     for format_name, column, expected in (
@@ -143,7 +149,10 @@ def test_the_type_in_a_file_decides_where_columns_are_found_by_ids() -> None:
 
 
 def test_a_session_time_zone_decides_where_a_reader_asks_for_it() -> None:
-    """Parquet uses the session's zone only to convert INT96; ORC uses the JVM's zone."""
+    """The session's time zone matters only if the reader uses it.
+
+    Parquet's reader uses the session's zone to convert INT96, and Hudi's reader always uses it.
+    """
     instant, name = field("a", "timestamp"), "zone.session"
     converts = {"conf.spark.sql.parquet.int96TimestampConversion": "true"}
     for format_name, more, expected in (
@@ -157,7 +166,7 @@ def test_a_session_time_zone_decides_where_a_reader_asks_for_it() -> None:
 
 @pytest.mark.parametrize("key", ["hadoop.orc.stripe.size", "conf.spark.hadoop.orc.use.zerocopy"])
 def test_settings_without_an_effect_decide_nothing(key: str) -> None:
-    """Writers and buffers have settings, too; the ORC reader of Hive is unknown to Sieve."""
+    """Settings of ORC writers and buffers do not matter, except for Hive's unknown reader."""
     then = parts("orc", A)
     assert changed_parts(("a",), then, then | {key: "1"}) == ()
     hive = then | {"format": "orc org.apache.spark.sql.hive.orc.OrcFileFormat"}
@@ -165,7 +174,10 @@ def test_settings_without_an_effect_decide_nothing(key: str) -> None:
 
 
 def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
-    """Only in merge-on-read tables can other columns decide which record is visible."""
+    """In merge-on-read tables without a known merge mode, every column matters.
+
+    Other columns can decide which record is visible.
+    """
     merged = {"hudi.hoodie.table.type": "MERGE_ON_READ"}
     avro = "conf.spark.sql.avro.datetimeRebaseModeInRead"
     then, now = parts("hudi", A, B) | merged, parts("hudi", A, field("b", "long")) | merged
@@ -177,7 +189,7 @@ def test_every_column_decides_where_hudi_merges_in_an_unknown_way() -> None:
 
 
 def merge_on_read(*columns: dict[str, Any], **more: str) -> dict[str, str]:
-    """A fingerprint of a Hudi table with the record key `k` and the ordering column `o`."""
+    """The fingerprint of a Hudi table with the record key `k` and the ordering fields `o`, `O2`."""
     own = {"type": "MERGE_ON_READ", "recordkey.fields": "k", "ordering.fields": "o, O2"}
     properties = {f"hudi.hoodie.table.{name}": value for name, value in own.items()}
     mode = {"hudi.hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}
@@ -189,7 +201,7 @@ KEYS = (KEY, ORDER, NEXT)
 
 
 def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
-    """For merge-on-read tables, only the key, ordering columns and Hudi's own columns matter."""
+    """With a known merge mode, only the record key, ordering fields and Hudi's columns matter."""
     then = merge_on_read(*KEYS, A, B)
     new = field("n", "timestamp")
     zone = {"zone.jvm": "Asia/Tokyo"}
@@ -222,7 +234,7 @@ def test_columns_decide_by_which_hudi_chooses_a_record() -> None:
     ids=lambda merger: next(iter(merger)),
 )
 def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
-    """A custom merger can use any column of a record."""
+    """A custom merger can use any column of a record, so every column matters."""
     then, now = (
         merge_on_read(*KEYS, A, B),
         merge_on_read(*KEYS, A, field("b", "long")),
@@ -232,7 +244,10 @@ def test_every_column_decides_beside_a_merger(merger: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_every_column_decides_in_text(format_name: str) -> None:
-    """All columns affect whether a record can be parsed; settings of other formats do not."""
+    """In CSV and JSON, every column matters, because all of them decide if a record can be parsed.
+
+    Settings of other formats do not matter.
+    """
     then = parts(format_name, A, records="whole")
     assert changed_parts(("a",), then, then | parts(format_name, A, B)) == ("schema",)
     other = {"csv": "json", "json": "csv"}[format_name]
@@ -246,7 +261,10 @@ def test_every_column_decides_in_text(format_name: str) -> None:
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_what_only_affects_written_rows_decides_nothing_in_text(format_name: str) -> None:
-    """Settings of literals decide only if a file can lack a column that has a default."""
+    """In text, settings for writing do not matter.
+
+    Settings of literals matter if a file can lack a column that has a default.
+    """
     defaulted = field("b", "long", CURRENT_DEFAULT="7")
     then = parts(format_name, A, field("b", "long"), records="whole")
     written = {"option.compression": "gzip", "option.mergeschema": "true"}
@@ -259,7 +277,7 @@ def test_what_only_affects_written_rows_decides_nothing_in_text(format_name: str
 
 
 def test_a_column_that_is_not_there_needs_all_parts() -> None:
-    """For an unknown column, all parts count, because it is unclear which parts matter."""
+    """For an unknown column, every part of the fingerprint matters."""
     then = parts("parquet", A)
     assert changed_parts(("c",), then, then) == ()
     assert changed_parts(("c",), then, parts("parquet", A, B)) == ("schema",)

@@ -32,13 +32,13 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class FaultyStore(LocalStore):
-    """A local store with creates that follow a script: one step before and one step after each."""
+    """A local store that runs the steps of a script before and after its calls."""
 
     script: list[tuple[Step | None, Step | None]] = field(default_factory=list)
     reads: list[Step] = field(default_factory=list)
 
     def create(self, uri: str, data: bytes) -> bool:
-        """Creates a file, after one step of the script and before the next step."""
+        """Creates a file between the two steps of the script's next pair."""
         before, after = self.script.pop(0) if self.script else (None, None)
         if before is not None:
             before()
@@ -48,29 +48,29 @@ class FaultyStore(LocalStore):
         return created
 
     def read(self, uri: str, limit: int = 1 << 30) -> bytes:
-        """Reads a file after the next step of the script."""
+        """Reads a file after the script's next step."""
         if self.reads:
             self.reads.pop(0)()
         return LocalStore.read(self, uri, limit)
 
 
 def unknown() -> None:
-    """Loses the reply."""
+    """Stands for a lost reply."""
     raise UnknownOutcomeError("SIEVE_STORE_UNKNOWN_OUTCOME", "reply lost")
 
 
 def refused() -> None:
-    """Refuses the call, which has no effect."""
+    """Stands for a refused call without an effect."""
     raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
 
 
 def new_id() -> VersionId:
-    """A fresh identity."""
+    """A new identity of a version."""
     return VersionId(secrets.token_hex(16))
 
 
 def plan(base: Manifest | None) -> Manifest:
-    """A plan that always publishes, because the next version has another error option."""
+    """Plans the next version with another error option, so that there is always a change."""
     if base is None:
         return replace(SAMPLE, id=new_id())
     error = (base.next_options or base.options).error + 1
@@ -86,7 +86,7 @@ def index(tmp_path: Path) -> str:
 
 
 def chain(index: str) -> list[Manifest]:
-    """All existing versions; their numbers must have no gap."""
+    """All versions, oldest first; asserts that the numbers have no gap and parents are right."""
     names = {entry.name for entry in LocalStore().list(versions_dir(index))}
     assert names == {f"{number}.json" for number in range(1, len(names) + 1)}
     versions = [read_version(LocalStore(), index, n) for n in range(1, len(names) + 1)]
@@ -96,13 +96,13 @@ def chain(index: str) -> list[Manifest]:
 
 
 def test_no_version(index: str) -> None:
-    """A folder without versions has no newest version, and neither does a missing folder."""
+    """An index folder without versions, or a missing folder, has no newest version."""
     assert newest(LocalStore(), index) is None
     assert newest(LocalStore(), index + "x", hint=5) is None
 
 
 def test_versions_follow_each_other(index: str) -> None:
-    """Each publish creates the next number. Readers find it from any hint."""
+    """Each publish creates the next number, and readers find the newest version from any hint."""
     base = None
     for number in range(1, 12):
         base = publish(LocalStore(), index, base, plan)
@@ -115,7 +115,7 @@ def test_versions_follow_each_other(index: str) -> None:
 
 @pytest.mark.parametrize("known", [0, 1, 5])
 def test_probing_is_exact_and_short(known: int) -> None:
-    """For any number of versions, the newest is found in a logarithmic number of probes."""
+    """The newest of any number of versions is found with a logarithmic number of probes."""
     for last in range(known, 200):
         probes: list[int] = []
 
@@ -128,7 +128,7 @@ def test_probing_is_exact_and_short(known: int) -> None:
 
 
 def test_eight_writers(index: str) -> None:
-    """Eight threads that publish at once make versions without a gap, and none is lost."""
+    """Eight threads that publish at once create versions without a gap and lose none."""
 
     def write(_: int) -> list[VersionId]:
         made = []
@@ -145,7 +145,7 @@ def test_eight_writers(index: str) -> None:
 
 
 def test_bounded_attempts(index: str) -> None:
-    """A writer that always loses stops with a conflict error, and leaves no visible file."""
+    """A writer that is overtaken at each attempt raises a conflict and publishes no version."""
     first = publish(LocalStore(), index, None, plan)
 
     def late(base: Manifest | None) -> Manifest:
@@ -166,7 +166,7 @@ def test_nothing_to_do(index: str) -> None:
 
 
 def test_loser_plans_on_the_winner(index: str) -> None:
-    """The paused writer plans again on the newest version, and its change is kept."""
+    """A writer on an old version plans again from the newest, so all changes are kept."""
     old = publish(LocalStore(), index, None, plan)
     for _ in range(3):
         publish(LocalStore(), index, old, plan)
@@ -181,7 +181,7 @@ def test_loser_plans_on_the_winner(index: str) -> None:
 
 
 def test_nothing_follows_a_tombstone(index: str) -> None:
-    """A writer that lost against DROP reports that the index is gone."""
+    """A writer that is overtaken by DROP raises a conflict and publishes nothing."""
     base = publish(LocalStore(), index, None, plan)
     publish(LocalStore(), index, base, lambda _: next_version(base, Drop(), new_id(), BY))
     with pytest.raises(ConflictError, match="dropped in version 2"):
@@ -190,23 +190,23 @@ def test_nothing_follows_a_tombstone(index: str) -> None:
 
 
 def test_reply_lost_after_the_effect(index: str) -> None:
-    """If a create took effect and then failed, it counts as a success, and happens only once."""
+    """If the reply of a successful create is lost, publishing succeeds and creates one version."""
     store = FaultyStore(script=[(None, unknown)])
     assert publish(store, index, None, plan).version == 1
     assert len(chain(index)) == 1
 
 
 def test_reply_lost_before_the_effect(index: str) -> None:
-    """If a create failed without effect, it is repeated, and has an effect only once."""
+    """If a create without effect has no reply, it is repeated, and creates one version."""
     store = FaultyStore(script=[(unknown, None), (unknown, None)])
     made = publish(store, index, None, plan)
     assert chain(index) == [made]
 
 
 def test_repeat_meets_its_own_success(index: str) -> None:
-    """If the first create has a late effect, the repeated create finds the file.
+    """If the first create has a late effect, the repeated create finds its own version.
 
-    The id in the file proves that the first create was successful.
+    The id in the file proves it.
     """
     mine = plan(None)
 
@@ -219,7 +219,7 @@ def test_repeat_meets_its_own_success(index: str) -> None:
 
 
 def test_unknown_and_another_commits_on_top(index: str) -> None:
-    """The first writer finds its version among all versions, although there is a newer version."""
+    """After a lost reply, a writer finds its version, even if there is a newer version."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, newest(LocalStore(), index), plan)
@@ -231,7 +231,7 @@ def test_unknown_and_another_commits_on_top(index: str) -> None:
 
 
 def test_unknown_and_another_won(index: str) -> None:
-    """After an unknown outcome, a file with this number from another writer proves a failure."""
+    """After a lost reply, another writer's version with this number proves a failure."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, None, plan)
@@ -244,7 +244,7 @@ def test_unknown_and_another_won(index: str) -> None:
 
 @pytest.mark.parametrize("effect", [True, False])
 def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
-    """If reading back also fails, the outcome is unknown, and the file is kept."""
+    """If a lost reply cannot be checked, the outcome is unknown and no file is deleted."""
     step = (None, unknown) if effect else (unknown, None)
     store = FaultyStore(script=[step], reads=[refused])
     with pytest.raises(UnknownOutcomeError, match="customer_sieve"):
@@ -253,7 +253,7 @@ def test_unknown_and_the_check_fails(index: str, effect: bool) -> None:
 
 
 def test_never_known(index: str) -> None:
-    """If the store loses every request, the writer stops after three: the outcome is unknown."""
+    """If every request is lost, the outcome is unknown after three attempts."""
     store = FaultyStore(script=[(unknown, None)] * 9)
     with pytest.raises(UnknownOutcomeError):
         publish(store, index, None, plan)
@@ -261,22 +261,25 @@ def test_never_known(index: str) -> None:
 
 
 def test_refusal_after_doubt_stays_unknown(index: str) -> None:
-    """A later refusal proves nothing about an earlier request, which can still be executed."""
+    """A refusal after a lost request leaves the outcome unknown.
+
+    The request can still take effect.
+    """
     with pytest.raises(UnknownOutcomeError):
         publish(FaultyStore(script=[(unknown, None), (refused, None)]), index, None, plan)
 
 
 def test_known_refusal(index: str) -> None:
-    """If a store refuses at once, it is reported as unavailable, and no file is visible."""
+    """If the store refuses the first create, publishing fails and leaves no version."""
     with pytest.raises(UnavailableError):
         publish(FaultyStore(script=[(refused, None)]), index, None, plan)
     assert chain(index) == []
 
 
 def test_a_damaged_winner(index: str) -> None:
-    """A damaged file with this number is reported.
+    """A damaged version is reported as damage.
 
-    A damaged file is neither skipped nor counted as another writer's success.
+    Readers do not skip it, and writers do not take it for another writer's version.
     """
     LocalStore().create(version_file(index, 1), b"{}")
     with pytest.raises(CorruptError):
@@ -288,7 +291,7 @@ def test_a_damaged_winner(index: str) -> None:
 
 
 def test_a_newer_winner(index: str) -> None:
-    """A version from a newer release is not overwritten."""
+    """A version of a later release is reported and is not overwritten."""
     data = render_manifest(SAMPLE)
     newer = data.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1), 1)
     body = newer[: newer.rindex(b',"checksum"')] + b"}"
@@ -299,7 +302,7 @@ def test_a_newer_winner(index: str) -> None:
 
 
 def test_copied_folders_are_not_the_index(index: str, tmp_path: Path) -> None:
-    """If a manifest has another uuid or number than expected, it is refused."""
+    """A manifest that was copied from another index or number is refused."""
     made = publish(LocalStore(), index, None, plan)
     data = render_manifest(made)
     LocalStore().create(version_file(index, 2), data)
@@ -315,7 +318,7 @@ def test_copied_folders_are_not_the_index(index: str, tmp_path: Path) -> None:
 
 
 def test_a_dropped_folder_stays_gone(index: str) -> None:
-    """If the folder was deleted, publishing fails and does not create the folder again."""
+    """If the index folder was deleted, publishing fails and does not create the folder."""
     LocalStore().delete(index)
     with pytest.raises(GoneError):
         publish(LocalStore(), index, None, plan)
@@ -323,7 +326,7 @@ def test_a_dropped_folder_stays_gone(index: str) -> None:
 
 
 def test_versions_are_plain_files(index: str) -> None:
-    """A publish leaves only the manifest, and writes no file outside the index's folder."""
+    """Publishing leaves only the manifest in the index folder."""
     publish(LocalStore(), index, None, plan)
     assert [entry.name for entry in LocalStore().list(join(index, "versions"))] == ["1.json"]
     assert [entry.name for entry in LocalStore().list(index)] == ["versions"]

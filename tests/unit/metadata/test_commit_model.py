@@ -1,8 +1,8 @@
 """Tests all orders of three writers and a foreign tool, with lost requests, replies and writers.
 
 The steps are the production code (`sieve.metadata.commit_protocol`, `transitions`). The model
-contains the store, the metastore's property and the final steps of a statement. A writer that is
-never scheduled again is a killed writer, so the orders include every death.
+contains the store, the table property and the final steps of a statement. A killed writer is a
+writer that never runs again, so the orders include every kill.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sieve.metadata.transitions import Change, Disable, Drop, Refresh, check_suc
 from tests.unit.metadata.manifest_sample import SAMPLE
 
 STEPS = 6
-"""The number of calls of the store or the metastore that a writer is allowed to make."""
+"""The maximum number of calls of the store or the metastore per writer."""
 
 BY = CreatedBy("0.1.0", "4.1.4")
 (_SHARED,) = SAMPLE.locations.parts
@@ -31,7 +31,7 @@ Rule = Callable[[Step, Answer], Step | End]
 
 
 class Writer(NamedTuple):
-    """A statement that is running.
+    """A running statement.
 
     Attributes:
         kind: kind of the statement.
@@ -56,8 +56,7 @@ class State(NamedTuple):
         flying: creates that were sent and have no answer; they can still take effect.
         writers: the running writers.
         registered: true if the table has the index's property.
-        copied: the property that a foreign tool has read and not yet written back; None before and
-            after that.
+        copied: the property that the foreign tool has read and not yet written back, or None.
         foreign: number of calls that the foreign tool is still allowed to make.
         deleted: parts of location lists that were deleted.
         folder: true if the index's folder exists.
@@ -74,11 +73,11 @@ class State(NamedTuple):
 
 
 class BrokenError(AssertionError):
-    """A forbidden state."""
+    """The model has reached a forbidden state."""
 
 
 class Model:
-    """All reachable states.
+    """The reachable states of the model.
 
     Args:
         rule: function that decides a writer's next step.
@@ -104,7 +103,7 @@ class Model:
         self._parts_named: dict[tuple[str, ...], frozenset[str]] = {}
 
     def explore(self, kinds: str) -> set[State]:
-        """Visits every state of these writers; raises BrokenError at the first forbidden state."""
+        """Returns all states that these writers reach; raises BrokenError at a forbidden state."""
         first = self._versions["1"]
         writers = tuple(
             Writer(kind, 0, FIRST, self._plan(k, kind, first))
@@ -112,7 +111,7 @@ class Model:
             else Writer(kind, 0, "unregister", "1")
             for k, kind in enumerate(kinds)
         )
-        # Without a drop, the calls of the foreign tool have no effect.
+        # Without a drop, the calls of the foreign tool have no effect, so the model omits them.
         start = State(("1",), frozenset(), writers, foreign=2 if "d" in kinds else 0)
         seen, waiting = {start}, [start]
         while waiting:
@@ -124,7 +123,10 @@ class Model:
         return seen
 
     def _plan(self, number: int, kind: str, base: Manifest) -> str:
-        """The identity of the version that a writer would publish on a base; or ConflictError."""
+        """Returns the identity of the version that a writer would publish on a base.
+
+        Raises ConflictError if no version can follow the base.
+        """
         name = f"{number}{kind}{base.id}"
         if name not in self._versions:
             made = next_version(base, _change(kind, number), VersionId(name), BY)
@@ -135,7 +137,7 @@ class Model:
         return name
 
     def _told_apart(self, state: State) -> State:
-        """The state without details that can no longer have an effect."""
+        """Returns the state without details that have no further effect."""
         flying = state.flying
         if flying and self._if_absent:
             free = {n for n in flying if self._versions[n].version > len(state.chain)}
@@ -149,8 +151,7 @@ class Model:
 
     def _next(self, state: State) -> Iterator[State]:
         for name in state.flying:
-            # The model also has orders in which this step never happens, so it includes creates
-            # that never take effect.
+            # A pending create can take effect now. In other orders, the create never takes effect.
             yield self._land(state, name)._replace(flying=state.flying - {name})
         if state.foreign == 2:
             yield state._replace(copied=state.registered, foreign=1)
@@ -199,7 +200,7 @@ class Model:
         yield landed, Answer.TAKEN if landed is state else Answer.MADE
 
     def _land(self, state: State, name: str) -> State:
-        """Makes a create take effect if the number is free and the folder exists."""
+        """Lets a create take effect if its number is free and the folder exists."""
         number = self._versions[name].version
         if not state.folder or (self._if_absent and number <= len(state.chain)):
             return state
@@ -224,7 +225,7 @@ class Model:
         return self._ended(state, number, writer._replace(doing=doing))
 
     def _ended(self, state: State, number: int, writer: Writer) -> tuple[State, Writer]:
-        """If a refresh certainly failed, it deletes its files at once."""
+        """Lets a refresh that certainly failed delete its files at once."""
         failed = writer.doing in (End.LOST, End.REFUSED)
         failed |= writer.doing is End.UNKNOWN and not self._keep_unknown
         if writer.doing is End.REFUSED:
@@ -251,7 +252,7 @@ class Model:
                 raise BrokenError("a dropped index is in use again")
 
     def _checked(self, names: tuple[str, ...]) -> frozenset[str]:
-        """Returns the parts that versions name; cached, because many states have equal versions."""
+        """Returns the parts that versions name; raises BrokenError if the versions are no chain."""
         chain = [self._versions[name] for name in names]
         for before, version in itertools.pairwise(chain):
             try:
@@ -279,17 +280,17 @@ def _change(kind: str, number: int) -> Change:
 
 
 def _part_of(number: int) -> str:
-    """The part of the location list that a writer has made."""
+    """The name of the part of the location list that this writer makes."""
     return f"part of {number}"
 
 
 @pytest.mark.parametrize("kinds", ["rrd", "rod"])
 def test_no_order_breaks_the_chain(kinds: str) -> None:
-    """Refreshes, a switch and a drop, with six calls each, run in every order and with every fault.
+    """Two writers and a drop, with six calls each, break no rule in any order, with any fault.
 
-    The versions have no gap. A reported version is kept, and an abandoned version never appears. If
-    a version or an unknown outcome refers to a part, the part exists. A dropped index is not used
-    again, regardless of what another tool writes back.
+    The versions have no gap. A reported version is kept, and an abandoned version never appears.
+    Parts that a version or an unknown outcome names exist. A dropped index is not used again,
+    whatever a foreign tool writes back.
     """
     states = Model().explore(kinds)
     assert len(states) > 50_000
@@ -298,7 +299,7 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
 
 
 def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Rule:
-    """The rule of production with one answer changed."""
+    """The production rule, except that one answer leads to another step."""
     return lambda step, came: (
         then if came is answer and isinstance(step, of) else next_step(step, came)
     )
@@ -320,9 +321,6 @@ def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Ru
     ],
 )
 def test_each_rule_is_needed(model: Model, what: str) -> None:
-    """Without any one of the rules, some order of calls loses a version.
-
-    In some orders of calls, a reported version disappears.
-    """
+    """Without any one rule, some order reaches a forbidden state, such as a lost version."""
     with pytest.raises(BrokenError, match=what):
         _ = [model.explore(kinds) for kinds in ("rd", "rr")]

@@ -1,4 +1,4 @@
-"""If an index is dropped during a statement, only the statement's later files are deleted."""
+"""Creation records, and statements on an index that is dropped meanwhile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MARKS = ("versions/1.json", REGISTERED)
 
 
 def written(folder: Path, *names: str) -> str:
-    """An index's folder with these files."""
+    """Writes files into an index folder, and returns the URI of the folder."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"x")
@@ -35,7 +35,7 @@ def written(folder: Path, *names: str) -> str:
 
 
 def end(directory: str, error: Exception | None) -> None:
-    """Ends a statement on an index, either with an error or without."""
+    """Ends a statement on an index, with this error or without an error."""
     with report_if_dropped("v", LocalStore(), directory):
         if error is not None:
             raise error
@@ -43,10 +43,7 @@ def end(directory: str, error: Exception | None) -> None:
 
 @pytest.mark.parametrize("marks", [MARKS, MARKS[:1], MARKS[1:]], ids=["both", "first", "second"])
 def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ...]) -> None:
-    """An index that lacks only one of the two marks is damaged, and was not dropped.
-
-    The statement raises its own error.
-    """
+    """If an index has a mark of life, it was not dropped, so the statement keeps its own result."""
     names = {*marks, "runs/1/part"}
     directory = written(tmp_path / "i", *names)
     end(directory, None)
@@ -57,7 +54,7 @@ def test_an_index_with_a_mark_of_life_stays(tmp_path: Path, marks: tuple[str, ..
 
 @pytest.mark.parametrize("error", [None, KeyError()])
 def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | None) -> None:
-    """The statement reports the drop, even if the statement itself has failed."""
+    """If the index was dropped, the statement reports it and deletes what it wrote later."""
     directory = written(tmp_path / "i", "runs/1/part")
     with pytest.raises(ConflictError, match="index v was dropped") as told:
         end(directory, error)
@@ -69,7 +66,7 @@ def test_what_is_written_after_a_drop_goes(tmp_path: Path, error: Exception | No
 def test_a_store_that_does_not_answer_tells_of_no_drop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | None
 ) -> None:
-    """If the store does not answer, the result of the statement does not change."""
+    """If the store does not answer, the statement keeps its own result and deletes nothing."""
     directory = written(tmp_path / "i", "runs/1/part")
 
     def silent(*_: object) -> None:
@@ -83,7 +80,7 @@ def test_a_store_that_does_not_answer_tells_of_no_drop(
             with pytest.raises(KeyError):
                 end(directory, error)
     assert (tmp_path / "i/runs/1/part").exists()
-    # If a folder cannot be cleaned, it still belongs to a dropped index.
+    # If the folder cannot be cleaned, the statement still reports the drop.
     monkeypatch.setattr(LocalStore, "list", silent)
     with pytest.raises(ConflictError):
         end(directory, error)
@@ -91,7 +88,7 @@ def test_a_store_that_does_not_answer_tells_of_no_drop(
 
 @dataclass(frozen=True, slots=True)
 class Noting(LocalStore):
-    """A store that records deletions; its clock is at the end of the second day."""
+    """A store that records deletions; its clock shows the end of the second day."""
 
     deleted: list[str] = field(default_factory=list)
 
@@ -104,9 +101,10 @@ class Noting(LocalStore):
 
 
 def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_path: Path) -> None:
-    """After a kill, the remaining files still show that the index was dropped.
+    """An index is deleted in order, from its registration to its creation record.
 
-    A missing folder counts as deleted.
+    If the deletion is interrupted, the remaining files still show the drop. Deleting a missing
+    folder is no error.
     """
     names = [REGISTERED, "versions/1.json", "runs/1/part", CREATION_RECORD, "locations/x"]
     folder, store = written(tmp_path / "i", *names), Noting()
@@ -122,7 +120,7 @@ def test_an_index_is_deleted_from_its_registration_to_its_creation_record(tmp_pa
 
 
 def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: object = None) -> str:
-    """The folder of an index; its CREATE has begun."""
+    """The folder of an index whose CREATE began at this age."""
     folder = root / f"{SAMPLE.index[:-1]}{number}"
     written(folder, *names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -134,7 +132,7 @@ def begun(root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: obj
 
 
 def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    """Only indexes of this table that are not registered are deleted."""
+    """The folder of an unfinished CREATE is deleted after a day, unless the index is registered."""
     other = replace(SAMPLE.table, table="other")
     dead = begun(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [
@@ -152,7 +150,10 @@ def test_what_a_dead_create_left_is_removed_after_a_day(tmp_path: Path) -> None:
 
 
 def test_creation_records_are_those_of_our_folders(tmp_path: Path) -> None:
-    """If a folder is another program's, or its record is unreadable, it must not be deleted."""
+    """A creation record counts only if it is valid and in its own index's folder.
+
+    Other folders must not be deleted.
+    """
     folder = begun(tmp_path, 0, 0, REGISTERED)
     (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])
     assert (record.folder, record.name, record.table) == (folder, "v0", SAMPLE.table)

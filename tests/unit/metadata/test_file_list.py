@@ -1,4 +1,4 @@
-"""How a version writes its list of locations, and how readers handle parts that do not fit."""
+"""The list of locations: how versions share its parts, and how readers detect damage."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RUN = replace(SAMPLE.runs[0], locations=N, encoder={"type": "bigint"})
 
 
 def laid(folder: Path, version: Manifest, now: Locations) -> Manifest:
-    """Writes the version after `version`, with another list."""
+    """Returns the version after `version`, which has this list of locations."""
     store = LocalStore()
     store.mkdirs(f"file:{folder}/intents")
     before = read_list(store, f"file:{folder}", version)
@@ -57,7 +57,7 @@ def laid(folder: Path, version: Manifest, now: Locations) -> Manifest:
 
 
 def three_parts(folder: Path) -> Manifest:
-    """A version of 60 locations in parts of 64, 8 and 2 rows."""
+    """A version of 60 locations, in parts of 64, 8 and 2 rows."""
     base = write_version(folder, [replace(RUN, locations=100)], plain_locations(64))
     some = plain_locations(60)
     times = some.mtimes.copy()
@@ -71,7 +71,7 @@ def three_parts(folder: Path) -> Manifest:
 
 
 def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
-    """Each of the three versions has written one part, and every list is read back unchanged."""
+    """Each of three versions writes one part, and the lists are read back unchanged."""
     version = three_parts(tmp_path)
     known = read_locations(LocalStore(), f"file:{tmp_path}", version)
     assert sorted(known.paths) == sorted(plain_locations(60).paths)
@@ -87,7 +87,7 @@ def test_a_version_shares_the_parts_before(tmp_path: Path) -> None:
 
 
 def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
-    """If an earlier run is omitted, a location has a new slot and therefore a new row."""
+    """If an earlier run is removed, locations of later runs get new slots and new rows."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
     slots[60:] -= 8
@@ -97,19 +97,16 @@ def test_a_place_in_another_run_is_another_row(tmp_path: Path) -> None:
 
 
 def test_a_list_that_has_lost_a_quarter_is_written_whole(tmp_path: Path) -> None:
-    """Removed locations do not accumulate.
-
-    If one location fewer is removed, the version writes a part and not the whole list.
-    """
+    """If more than a quarter of the locations are removed, the whole list is written again."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in laid(tmp_path, base, plain_locations(75)).locations.parts] == [100, 25]
     assert [p.rows for p in laid(tmp_path, base, plain_locations(74)).locations.parts] == [74]
 
 
 def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
-    """Parts refer to folders by number.
+    """New folders keep the numbers of known folders, to which parts refer.
 
-    If a list is written whole, it no longer has unused folders.
+    A list that is written whole names only used folders.
     """
     store, directory = LocalStore(), f"file:{tmp_path}"
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
@@ -127,10 +124,7 @@ def test_a_folder_more_leaves_the_numbers_of_the_others(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", range(3))
 def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
-    """A truncated part, or a part with a flipped bit, is corrupt.
-
-    If a part is deleted, the list is reported as missing.
-    """
+    """A truncated part, or a part with a flipped bit, is corrupt; a deleted part is missing."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     path = tmp_path / "locations" / version.locations.parts[number].name
     data = path.read_bytes()
@@ -151,12 +145,12 @@ def flipped(data: bytes) -> bytes:
 
 
 def opened(store: LocalStore, directory: str, version: Manifest) -> Locations:
-    """The list, opened in the same way as by scans."""
+    """The list of locations, read as scans read it."""
     return open_version(store, directory, version, Cache(1 << 24)).locations()
 
 
 def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
-    """Each part is intact, but one is missing, or their order or a count is different."""
+    """A list is corrupt if a part is missing, or if the order or a count of parts is wrong."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     first, second, third = version.locations.parts
     lies = [
@@ -178,7 +172,7 @@ def test_parts_that_do_not_make_the_version_are_corrupt(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["root", "path", "mtime", "slot"])
 def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
-    """Even with a right checksum, the part is corrupt: a missing value must not be a number."""
+    """A NULL in a required column is corrupt, even with a right checksum."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(3), (ROOT,))))
     place = table.schema.get_field_index(column)
     values = [*table[column].to_pylist()[:2], None]
@@ -190,7 +184,7 @@ def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
 
 
 def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
-    """The cache has the other parts, because the previous version uses them."""
+    """For a new version, only the new part is read; the cache contains the older parts."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     store, cache = CountingStore(), Cache(1 << 24)
     open_version(store, directory, version, cache)
@@ -204,9 +198,9 @@ def test_a_new_version_reads_its_new_part_alone(tmp_path: Path) -> None:
 
 
 def test_an_old_list_is_that_of_its_version_still(tmp_path: Path) -> None:
-    """A later part changes a path only for later versions.
+    """A later part changes paths only for later versions.
 
-    Parts list the removed paths.
+    It lists removed paths as `REMOVED`.
     """
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     older = replace(version, locations=LocationsRef(version.locations.parts[:1], 64))
@@ -217,7 +211,7 @@ def test_an_old_list_is_that_of_its_version_still(tmp_path: Path) -> None:
 
 
 class Listed:
-    """A table of files with one key each, without Spark."""
+    """A table of files with one key each."""
 
     def __init__(self, files: list[DataFile]) -> None:
         self._files = tuple(files)
@@ -253,10 +247,7 @@ def in_folder(folder: Path) -> dict[Path, int]:
 
 
 def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
-    """If ten of 100,000 files change, a refresh writes less than a hundredth of the list's bytes.
-
-    The bytes of a refresh include the run and the manifest.
-    """
+    """If ten of 100,000 files change, a refresh writes less than 1 % of the index's bytes."""
     names = [hashlib.md5(b"%d" % k).hexdigest() for k in range(N)]
     paths = tuple(
         f"{ROOT}/day={k % 365}/part-{k:05d}-{name}.parquet" for k, name in enumerate(names)
@@ -294,7 +285,7 @@ def test_a_refresh_writes_in_proportion_to_what_changed(tmp_path: Path) -> None:
 def test_roots_that_are_gone_make_no_version_too_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list has a limited number of roots, even if partitions with own roots come and go."""
+    """A list names a limited number of roots, even if partitions with own roots come and go."""
     n, most = 60, 64
     monkeypatch.setattr("sieve.indexing.write_file_list.MAX_ROOTS", most)
 
@@ -321,9 +312,9 @@ def test_roots_that_are_gone_make_no_version_too_large(
     [([0, 1], [1]), ([0, 1], [0]), ([1], [1, 2]), ([1], [0, 1]), ([0, 1], [1, 2])],
 )
 def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[int]) -> None:
-    """The list has the path twice before the change, after the change, or both times.
+    """If a path is listed twice, a changed part has all its rows.
 
-    If a part had only one row of a path, it would hide the path's other rows.
+    One row would hide the others.
     """
 
     def listed(times: list[int]) -> Locations:
@@ -336,7 +327,7 @@ def test_a_path_that_is_listed_twice_is_told_whole(before: list[int], now: list[
 
 
 def test_a_state_is_stored_in_place_of_the_length() -> None:
-    """Earlier releases stored a file's state as a negative length, and the driver compares it.
+    """A file's state is stored as a negative length, as in earlier releases.
 
     An unknown state is damage.
     """
@@ -355,7 +346,10 @@ def test_a_state_is_stored_in_place_of_the_length() -> None:
 
 
 def test_a_list_that_cannot_be_stored_is_not_written() -> None:
-    """A path cannot be stored if it is below no root, has too many places, or has two forms."""
+    """A path below no root, or with both slots and ranges, is not stored.
+
+    Too many slots are refused on reading.
+    """
     some = plain_locations(2)
     with pytest.raises(ValueError, match="lies below none of"):
         render_locations(some, ("file:/other", f"{ROOT}/0"))
@@ -379,7 +373,7 @@ def test_a_list_that_cannot_be_stored_is_not_written() -> None:
 
 @pytest.mark.parametrize("root", [-1, 1])
 def test_a_root_that_is_not_there_is_damage(root: int) -> None:
-    """A path belongs only to the root that has the path's root number."""
+    """A root number without a root is damage."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(2), (ROOT,))))
     sink = io.BytesIO()
     numbers = pa.array([0, root], pa.int32())
@@ -389,6 +383,6 @@ def test_a_root_that_is_not_there_is_damage(root: int) -> None:
 
 
 def test_an_empty_list_needs_no_root() -> None:
-    """A version without files names no root."""
+    """A list without files names no root."""
     again = parse_locations(render_locations(NO_LOCATIONS, ()), (), 0)
     assert len(again.paths) == 0

@@ -1,4 +1,4 @@
-"""Tests ranges of files: they are stored, read back, merged, and checked against their files."""
+"""Ranges of files in a list of locations: storing, merging, and checks against their files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ints(*numbers: int) -> npt.NDArray[np.int64]:
 
 
 def listed() -> Locations:
-    """File a has three ranges, file b is one location, and the unproven file c has two ranges."""
+    """A list of three files: a with three ranges, b as one location, and c, unproven, with two."""
     return Locations(
         (f"{ROOT}/a", f"{ROOT}/b", f"{ROOT}/c"),
         np.array([FileState.READ, FileState.READ, FileState.UNPROVEN], np.int8),
@@ -58,7 +58,7 @@ def listed() -> Locations:
 
 
 def facts(of: Locations) -> list[tuple[str, ...]]:
-    """Path, start, rows, NULLs, NaNs and slot of each range, and the footer of its file."""
+    """For each range: path, start, rows, NULLs, NaNs, slot, and the footer length of its file."""
     every = of.every_range
     numbers = (every.starts, every.rows, every.nulls, every.nans, of.range_slots)
     return [
@@ -68,12 +68,12 @@ def facts(of: Locations) -> list[tuple[str, ...]]:
 
 
 def stored(of: Locations) -> Locations:
-    """The list after it was written and read."""
+    """The list after it was written and read back."""
     return parse_locations(render_locations(of, [ROOT]), [ROOT], len(of.paths))
 
 
 def test_stored_and_read_back() -> None:
-    """A list is read back as it was written, and each range has its own slot."""
+    """Ranges are read back as they were written, and each range has its own slot."""
     again = stored(listed())
     assert facts(again) == facts(listed())
     assert facts(again)[:4] == [
@@ -88,7 +88,7 @@ def test_stored_and_read_back() -> None:
 
 
 def test_a_list_without_ranges_has_none() -> None:
-    """If each file is one location, the list has the same columns as in earlier formats."""
+    """If no file has several ranges, the list has the columns of earlier formats."""
     whole = listed().chosen(np.array([False, True, False]))
     assert whole.ranges is not None
     assert stored(whole).ranges is None
@@ -96,7 +96,7 @@ def test_a_list_without_ranges_has_none() -> None:
 
 
 def test_parts_are_merged_by_file() -> None:
-    """A changed file is written with all its ranges, even if their number changes."""
+    """A part contains all ranges of a changed file, even if their number has changed."""
     first, b = listed(), np.array([False, True, False])
     cut = replace(
         first.chosen(b),
@@ -107,14 +107,14 @@ def test_parts_are_merged_by_file() -> None:
     assert part.paths == (f"{ROOT}/b",)
     assert sorted(facts(merge([first, stored(part)]))) == sorted(facts(later))
     assert diff(later, later).paths == ()
-    # One file becomes a single location again, and one file is removed.
+    # File b becomes a single location again, and file c is removed.
     back = diff(later, first.chosen(np.array([True, True, False])))
     assert sorted(back.paths) == [f"{ROOT}/b", f"{ROOT}/c"]
     assert facts(merge([later, stored(back)])) == facts(first)[:4]
 
 
 def test_a_file_that_has_ranges_now_or_had_them_before_is_a_change() -> None:
-    """If ranges of a file appear or disappear, the file has changed, even if counts are equal."""
+    """If the ranges of a file appear or disappear, the file counts as changed."""
     cut, whole = listed(), replace(listed(), ranges=None)
     assert diff(whole, cut).paths == (f"{ROOT}/a", f"{ROOT}/c")
     assert diff(cut, whole).paths == (f"{ROOT}/a", f"{ROOT}/c")
@@ -123,7 +123,7 @@ def test_a_file_that_has_ranges_now_or_had_them_before_is_a_change() -> None:
 
 @pytest.mark.parametrize("column", ["starts", "rows", "nulls", "nans", "footers"])
 def test_a_range_that_differs_is_a_change(column: str) -> None:
-    """If one number of one range is different, the file counts as changed."""
+    """If one number of one range changes, the file counts as changed."""
     now = listed()
     assert now.ranges is not None
     values = getattr(now.ranges, column).copy()
@@ -146,9 +146,10 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
     ],
 )
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
-    """Offsets must ascend to the file's length, and the ranges' counts must add up to the file's.
+    """The offsets of a file's ranges must ascend within the file.
 
-    The footer must be within the file.
+    The counts of the ranges must add up to the file's counts, and the footer must be within the
+    file.
     """
     now = listed()
     assert now.ranges is not None
@@ -160,7 +161,7 @@ def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, valu
 
 
 def test_a_range_takes_few_bytes() -> None:
-    """If rows differ at random, a range needs at most 5 bytes of the stored list."""
+    """A range adds at most 5 bytes to the stored list if the numbers of rows are random."""
     n, each = 1_000, 16
     random = np.random.default_rng(0)
     sizes = random.integers(15 << 20, 17 << 20, (n, each))
@@ -186,7 +187,10 @@ def test_a_range_takes_few_bytes() -> None:
 
 
 def test_a_list_has_as_many_locations_as_its_version_says() -> None:
-    """The number of locations has no limit, and places must be within the version's runs."""
+    """A list has as many locations as its version says, with slots within the runs.
+
+    The slot -1 is valid, too.
+    """
     many = plain_locations(400)
     check_list(many, int("400"), 400)
     for number, slots in ((399, 400), (401, 400), (400, 399)):
@@ -200,7 +204,7 @@ def test_a_list_has_as_many_locations_as_its_version_says() -> None:
 
 
 def test_counts_of_other_ranges_are_damage() -> None:
-    """Each range must have a count of each kind."""
+    """The lists of counts of a file must be as long as its list of ranges."""
     table = pq.read_table(io.BytesIO(render_locations(listed(), [ROOT])))
     names = table.column_names[-4:]
     for name in names[1:]:

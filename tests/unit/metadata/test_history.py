@@ -1,4 +1,4 @@
-"""The versions of an index in order, and the error that is raised if a version is missing."""
+"""The history of an index: its versions in order, and errors for missing versions."""
 
 from __future__ import annotations
 
@@ -34,10 +34,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def versions(folder: Path, *numbers: int) -> str:
-    """An index folder that contains files of some versions.
-
-    The time of version n is 10 * n seconds.
-    """
+    """An index folder with the files of these versions; the time of version n is 10 * n seconds."""
     (folder / "versions").mkdir()
     for number in numbers:
         file = folder / "versions" / f"{number}.json"
@@ -48,29 +45,29 @@ def versions(folder: Path, *numbers: int) -> str:
 
 
 def test_versions_have_the_times_of_their_files(tmp_path: Path) -> None:
-    """Versions are sorted by number, not by file name, and other files are ignored."""
+    """The times of versions are in the order of version numbers; other files are ignored."""
     found = published(LocalStore(), versions(tmp_path, *range(12, 0, -1)))
     assert found == [10_000 * number for number in range(1, 13)]
 
 
 def test_without_its_first_version_an_index_is_gone(tmp_path: Path) -> None:
-    """The error for a missing first version names the missing file."""
+    """If the first version is missing, the index is gone, and the error names the file."""
     folder = versions(tmp_path, 2, 3)
     with pytest.raises(GoneError, match=rf"{folder}/versions/1\.json does not exist"):
         published(LocalStore(), folder)
 
 
 def test_a_gap_is_damage(tmp_path: Path) -> None:
-    """The error for a gap in the versions names the folder."""
+    """A gap in the versions is damage, and the error names the folder."""
     folder = versions(tmp_path, 1, 3)
     with pytest.raises(CorruptError, match=rf"the versions in {folder}/versions have gaps"):
         published(LocalStore(), folder)
 
 
 def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
-    """Without a mark, or without a folder of marks, the newest vacuumed version is 0.
+    """The newest vacuumed version is the greatest mark, or 0 without marks.
 
-    Files with other names are ignored.
+    Other files are ignored.
     """
     index = f"file:{tmp_path}"
     assert vacuumed(LocalStore(), index) == 0
@@ -87,16 +84,16 @@ def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> Non
     [(1, 0, 2), (2, 0, 1), (3, 0, 0), (9, 0, 0), (1, 1, 2), (1, 2, 1), (1, 1.5, 1), (1, 9, 0)],
 )
 def test_a_version_ages_from_the_next_one_on(versions: int, hours: float, expired: int) -> None:
-    """There are three versions. The first version was replaced slightly more than two hours ago.
+    """A version expires if it is old enough and not among the newest versions.
 
-    The second version was replaced slightly more than one hour ago.
+    Of three versions, the first was replaced two hours ago, and the second one hour ago.
     """
     times = [0, 3_600_000, 7_200_000]
     assert Retention(versions, hours).expired(times, 10_800_001) == expired
 
 
 def runs(*names: str) -> Manifest:
-    """A version with these runs; its file list has as many parts as there are runs."""
+    """A version with these runs, and with one part of the file list per run."""
     parts = SAMPLE.locations.parts * len(names)
     return replace(
         SAMPLE,
@@ -106,16 +103,16 @@ def runs(*names: str) -> Manifest:
 
 
 def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
-    """If a version has no run in common with the previous version, it is a rebuild."""
+    """A version that keeps a run of its predecessor is a refresh; otherwise it is a rebuild."""
     assert refreshed_or_rebuilt(runs("a"), runs("a", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c")) == "rebuilt"
 
 
 def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
-    """The history is sorted newest first.
+    """The history contains the change and the time of each version, newest first.
 
-    Each version has its time, and true if VACUUM has kept its files.
+    The history also shows whether the files of a version still exist.
     """
     by = CreatedBy("0.1.0", "4.1.4")
     moved = replace(SAMPLE.table, table="renamed", location="file:/w/renamed")
@@ -137,7 +134,7 @@ def test_the_history_tells_what_each_version_changed(tmp_path: Path) -> None:
     base = made[-1][0]
     add(replace(base, runs=runs("a", "b").runs, locations=runs("a", "b").locations), "refreshed")
     add(replace(made[-1][0], runs=runs("c").runs, locations=runs("c").locations), "rebuilt")
-    # The commit of a Delta table that has changed no file.
+    # A version for a commit of a Delta table that changed no file.
     add(replace(made[-1][0], commit=Commit("0b6c", 7)), "refreshed")
     add(next_version(made[-1][0], Drop(), VersionId("f" * 32), by), "dropped")
     folder = tmp_path / SAMPLE.index

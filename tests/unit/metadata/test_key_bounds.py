@@ -1,4 +1,4 @@
-"""Tests the bounds of locations: they are stored, read back, merged, and compared with ranges."""
+"""Bounds of the keys of locations: storing, merging, and comparison with ranges of keys."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ UNKNOWN = (GREATEST, LEAST)
 
 
 def of(*pairs: tuple[int, int]) -> KeyBounds:
-    """The bounds of some locations."""
+    """Bounds with these pairs of least and greatest key."""
     return KeyBounds(*np.array(pairs, np.int64).reshape(-1, 2).T)
 
 
 def pairs(bounds: KeyBounds) -> list[tuple[int, int]]:
-    """The inverse of `of`."""
+    """The pairs of least and greatest key, the inverse of `of`."""
     return list(zip(bounds.least.tolist(), bounds.greatest.tolist(), strict=True))
 
 
 def stored(listed: Locations) -> Locations:
-    """A list that was written and read."""
+    """The list after it was written and read back."""
     return parse_locations(render_locations(listed, [ROOT]), [ROOT], len(listed.paths))
 
 
@@ -48,7 +48,7 @@ def bounded(*some: tuple[int, int]) -> Locations:
 
 
 def cut() -> Locations:
-    """A file of two ranges, of which the second one has no key, and an uncut file."""
+    """A list of a file with two ranges, the second of which has no key, and of an uncut file."""
     ten = np.array([5, 5, 10], np.int64)
     ranges = FileRanges(
         np.array([2, 1]), np.zeros(2, np.int64), np.array([0, 1, 0]), ten, ten * 0, ten * 0
@@ -58,7 +58,10 @@ def cut() -> Locations:
 
 
 def test_bounds_are_read_as_they_were_written() -> None:
-    """A list without bounds has the columns of an earlier release."""
+    """Bounds are read back as they were written.
+
+    A list without known bounds has the columns of an earlier release.
+    """
     for listed in (bounded((-5, 7), UNKNOWN, (LEAST, LEAST), (GREATEST, GREATEST)), cut()):
         again = stored(listed).bounds
         assert again is not None
@@ -74,7 +77,7 @@ def test_bounds_are_read_as_they_were_written() -> None:
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("least", [[1], [9]]),  # the least key of the second file is above its greatest key
+        ("least", [[1], [9]]),  # above the greatest key of the second file
         ("least", [[1], []]),
         ("least", [[1], [3, 3]]),
         ("greatest", [[2], [None]]),
@@ -82,7 +85,7 @@ def test_bounds_are_read_as_they_were_written() -> None:
     ],
 )
 def test_bounds_of_another_form_are_refused(column: str, value: list[list[int]]) -> None:
-    """A reader never skips a file by damaged bounds."""
+    """Malformed bounds are corrupt, so a reader never skips a file because of them."""
     table = pq.read_table(io.BytesIO(render_locations(bounded((1, 2), (3, 4)), [ROOT])))
     place = table.schema.get_field_index(column)
     sink = io.BytesIO()
@@ -92,7 +95,7 @@ def test_bounds_of_another_form_are_refused(column: str, value: list[list[int]])
 
 
 def test_a_part_has_the_files_whose_bounds_changed() -> None:
-    """A full refresh with another encoder changes only bounds."""
+    """A file with changed bounds counts as changed, as after a rebuild with another encoder."""
     before, now = bounded((1, 2), (3, 4), (5, 6)), bounded((1, 2), (3, 9), (5, 6))
     part = diff(before, now)
     assert part.paths == now.paths[1:2]
@@ -105,7 +108,7 @@ def test_a_part_has_the_files_whose_bounds_changed() -> None:
 
 
 def test_lists_with_and_without_bounds_are_joined() -> None:
-    """Files of an earlier release have unknown bounds."""
+    """In a joined list, the locations of a list without bounds have unknown bounds."""
     both = concat(plain_locations(1), cut(), bounded((1, 2)))
     assert pairs(both.key_bounds) == [UNKNOWN, (3, 4), UNKNOWN, (LEAST, GREATEST), (1, 2)]
     some = both.chosen(np.array([True, False, True, True]))
@@ -125,7 +128,10 @@ def test_lists_with_and_without_bounds_are_joined() -> None:
     ],
 )
 def test_a_range_meets_bounds(interval: tuple[int, int], found: list[bool]) -> None:
-    """Both ends are inclusive, and unknown bounds meet every range."""
+    """Bounds meet a range that shares a key with them.
+
+    Unknown bounds meet every range.
+    """
     bounds = of((10, 20), (-10, 10), UNKNOWN, (20, GREATEST))
     every = np.arange(4)
     assert bounds.meet(np.array([interval]), every).tolist() == found
@@ -135,7 +141,10 @@ def test_a_range_meets_bounds(interval: tuple[int, int], found: list[bool]) -> N
 
 
 def test_rows_in_two_parts_have_the_bounds_of_both() -> None:
-    """Bounds are unknown if those of a part with keys are unknown."""
+    """A location in two parts has the bounds of both.
+
+    The bounds are unknown if a part with keys has unknown bounds.
+    """
     first = of((1, 5), UNKNOWN, UNKNOWN, (1, 5), UNKNOWN)
     second = of((3, 9), (3, 9), (3, 9), UNKNOWN, UNKNOWN)
     keyed = np.array([1, 0, 1, 1, 0]), np.array([1, 1, 1, 0, 0])

@@ -18,13 +18,13 @@ DATA = render_manifest(SAMPLE)
 
 
 def sealed(text: str | bytes) -> bytes:
-    """A body with a right checksum, which a hostile writer or a newer release could write."""
+    """Appends the right checksum to a body, as a hostile writer or a later release could do."""
     body = text.encode() if isinstance(text, str) else text
     return body[:-1] + b',"checksum":"%s"}' % hashlib.sha256(body).hexdigest().encode()
 
 
 def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
-    """The sample after one change in its JSON, with a right checksum."""
+    """The sample manifest after one change of its JSON, with a right checksum."""
     record = json.loads(DATA)
     del record["checksum"]
     change(record)
@@ -32,13 +32,13 @@ def edited(change: Callable[[dict[str, Any]], object]) -> bytes:
 
 
 def test_what_is_written_is_read() -> None:
-    """A manifest is read back from its file unchanged, and equal manifests have equal bytes."""
+    """A manifest is read back unchanged, and equal manifests have equal bytes."""
     assert parse_manifest(DATA) == SAMPLE
     assert render_manifest(parse_manifest(DATA)) == DATA
 
 
 def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
-    """Any JSON tool can read a manifest, and the checksum covers all preceding bytes."""
+    """A manifest is ASCII JSON whose last member is the checksum of all preceding bytes."""
     record = json.loads(DATA.decode("ascii"))
     assert record["format"] == FORMAT
     assert list(record)[-1] == "checksum"
@@ -46,14 +46,14 @@ def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
 
 
 def test_every_truncation_is_seen() -> None:
-    """If a file is truncated at any byte, it is reported as corrupt."""
+    """A manifest that is truncated at any byte is corrupt."""
     for length in range(len(DATA)):
         with pytest.raises(CorruptError):
             parse_manifest(DATA[:length])
 
 
 def test_every_flipped_bit_is_seen() -> None:
-    """If one bit is wrong anywhere, even in the format number, the file is corrupt."""
+    """A manifest with one flipped bit is corrupt, even if the bit is in the format number."""
     for position in range(len(DATA)):
         flipped = bytearray(DATA)
         flipped[position] ^= 1 << position % 8
@@ -71,14 +71,14 @@ def test_every_flipped_bit_is_seen() -> None:
     ],
 )
 def test_newer_is_told_from_damaged(data: bytes) -> None:
-    """An intact file of a later release is reported as newer, whatever else it contains."""
+    """An intact manifest of a later release is reported as too new, whatever it contains."""
     with pytest.raises(UnsupportedError) as caught:
         parse_manifest(data)
     assert caught.value.condition == "SIEVE_VERSION_TOO_NEW"
 
 
 def test_a_damaged_newer_file_is_damaged() -> None:
-    """A format number is trusted only if the checksum is right."""
+    """A manifest with a wrong checksum is corrupt, even if its format number is too new."""
     with pytest.raises(CorruptError):
         parse_manifest(DATA.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1)))
 
@@ -99,7 +99,7 @@ def test_a_damaged_newer_file_is_damaged() -> None:
     ],
 )
 def test_run_files_have_plain_names(name: str) -> None:
-    """A name cannot refer to a file outside the run's folder."""
+    """The name of a run file cannot refer to a file outside of the run's folder."""
     with pytest.raises(CorruptError):
         parse_manifest(edited(lambda m: m["runs"][0]["files"][0].update(name=name)))
 
@@ -177,20 +177,20 @@ def test_run_files_have_plain_names(name: str) -> None:
     ],
 )
 def test_members_of_the_wrong_kind(change: Callable[[dict[str, Any]], object]) -> None:
-    """Each member has one type and its limits, even in a file with a right checksum."""
+    """A member of the wrong type or out of its limits is corrupt, whatever the checksum."""
     with pytest.raises(CorruptError, match="manifest"):
         parse_manifest(edited(change))
 
 
 def many_runs(manifest: dict[str, Any], count: int) -> None:
-    """A manifest that has this many runs without files."""
+    """Gives a manifest this many runs without files."""
     manifest["runs"] = [
         manifest["runs"][0] | {"files": [], "id": f"{k:032x}"} for k in range(count)
     ]
 
 
 def many_ranges(manifest: dict[str, Any], count: int) -> None:
-    """A manifest with a file that has this many ranges of codes and of hashes."""
+    """Gives a file of a manifest this many ranges of codes and of hashes."""
     ranges = [[k, k] for k in range(count)]
     manifest["runs"][0]["files"][0].update(codes=ranges, hashes=ranges)
 
@@ -222,9 +222,9 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
 ) -> None:
-    """Releases write manifests up to the limits, so the limits must not be lowered.
+    """A manifest at each limit is valid, because releases write such manifests.
 
-    A manifest that exceeds a limit by one is damaged.
+    A manifest beyond a limit is damaged.
     """
     parse_manifest(edited(lambda m: change(m, most)))
     with pytest.raises(CorruptError, match="manifest"):
@@ -251,7 +251,7 @@ def test_a_manifest_may_reach_its_limits(
     ids=range(13),
 )
 def test_hostile_bodies(body: bytes) -> None:
-    """Nesting, size, huge numbers, repeated members and encodings raise the same kind of error."""
+    """A body with deep nesting, huge sizes, repeated members or another encoding is damage."""
     with pytest.raises(CorruptError):
         parse_manifest(sealed(body))
 
@@ -269,7 +269,7 @@ def test_an_empty_comment_is_kept() -> None:
 
 
 def test_queries_may_read_no_file_at_all() -> None:
-    """Queries for keys between two adjacent existing keys skip every file."""
+    """Expected reads can be 0, as for keys between two existing keys."""
     none = replace(
         SAMPLE.stats, expected=(Expected("absent", 0.0, 0.0, 0.0, 0.0, 0.0),), seconds=0.0
     )
@@ -277,7 +277,7 @@ def test_queries_may_read_no_file_at_all() -> None:
 
 
 def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
-    """The checksum of the sample in format 4, with its members in order, does not change."""
+    """The sample has the same bytes in every release of format 4."""
     told = render_manifest(SAMPLE)
     members = list(json.loads(told))
     assert members == ["format", *MEMBERS, "checksum"]
@@ -288,7 +288,7 @@ def test_the_bytes_of_a_manifest_are_those_of_its_format() -> None:
 
 
 def test_an_older_format_has_an_identity_and_options_alone() -> None:
-    """Unknown members and options of an older format are accepted; REFRESH builds anew."""
+    """A manifest of an older format gives only an identity, and REFRESH rebuilds the index."""
 
     def older(record: dict[str, Any]) -> None:
         record["format"] = FORMAT - 1
@@ -310,9 +310,9 @@ def test_an_older_format_has_an_identity_and_options_alone() -> None:
 
 
 def test_an_index_that_follows_writes_has_an_option_more() -> None:
-    """The refresh mode is in the current options and in the pending options.
+    """The option `refresh` can be current and pending.
 
-    Without a refresh mode, the options have the same bytes as in earlier releases.
+    Without it, the bytes are as in earlier releases.
     """
     auto = replace(SAMPLE.options, refresh="auto")
     follows = replace(SAMPLE, options=auto, next_options=replace(auto, budget="2%"))
@@ -322,10 +322,7 @@ def test_an_index_that_follows_writes_has_an_option_more() -> None:
 
 
 def test_a_delta_table_has_a_commit_more() -> None:
-    """Only manifests of Delta tables have a member for the commit.
-
-    The commit in a manifest reads back unchanged, and invalid values are refused.
-    """
+    """Only manifests of Delta tables have a commit, and an invalid one is damage."""
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
     assert list(json.loads(told)) == ["format", *MEMBERS, "commit", "checksum"]
@@ -350,6 +347,6 @@ def test_a_delta_table_has_a_commit_more() -> None:
 def test_damage_is_told_with_its_place(
     change: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
-    """The error for a damaged manifest names the members on the path to the damage."""
+    """The error for a damaged manifest names the path of the wrong member."""
     with pytest.raises(CorruptError, match=problem):
         parse_manifest(edited(change))

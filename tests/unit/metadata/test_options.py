@@ -9,15 +9,12 @@ from sieve.metadata.options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:
-    """Without OPTIONS, an index uses the better shape for each segment, if its bytes save reads."""
+    """Without options, shape and budget are `auto`, and the budget has a `payback` of 10."""
     assert parse_options({}) == IndexOptions(shape="auto", budget="auto", payback=10)
 
 
 def test_names_and_shapes_in_any_case() -> None:
-    """Names of options ignore case, as everywhere in Spark SQL.
-
-    Blanks around values are ignored.
-    """
+    """Option names and shapes match in any case, and blanks around values are ignored."""
     assert parse_options({"ERROR": " 7 ", "Shape": "SIEVE"}) == IndexOptions("sieve", error=7)
 
 
@@ -32,7 +29,7 @@ def test_what_is_not_given_stays() -> None:
 
 
 def test_error_names_its_shape() -> None:
-    """Only the shape sieve has an error bound, so an error bound implies that shape."""
+    """The option `error` implies the shape sieve, which alone has this option."""
     assert parse_options({"error": "5"}) == IndexOptions("sieve", error=5)
     with pytest.raises(InvalidInputError, match="'intervals' has no option 'error'"):
         parse_options({"shape": "intervals", "error": "5"})
@@ -55,7 +52,7 @@ def test_error_names_its_shape() -> None:
     ],
 )
 def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int) -> None:
-    """A share of a table is at least 64 KB, and a size is used unchanged."""
+    """A budget is a share of the table, at least 64 KB, or a size."""
     options = parse_options({"budget": text})
     assert options.budget == kept
     assert options.budget_bytes(10**9) == of_a_gigabyte
@@ -65,14 +62,14 @@ def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int)
     "text", ["0", "0%", "0.0%", "-1%", "101%", "100.01%", "5", "5 parsecs", "1e3%", "%", "", "MB"]
 )
 def test_a_budget_of_nonsense(text: str) -> None:
-    """Zero, negative sizes, more than 100 %, and unknown units are refused with examples."""
+    """The error for an invalid budget shows valid examples."""
     with pytest.raises(InvalidInputError, match=r"'1%'.*'64MB'"):
         parse_options({"budget": text})
 
 
 @pytest.mark.parametrize(("text", "value"), [("1", 1), ("1000000", 1_000_000), ("+5", 5)])
 def test_ends_of_the_range(text: str, value: int) -> None:
-    """Both ends of the range are allowed."""
+    """The option `error` accepts both ends of its range."""
     assert parse_options({"error": text}).error == value
 
 
@@ -80,7 +77,7 @@ def test_ends_of_the_range(text: str, value: int) -> None:
     "text", ["0", "-1", "1000001", "1.0", "1e2", "1_0", "", "ten", "\u0661", "9" * 5000, "0x10"]
 )
 def test_error_out_of_range(text: str) -> None:
-    """A value that is not an integer in the range is refused; the message contains the range."""
+    """A value of `error` that is no integer in the range is refused; the error names the range."""
     with pytest.raises(InvalidInputError, match="from 1 to 1000000"):
         parse_options({"error": text})
 
@@ -104,9 +101,10 @@ def test_unknown_shape_names_what_exists() -> None:
 
 
 def test_the_price_goes_with_its_budget() -> None:
-    """If a price is given, its budget is implied.
+    """The option `payback` implies the budget `auto`.
 
-    If another budget or shape is given, the price is removed or contradicts it.
+    A later change to another budget or shape removes `payback`. In one statement, both contradict
+    each other.
     """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
     priced = IndexOptions(payback=3)
@@ -129,6 +127,6 @@ def test_the_price_goes_with_its_budget() -> None:
 
 
 def test_an_option_given_twice() -> None:
-    """Two spellings of one name are a contradiction; the second does not replace the first."""
+    """An option that is given twice, in any letter case, is an error."""
     with pytest.raises(InvalidInputError, match="twice"):
         parse_options({"error": "5", "ERROR": "6"})

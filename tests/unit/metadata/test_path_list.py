@@ -1,4 +1,4 @@
-"""A path list (a sequence of strings in one buffer), compared with plain lists."""
+"""A path list, a sequence of strings in one buffer, behaves like a list of strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXTS = st.lists(st.sampled_from(["", "a", "b", "ab", "é/\n", "x" * 300]), max_
 
 @given(TEXTS, TEXTS)
 def test_it_is_the_list_of_its_strings(one: list[str], two: list[str]) -> None:
-    """The path list equals the list of its strings, including repeated strings."""
+    """Each operation of a path list has the same result as on a list, even with repetitions."""
     left, right = PathList.of(one), PathList.of(two)
     assert (len(left), list(left), left == tuple(one), left == two) == (
         len(one),
@@ -42,7 +42,7 @@ def test_it_is_the_list_of_its_strings(one: list[str], two: list[str]) -> None:
 
 
 def test_it_is_iterated_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A path list is iterated in pieces of any size."""
+    """Iteration returns all paths, whatever the size of the pieces that it decodes at once."""
     monkeypatch.setattr(path_list, "_AT_ONCE", 2)
     for n in range(6):
         names = [str(k) for k in range(n)]
@@ -50,7 +50,7 @@ def test_it_is_iterated_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_list_is_equal_to_sequences_alone() -> None:
-    """The second comparison does not decode the list again."""
+    """A path list equals any sequence of the same strings, and no other object."""
     one = PathList.of(["a"])
     assert PathList.of(one) is one
     assert one != 5

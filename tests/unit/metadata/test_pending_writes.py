@@ -1,4 +1,4 @@
-"""Pending writes: if no version names a written file yet, a pending write names it."""
+"""Pending writes: a file that no version names yet is named by a pending write."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LIST = f"{'cd' * 16}.parquet"
 
 
 class Killed(BaseException):
-    """Kills the writer."""
+    """Stands for the end of the writer's process."""
 
 
 @pytest.mark.parametrize("kind", ["run", "list"])
 @pytest.mark.parametrize("death", [0, 1, 2, 3])
 def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, death: int) -> None:
-    """A writer dies while it cleans up, before or after either of its two deletions."""
+    """If a writer is killed while it discards a file, a pending write names what is left."""
     home, store = f"file:{tmp_path}", LocalStore()
     target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
     for folder in (pending_writes_dir(home), run_dir(home, RUN), f"{home}/locations"):
@@ -56,7 +56,7 @@ def test_what_is_left_of_a_discarded_file_is_claimed(tmp_path: Path, kind: str, 
 
 
 def test_files_of_other_names_are_no_claims(tmp_path: Path) -> None:
-    """Files that sort before or after a pending write do not hide it."""
+    """Files with other names are no pending writes, and do not hide any."""
     home, store = f"file:{tmp_path}", LocalStore()
     assert list(pending_writes(store, home)) == []
     store.mkdirs(pending_writes_dir(home))

@@ -21,24 +21,24 @@ VALUE = render_registration(SAMPLE)
 
 
 def changed(**members: Any) -> str:
-    """The value of the sample with some members replaced."""
+    """The sample registration's value with some members replaced."""
     return json.dumps(json.loads(VALUE) | members)
 
 
 def test_round_trip() -> None:
-    """The rendered value can be parsed, and is ASCII, as the metastore's databases require."""
+    """A registration is read back unchanged, and is ASCII, as metastore databases require."""
     assert parse_registration(VALUE) == SAMPLE
     assert VALUE.isascii()
     assert json.loads(VALUE)["format"] == 1
 
 
 def test_unknown_members_do_not_count() -> None:
-    """A later release can add members, so readers ignore unknown members."""
+    """Unknown members are ignored, since a later release can add members."""
     assert parse_registration(changed(hint=7)) == SAMPLE
 
 
 def test_an_index_that_follows_writes_says_so() -> None:
-    """The member for following writes is optional, and only indexes that follow writes have it."""
+    """Only the registration of an index with `refresh = 'auto'` has the member `refresh`."""
     follows = replace(SAMPLE, follows=True)
     assert json.loads(render_registration(follows)) == json.loads(VALUE) | {"refresh": "auto"}
     assert parse_registration(render_registration(follows)) == follows
@@ -76,12 +76,12 @@ def test_an_index_that_follows_writes_says_so() -> None:
     ],
 )
 def test_ill_formed_values_are_no_registration(value: str) -> None:
-    """Another user can write any text into the property; the worst effect is a missing index."""
+    """A malformed value, which any user can write, is no registration."""
     assert parse_registration(value) is None
 
 
 def test_a_value_of_a_kilobyte_is_not_written() -> None:
-    """The value must be below 1 KB, and the error names the setting that makes it shorter."""
+    """A value of 1 KB or more is refused, and the error names the setting for a shorter path."""
     short = Registration(UUID, ("c",), "file:/")
     most = 1023 - len(render_registration(short))
     fits = Registration(UUID, ("c",), "file:/" + "x" * most)
@@ -92,10 +92,7 @@ def test_a_value_of_a_kilobyte_is_not_written() -> None:
 
 
 def test_keys() -> None:
-    """Names are converted to lower case.
-
-    Empty names, long names and control characters are refused.
-    """
+    """Names are lower case; empty names, long names and control characters are refused."""
     assert property_key("Customer_Sieve") == "sieve.index.customer_sieve"
     for name in ("", "x" * 129, "a\nb", "a\0"):
         with pytest.raises(InvalidInputError):
@@ -105,7 +102,7 @@ def test_keys() -> None:
 
 
 def test_a_column_has_up_to_a_hundred_parts() -> None:
-    """A column has at least one part, and no part is empty."""
+    """The path of a column has 1 to 100 parts, none of which is empty."""
     found = parse_registration(changed(column=["a"] * 100))
     assert found is not None
     assert len(found.column) == 100
@@ -114,10 +111,7 @@ def test_a_column_has_up_to_a_hundred_parts() -> None:
 
 
 def test_registrations_among_properties() -> None:
-    """Only well-formed properties that have the prefix are registrations.
-
-    Other properties of the table are ignored.
-    """
+    """Only well-formed properties with the exact prefix are registrations."""
     properties = {
         "sieve.index.b": VALUE,
         "sieve.index.a": VALUE,

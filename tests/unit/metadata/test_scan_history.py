@@ -1,7 +1,4 @@
-"""The scan history: files that drivers write in the root of the indexes.
-
-The files are limited in number and size, and readers do not trust them.
-"""
+"""The scan history: files of drivers in the root, limited in number and size, and untrusted."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ OWN, OTHER = "a" * 32, "b" * 32
 
 
 def record(driver: str, size: int = 7, note: str = "id") -> ScanRecord:
-    """A record that contains one sum."""
+    """A driver's record with one sum."""
     asked = {"table": ["shop", "t"], "used": [], "filter": {"op": "=", "col": [note]}}
     row = {"asked": json.dumps(asked), "scans": 1, "bytes": size, "files": 1, "bytes_skipped": 0}
     return parse_record(json.dumps({"driver": driver, "since": NOW - 5, "scans": [row]}))
@@ -38,17 +35,17 @@ def record(driver: str, size: int = 7, note: str = "id") -> ScanRecord:
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    """A root in a folder that does not exist yet."""
+    """The URI of a root that does not exist yet."""
     return f"file:{tmp_path}/.sieve"
 
 
 def folder(root: str) -> Path:
-    """The folder of the history files."""
+    """The folder of the root's history files."""
     return Path(root.removeprefix("file:")) / "history"
 
 
 def save(root: str, one: ScanRecord, at: int = NOW) -> None:
-    """Saves a record at the given time of the store."""
+    """Saves a record at this time, which becomes the file's modification time."""
     before = set(folder(root).glob("*"))
     save_record(LocalStore(), root, one, at)
     for path in set(folder(root).glob("*")) - before:
@@ -56,15 +53,12 @@ def save(root: str, one: ScanRecord, at: int = NOW) -> None:
 
 
 def saved(root: str, at: int = NOW) -> SavedRecords:
-    """The records that a driver reads."""
+    """The saved records of other drivers."""
     return saved_records(LocalStore(), root, OWN, at)
 
 
 def test_a_driver_has_one_file(root: str) -> None:
-    """A driver has only its latest file.
-
-    The file's number rises even if the clock does not advance.
-    """
+    """A driver has only its latest file, whose number rises even if the clock goes back."""
     assert saved(root) == SavedRecords((), 0)
     save(root, record(OTHER, 1))
     save(root, record(OTHER, 2))
@@ -76,14 +70,17 @@ def test_a_driver_has_one_file(root: str) -> None:
 
 
 def test_the_own_record_is_not_read(root: str) -> None:
-    """The driver has its own record in memory, so reading its file would count the record twice."""
+    """A driver does not read its own file, as it has the record in memory."""
     save(root, record(OWN))
     save(root, record(OTHER))
     assert saved(root).records == (record(OTHER),)
 
 
 def test_of_two_files_of_a_driver_the_latest_counts(root: str) -> None:
-    """A driver can die after it creates its next file and before it deletes its last file."""
+    """If a driver has two files, only the latest counts.
+
+    A driver can die after it writes a file and before it deletes the previous file.
+    """
     for number, size in ((NOW + 1, 5), (NOW, 4), (NOW - 1, 3)):
         save(root, record(OTHER, size), number)
         folder(root).joinpath(f"{OTHER}-{number}.json").rename(folder(root) / f"kept-{number}")
@@ -94,7 +91,10 @@ def test_of_two_files_of_a_driver_the_latest_counts(root: str) -> None:
 
 
 def test_old_files_count_no_more_and_go(root: str) -> None:
-    """Any driver that writes also deletes old files, including drafts of dead writers."""
+    """Files older than 30 days do not count, and any driver that writes deletes them.
+
+    This includes drafts of dead writers.
+    """
     save(root, record(OTHER))
     draft = folder(root) / f".draft-{'c' * 32}"
     draft.touch()
@@ -109,7 +109,7 @@ def test_old_files_count_no_more_and_go(root: str) -> None:
 
 
 def test_the_newest_files_are_kept_and_read(root: str) -> None:
-    """A root has at most 64 files, because many short-lived drivers must not fill it."""
+    """Only the newest 64 files are kept and read, so that many drivers cannot fill a root."""
     assert FILES == 64
     drivers = [f"{k:032x}" for k in range(FILES + 2)]
     for k, driver in enumerate(drivers):
@@ -140,10 +140,7 @@ def test_the_newest_files_are_kept_and_read(root: str) -> None:
     ],
 )
 def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
-    """Any user who can write to the root can have written files that are not records.
-
-    Files with malformed names also count.
-    """
+    """Malformed files, which any user can write, are counted and ignored."""
     save(root, record("c" * 32))
     folder(root).joinpath(f"{OTHER}-{NOW}.json").write_text(text)
     os.utime(folder(root) / f"{OTHER}-{NOW}.json", ns=(NOW * 10**6,) * 2)
@@ -158,7 +155,7 @@ def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
 
 
 def test_a_file_that_goes_while_it_is_read_is_no_damage(root: str) -> None:
-    """The driver of a history file can replace the file while another driver reads it."""
+    """If a driver replaces its file while another driver reads it, the file is not malformed."""
     save(root, record(OTHER))
 
     class Late(LocalStore):
@@ -181,7 +178,7 @@ def test_another_users_file_cannot_be_deleted(root: str) -> None:
 
 
 def test_a_long_record_keeps_the_sums_of_most_bytes(root: str) -> None:
-    """A file has at most 256 KiB."""
+    """A file has at most 256 KiB, and keeps the sums with the most bytes."""
     assert FILE_BYTES == 256 << 10
     many: Any = [record(OTHER, k, "c" * 1000).sums[0] for k in range(400)]
     save(root, ScanRecord(OTHER, NOW, tuple(many)))

@@ -18,11 +18,11 @@ from sieve.metadata.timestamps import iso, ms_since_epoch
     ],
 )
 def test_a_time_is_text_in_utc(ms: int, text: str) -> None:
-    """As text, timestamps sort in the order of the times."""
+    """A time is text in UTC, and the order of texts is the order of times."""
     assert iso(ms) == text
     assert ms_since_epoch(text) == ms
 
 
 def test_a_time_may_be_of_another_zone() -> None:
-    """Other programs write times in other zones."""
+    """A time in another time zone, as other programs write it, is read."""
     assert ms_since_epoch("2025-03-01T13:00:00.5+01:00") == 1_740_830_400_500

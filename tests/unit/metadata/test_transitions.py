@@ -24,7 +24,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 BY = CreatedBy("0.2.0", "3.5.9")
 ID = VersionId("2" * 32)
 WAITING = IndexOptions("sieve", budget="1%", error=50)
-"""The sample's next options."""
+"""The pending options of the sample manifest."""
 
 MADE = Contents(
     instant="2025-04-01T00:00:00.000Z",
@@ -45,7 +45,7 @@ REFRESH = Refresh(MADE)
 
 @pytest.mark.parametrize("change", [Disable(), Drop(), SetOptions(IndexOptions()), REFRESH])
 def test_each_change_makes_a_valid_successor(change: Change) -> None:
-    """The next version has the next number, its parent, its maker, and the same index."""
+    """Each change makes the next version of the same index, with its number, parent and writer."""
     after = next_version(SAMPLE, change, ID, BY)
     check_successor(SAMPLE, after)
     assert (after.version, after.parent, after.id) == (2, SAMPLE.id, ID)
@@ -54,7 +54,7 @@ def test_each_change_makes_a_valid_successor(change: Change) -> None:
 
 
 def test_states() -> None:
-    """Disable and enable undo each other and have no other effect."""
+    """Disable and Enable undo each other and change nothing else."""
     off = next_version(SAMPLE, Disable(), ID, BY)
     on = next_version(off, Enable(), VersionId("3" * 32), BY)
     assert (off.state, on.state) == ("disabled", "ready")
@@ -64,12 +64,12 @@ def test_states() -> None:
 
 @pytest.mark.parametrize("change", [Enable(), SetOptions(WAITING)])
 def test_what_is_already_so_needs_no_version(change: Change) -> None:
-    """If an index is already enabled, or options are already pending, no version is made."""
+    """A change without an effect makes no version."""
     assert next_version(SAMPLE, change, ID, BY) is SAMPLE
 
 
 def test_options_wait_for_the_refresh() -> None:
-    """Options that are set stay pending until a refresh uses them, or until they are reset."""
+    """Options that were set stay pending until a refresh uses them or they are set back."""
     assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
     assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
     other = Refresh(replace(MADE, options=IndexOptions("sieve", error=7)))
@@ -81,10 +81,7 @@ def test_options_wait_for_the_refresh() -> None:
 
 
 def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
-    """The refresh mode can be set alone or together with other options.
-
-    A refresh that began earlier does not undo a change of the refresh mode.
-    """
+    """The option `refresh` takes effect at once, and an earlier refresh does not undo it."""
     built = replace(SAMPLE.options, refresh="auto")
     alone = next_version(SAMPLE, SetOptions(built), ID, BY)
     assert (alone.options, alone.next_options) == (built, None)
@@ -100,7 +97,7 @@ def test_when_to_refresh_is_set_at_once_and_rebuilds_nothing() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Contents)])
 def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
-    """A refresh replaces every field of a version's contents by the new value."""
+    """A refresh replaces every field of the version's contents."""
     made = replace(
         MADE,
         locations=replace(SAMPLE.locations, count=1),
@@ -111,14 +108,14 @@ def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
 
 
 def test_a_refresh_keeps_the_state() -> None:
-    """A refresh of a disabled index does not enable it."""
+    """A refresh of a disabled index leaves the index disabled."""
     off = next_version(SAMPLE, Disable(), ID, BY)
     assert next_version(off, REFRESH, VersionId("3" * 32), BY).state == "disabled"
 
 
 @pytest.mark.parametrize("change", [Enable(), Disable(), Drop(), REFRESH])
 def test_a_tombstone_has_no_successor(change: Change) -> None:
-    """No version follows a DROP, not even another DROP."""
+    """No change can follow a DROP, not even another DROP."""
     dropped = next_version(SAMPLE, Drop(), ID, BY)
     with pytest.raises(ConflictError, match=r"sales\.orders"):
         next_version(dropped, change, VersionId("3" * 32), BY)
@@ -127,7 +124,7 @@ def test_a_tombstone_has_no_successor(change: Change) -> None:
 
 
 def test_a_broken_chain_is_refused() -> None:
-    """A gap in the versions, a wrong parent or another index is a mistake of the caller."""
+    """A gap in the numbers, a wrong parent or another index raises an error of the caller."""
     after = next_version(SAMPLE, Disable(), ID, BY)
     check_successor(None, SAMPLE)
     for base, proposed in (
@@ -143,12 +140,9 @@ def test_a_broken_chain_is_refused() -> None:
 
 @pytest.mark.parametrize("moved", [True, False])
 def test_an_index_follows_its_table(moved: bool) -> None:
-    """If files moved together with the table, their root is the table's new place.
+    """An index follows its table, and the root of the files changes if the files moved.
 
-    A Delta table's log does not change.
-
-    If a table was only renamed, its files are in the old place. A copied table has its own copies
-    of the files.
+    Moved files keep the commit of a Delta table. A copied table has other files.
     """
     old, new = SAMPLE.table.location, "file:/w/renamed"
     base = replace(SAMPLE, roots=(old, "file:/elsewhere"), commit=Commit("0b6c", 7))
@@ -161,6 +155,6 @@ def test_an_index_follows_its_table(moved: bool) -> None:
 
 
 def test_the_version_after_an_older_format_has_the_format_of_this_release() -> None:
-    """A manifest is outdated only if it was read from a file of an older format."""
+    """The version after a version of an older format is not outdated."""
     old = replace(SAMPLE, is_outdated=True)
     assert not next_version(old, Disable(), VersionId("2" * 32), SAMPLE.created_by).is_outdated

@@ -1,4 +1,4 @@
-"""A table with rows in frames that replace Spark's, and an index of the table on disk."""
+"""A table whose rows are in frames that replace Spark's, and an index of the table on disk."""
 
 from __future__ import annotations
 
@@ -33,13 +33,11 @@ LENGTH = 1000
 ARROW = {"bigint": pa.int64(), "string": pa.string(), "double": pa.float64()}
 
 Ranges = list[list[Any]]
-"""The values of each range of a file."""
+"""The values of a file, by range."""
 
 
 class Table:
-    """A table of files; each file has one or more ranges.
-
-    The value `DAMAGED` stands for a damaged record.
+    """A table of files, each of which has one or more ranges; `DAMAGED` is a damaged record.
 
     Attributes:
         expected: the expected reads of the index that was built last.
@@ -62,21 +60,18 @@ class Table:
         self.expected: tuple[Expected, ...] = ()
 
     def files(self) -> tuple[DataFile, ...]:
-        """The next of the given listings of files.
-
-        After the last listing, each call returns the same files in new records.
-        """
+        """The next of the given listings, or the last one again, in new records."""
         listing = self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
         return tuple(map(replace, listing))
 
     def tiling(self) -> Tiling:
-        """The tiling, in which the ranges of a file have equal lengths."""
+        """The tiling in which all ranges of a file but the last are 100 bytes long."""
         whole = whole_files([self.length] * len(self.values))
         cuts = tuple(tuple(100 * k for k in range(1, len(some))) for some in self.values)
         return Tiling(whole.lengths, cuts, whole.footers)
 
     def cuts(self, numbers: Sequence[int], _: int) -> list[FileCuts]:
-        """The offsets at which a build can cut files."""
+        """The offsets at which a build can cut each of these files."""
         return [FileCuts(self.tiling().cuts[k], 0) for k in numbers]
 
     def frame(
@@ -87,7 +82,7 @@ class Table:
         cuts: Sequence[object] = (),
         **_how: bool,
     ) -> Frame:
-        """The frame with the rows of files or of their ranges."""
+        """The frame with the rows of these files, or of their ranges if `cuts` is given."""
         files = [self.values[k] for k in numbers]
         if not cuts:
             files = [[[value for some in ranges for value in some]] for ranges in files]
@@ -106,7 +101,7 @@ DAMAGED = object()
 def index(
     folder: Path, table: Table, options: IndexOptions, parts: Sequence[Sequence[int]] = ()
 ) -> Ready:
-    """An index of a table without damaged files; `parts` names the files of each run."""
+    """Builds an index of a table without damaged files; `parts` lists the files of each run."""
     store, home = LocalStore(), f"file:{folder / SAMPLE.index}"
     store.mkdirs(f"{home}/intents")
     runs: list[RunRef] = []

@@ -1,4 +1,4 @@
-"""The folder of an old index, in which some versions can be damaged."""
+"""The folder of an old index, some versions of which can be damaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATER = replace(FIRST, table="renamed", location="file:/w/renamed")
 
 
 def index(root: Path, *versions: TableIdentity | None, uuid: IndexUuid = SAMPLE.index) -> str:
-    """An old index of the first table, with one more version for each later table.
+    """An old index of the first table, with one version for each of these tables.
 
     None stands for a damaged version.
     """

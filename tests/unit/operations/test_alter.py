@@ -1,4 +1,4 @@
-"""A change of an index's metadata publishes a version after the newest, which must exist."""
+"""Changes of an index's metadata, each of which publishes the next version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
-    """Everything else stays the same, and queries find the changed state in the index's folder."""
+    """A change publishes the next version, in which everything else stays the same."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), LocalStore(), SAMPLE)
     versions = tmp_path / SAMPLE.index / "versions"
     versions.mkdir(parents=True)
@@ -38,7 +38,7 @@ def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
 
 
 def test_an_index_that_vanished_is_not_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two attempts to publish, another driver has dropped the index and its files."""
+    """A change fails if another driver drops the index and its files between two attempts."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), "file:/r"), LocalStore(), SAMPLE)
     monkeypatch.setattr(alter, "publish", lambda _store, _directory, _base, make: make(None))
     with pytest.raises(UnavailableError, match="vanished meanwhile"):
@@ -52,7 +52,10 @@ RENAMED = replace(WAS, table="renamed", location="file:/w/renamed")
 def follow(
     tmp_path: Path, now: TableIdentity, *there: TableIdentity, state: str = "ready"
 ) -> tuple[str | None, TableIdentity, tuple[str, ...]]:
-    """Lets an index follow its table; returns the result, the version's table, and its roots."""
+    """Lets an index follow its table.
+
+    Returns the result, the table of the newest version, and its roots.
+    """
     versions = tmp_path / SAMPLE.index / "versions"
     versions.mkdir(parents=True)
     version = replace(SAMPLE, state=state, roots=("file:/w/orders", "file:/else"))  # type: ignore[arg-type]
@@ -77,7 +80,7 @@ def follow(
 @pytest.mark.parametrize(
     ("now", "roots"),
     [
-        # A rename of a table moves the files, so the files' root moves, too.
+        # A rename of a table moves its files, so their root moves, too.
         (RENAMED, ("file:/w/renamed", "file:/else")),
         (replace(WAS, table="archive", location="file:/w/a"), ("file:/w/a", "file:/else")),
         (replace(WAS, table="renamed"), ("file:/w/orders", "file:/else")),
@@ -89,7 +92,7 @@ def follow(
 def test_an_index_follows_its_table(
     tmp_path: Path, now: TableIdentity, roots: tuple[str, ...]
 ) -> None:
-    """An index follows its table to another name or place, by the table's time of creation."""
+    """An index follows its table to another name or location, by the time of creation."""
     folder = f"file:{tmp_path}/{SAMPLE.index}"
     assert follow(tmp_path, now) == (folder, now, roots)
 
@@ -97,13 +100,13 @@ def test_an_index_follows_its_table(
 @pytest.mark.parametrize(
     ("now", "there"),
     [
-        # Nothing has changed, or only the case of letters has changed.
+        # Nothing has changed, or only the letter case of the name.
         (WAS, ()),
         (replace(WAS, table="ORDERS"), ()),
-        # The property was copied to another table, or the table was replaced by another.
+        # The property was copied to another table, or another table replaced the table.
         (replace(RENAMED, create_time_ms=WAS.create_time_ms + 1), ()),
         (replace(RENAMED, database="other"), ()),
-        # The index's own table still exists, so the other table is a copy from the same second.
+        # The index's own table still exists, so this is a copy from the same second.
         (RENAMED, (WAS,)),
     ],
 )
@@ -115,5 +118,5 @@ def test_an_index_of_another_table_stays_there(
 
 
 def test_a_dropped_index_follows_no_table(tmp_path: Path) -> None:
-    """The files of a dropped index will be deleted soon."""
+    """A dropped index does not follow, because its files will be deleted soon."""
     assert follow(tmp_path, RENAMED, state="dropped")[0] is None

@@ -1,4 +1,4 @@
-"""The result of CHECK for each file, computed on frames that replace Spark's."""
+"""CHECK: the result for each file, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check(table: Table, one: Ready, percent: float = 100, **words: Any) -> list[tuple[str, ...]]:
-    """The name, status and details of each file. Also checks that executors keep no data."""
+    """Returns the name, status and details of each file.
+
+    Asserts that executors keep no data.
+    """
     jobs: list[str] = []
     environment: Any = SimpleNamespace(describe_job=jobs.append)
     found = check_index(table, one, percent, environment, **words)  # type: ignore[arg-type]
@@ -72,7 +75,10 @@ WHOLE = [(str(k), OK, "") for k in range(3)]
 def test_no_key_of_a_sound_index_is_lost(
     tmp_path: Path, parts: Sequence[Sequence[int]], options: IndexOptions, type_: str
 ) -> None:
-    """The index has one run or several runs, and is looked up by code and by hash."""
+    """CHECK reports only a key that the index lacks, by code and by hash.
+
+    The index has one run or several.
+    """
 
     def typed(value: Any) -> Any:
         return value if value is None or type_ == "bigint" else f"word {value:05d}"
@@ -104,7 +110,10 @@ def test_no_key_of_a_sound_index_is_lost(
 def test_a_row_that_queries_lose_is_named(
     tmp_path: Path, place: tuple[int, int], values: list[Any], detail: str
 ) -> None:
-    """CHECK names a lost key or a count that is too small; for a cut file, also the range."""
+    """CHECK names a key that the index lacks, or a count that is too small.
+
+    Keys that the index has in addition are no loss.
+    """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     table.values[place[0]][place[1]] = values
@@ -118,7 +127,7 @@ def test_a_row_that_queries_lose_is_named(
 def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
     """Changed, new and deleted files are not checked.
 
-    Unchanged files are checked, even if their numbers have changed.
+    Unchanged files are checked, whatever their numbers.
     """
     table = Table("bigint", [*FILES, [[7]], [[8]]])
     made = index(tmp_path, table, INTERVALS)
@@ -139,7 +148,10 @@ def test_what_is_always_read_is_not_checked(tmp_path: Path) -> None:
 
 
 def test_a_file_that_was_replaced_while_it_was_read_is_stale(tmp_path: Path) -> None:
-    """CHECK lists files again only if a file seems to have lost a row."""
+    """If a file seems to have lost a row, CHECK lists the files again.
+
+    A file that was replaced meanwhile is stale.
+    """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     then = list(table.files())
@@ -155,7 +167,10 @@ def test_a_file_that_was_replaced_while_it_was_read_is_stale(tmp_path: Path) -> 
 
 
 def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
-    """If a session has another reader, or the index another format, queries read every file."""
+    """CHECK reports all files as stale if no query can use the index.
+
+    The index has an older format, or is for another reader.
+    """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
     old = Ready("v", made.registration, made.store, replace(made.manifest, is_outdated=True))
@@ -166,10 +181,7 @@ def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("percent", "n"), [(1, 1), (33, 1), (34, 2), (66, 2), (67, 3), (100, 3)])
 def test_a_share_of_the_files_is_drawn(tmp_path: Path, percent: float, n: int) -> None:
-    """The sample has at least one file that the index can skip.
-
-    Only sampled files are read.
-    """
+    """The sample has at least one file, and only files that the index can skip are read."""
     table = Table("bigint", [*FILES, [[7]]])
     made = index(tmp_path, table, INTERVALS)
     table.listings[0][3] = replace(table.listings[0][3], mtime=2)
@@ -185,7 +197,7 @@ def test_a_share_of_the_files_is_drawn(tmp_path: Path, percent: float, n: int) -
 
 
 def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
-    """A version in which the second location has these counts."""
+    """A version whose second location has these counts."""
     of = SimpleNamespace(
         rows=np.array([0, rows]), nulls=np.array([0, nulls]), nans=np.array([0, nans])
     )
@@ -220,15 +232,15 @@ def opened(rows: int, nulls: int, nans: int, null_proof: bool) -> Any:
 def test_counts_that_are_too_small_lose_rows(
     seen: _Seen, listed: tuple[int, int, int], null_proof: bool, loss: str
 ) -> None:
-    """A look-up for NULL or NaN skips a location without NULL or NaN.
+    """A row is lost if the file has more rows, NULLs or NaNs than the index counts.
 
-    A location without keys is also skipped.
+    All keys of a location are lost if its counts leave no row with a key.
     """
     assert _loss(opened(*listed, null_proof), 1, seen) == loss
 
 
 def test_losses_are_an_error_that_names_ten_of_them() -> None:
-    """The error also states the number of further files, and how to rebuild each index."""
+    """The error names ten lost files, the total number, and the statements that rebuild indexes."""
 
     def lost(*indexes: str) -> list[CheckedFile]:
         return [CheckedFile(one, f"f{k}", LOST, f"key {k}") for k, one in enumerate(indexes)]
@@ -247,7 +259,7 @@ def test_losses_are_an_error_that_names_ten_of_them() -> None:
 
 
 def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
-    """Only columns of floating-point numbers can have NaN."""
+    """CHECK reports a NaN that the index does not count."""
     table = Table("double", [[[1.0, NAN]], [[2.0, None, 5.0]]])
     made = index(tmp_path, table, INTERVALS)
     assert check(table, made) == WHOLE[:2]
@@ -268,9 +280,9 @@ def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
 def test_a_file_is_whole_where_the_list_counts_its_rows(
     seen: tuple[int, int, int], listed: tuple[int, int, int], lost: bool
 ) -> None:
-    """A file with only NULLs and NaNs has no key that can be lost.
+    """If the index counts no keys for a file with keys, CHECK reports the loss of a key.
 
-    If the list counts no keys for a file that has keys, all its keys are lost.
+    A file without keys cannot lose one.
     """
     ranges = SimpleNamespace(
         **{

@@ -1,4 +1,4 @@
-"""After a failed CREATE, no trace of it is left in the metastore or in the store."""
+"""After a failed CREATE, the metastore and the store contain no trace of it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ CREATE = "CREATE SIEVE INDEX ON t (id)"
 
 
 def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None:
-    """All versions are complete when the registration fails.
-
-    When the metastore answers again, a second CREATE succeeds.
-    """
+    """If registration fails, CREATE deletes the built files, and a second CREATE succeeds."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1, 2], [3]])
     built: list[Path] = []
@@ -46,7 +43,7 @@ def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None
 def test_a_folder_that_is_not_writable_is_told_with_the_setting_for_another(
     tmp_path: Path,
 ) -> None:
-    """The store's own error describes the problem, but not the setting that helps."""
+    """If the folder is not writable, the error names the setting for another folder."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 
@@ -63,7 +60,7 @@ def test_a_folder_that_is_not_writable_is_told_with_the_setting_for_another(
 
 
 def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> None:
-    """CREATE fails at each call of the store that precedes the build."""
+    """If any call of the store before the build fails, CREATE deletes its folder."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     for failing in range(1, 7):
@@ -82,7 +79,7 @@ def test_a_folder_that_is_begun_is_deleted_on_any_failure(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    """If a CREATE is invalid, the store is not called at all."""
+    """An invalid CREATE writes nothing to the store."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     calls: list[str] = []
@@ -92,9 +89,9 @@ def test_what_cannot_be_created_is_refused_before_anything_is_made(tmp_path: Pat
 
 
 def test_names_are_taken_in_any_case(tmp_path: Path) -> None:
-    """An existing index, or another index of the statement, can already have the name.
+    """CREATE refuses a name that another index has, in any letter case.
 
-    The error contains the column of that index.
+    The other index exists already, or is in the same statement.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
@@ -111,27 +108,27 @@ def test_names_are_taken_in_any_case(tmp_path: Path) -> None:
 
 
 class Undone:
-    """A table that refuses to remove one registration, and records the calls."""
+    """A table that records calls, and refuses to remove one of the registrations."""
 
     def __init__(self, stays: str) -> None:
         self.asked: list[tuple[object, ...]] = []
         self._stays = stays
 
     def unregister(self, name: str, own: object) -> None:
-        """Removes a registration."""
+        """Removes a registration, or fails."""
         self.asked.append((name, own))
         if name == self._stays:
             raise UnavailableError("SIEVE_X", "no answer")
 
     def register(self, name: str, registration: object, *, in_place_of: object) -> None:
-        """Replaces a registration by another."""
+        """Replaces a registration with another."""
         self.asked.append((name, registration, in_place_of))
 
 
 def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
-    """All other indexes of a failed CREATE are deleted.
+    """If a failed CREATE cannot unregister an index, the index keeps its files.
 
-    Replaced indexes get their names back.
+    The files of the other indexes are deleted. Replaced indexes get their names back.
     """
 
     def begun(name: str) -> Any:
@@ -151,10 +148,7 @@ def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
 
 
 def test_what_is_left_of_a_replaced_index_is_told(tmp_path: Path) -> None:
-    """After a replacement, queries use the new index.
-
-    If the store cannot delete the old index, the statement still succeeds.
-    """
+    """If the store cannot delete a replaced index, the statement succeeds and reports the files."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 

@@ -1,4 +1,4 @@
-"""A drop deletes the files of the index of its own table, and of no other index."""
+"""DROP deletes the files of its own table's index, and of no other index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HERE: Any = SimpleNamespace(changing=lambda: None, software=CreatedBy("9", "4.1"
 
 
 def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredIndex:
-    """An index of the first table, in one of the states that have no usable version."""
+    """An index of the first table, in a state without a usable version."""
     index(root, FIRST, None)
     return kind("v", Registration(SAMPLE.index, ("v",), f"file:{root}"), "problem", STORE)
 
@@ -39,7 +39,7 @@ def found(root: Path, kind: type[HalfDropped | Failed | Gone]) -> RegisteredInde
 def test_the_files_of_an_index_that_is_damaged_or_half_dropped_go(
     tmp_path: Path, kind: type[HalfDropped | Failed]
 ) -> None:
-    """A damaged or half dropped index's files are deleted if the index belongs to the table."""
+    """DROP deletes the files of a damaged or half dropped index of its table."""
     assert end_index(found(tmp_path, kind), FIRST, HERE)
     assert list(tmp_path.iterdir()) == []
 
@@ -48,13 +48,13 @@ def test_the_files_of_an_index_that_is_damaged_or_half_dropped_go(
 def test_the_files_of_another_index_stay(
     tmp_path: Path, kind: type[Failed | Gone], table: Any
 ) -> None:
-    """The kept folder has a damaged index of another table, or belongs to another index."""
+    """DROP keeps the files of an index that is gone, or of another table's damaged index."""
     assert not end_index(found(tmp_path, kind), table, HERE)
     assert (tmp_path / SAMPLE.index / "versions").is_dir()
 
 
 def test_a_damaged_index_out_of_reach_stays(tmp_path: Path) -> None:
-    """If an index is outside the allowed roots, a drop opens no store for it."""
+    """DROP opens no store for an index outside of the allowed roots."""
     index(tmp_path, FIRST, None)
     lost = Failed("v", Registration(SAMPLE.index, ("v",), f"file:{tmp_path}"), "problem", None)
     assert not end_index(lost, FIRST, HERE)
@@ -75,7 +75,7 @@ class Table:
 
 
 def ready(root: Path) -> Ready:
-    """An index that is in use."""
+    """An index with one usable version."""
     index(root, FIRST)
     registration = Registration(SAMPLE.index, ("v",), f"file:{root}")
     made = newest(STORE, registration.directory)
@@ -84,7 +84,7 @@ def ready(root: Path) -> Ready:
 
 
 def dropped(table: Table, one: RegisteredIndex, calls: list[str]) -> None:
-    """Drops an index; records the state before any change."""
+    """Drops an index, and records the announced changes."""
     here: Any = SimpleNamespace(
         changing=lambda: calls.append("changing"), software=CreatedBy("9", "4.1")
     )
@@ -92,7 +92,10 @@ def dropped(table: Table, one: RegisteredIndex, calls: list[str]) -> None:
 
 
 def test_a_drop_ends_the_index_then_its_registration_then_its_files(tmp_path: Path) -> None:
-    """The tombstone comes first, so that no query uses the index if the drop is interrupted."""
+    """DROP publishes a tombstone, then unregisters, and then deletes files.
+
+    The tombstone comes first, so that no query uses the index if DROP is interrupted.
+    """
     calls: list[str] = []
     dropped(Table(calls), ready(tmp_path), calls)
     assert calls == ["changing", "changing", "unregister v"]
@@ -103,10 +106,7 @@ def test_a_drop_ends_the_index_then_its_registration_then_its_files(tmp_path: Pa
 def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
     tmp_path: Path, kind: type[UnavailableError]
 ) -> None:
-    """The metastore's error states that DROP can be repeated.
-
-    The index's files still exist.
-    """
+    """If the metastore fails, the error says that DROP can be repeated, and the files stay."""
     calls: list[str] = []
     one = ready(tmp_path)
     with pytest.raises(
@@ -124,7 +124,10 @@ def test_a_drop_that_the_metastore_does_not_finish_can_be_run_again(
 
 
 def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
-    """If the store of an index does not answer, the registration of the index is also kept."""
+    """For an index that is gone, DROP only removes the registration.
+
+    If the store does not answer, DROP fails and changes nothing.
+    """
     calls: list[str] = []
     dropped(Table(calls), found(tmp_path, Gone), calls)
     assert calls == ["changing", "unregister v"]
@@ -137,7 +140,10 @@ def test_only_the_registration_of_what_is_not_ours_goes(tmp_path: Path) -> None:
 
 
 def test_a_damaged_index_that_a_later_release_wrote_stays(tmp_path: Path) -> None:
-    """Only the later release knows to which table the index belongs."""
+    """DROP keeps the files of a damaged index that a later release wrote.
+
+    Only the later release knows to which table the index belongs.
+    """
     one = found(tmp_path, Failed)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"
     body = re.sub(rb'"format":\d+', b'"format":99', path.read_bytes().partition(b',"checksum"')[0])

@@ -1,4 +1,4 @@
-"""The estimate for an index before it is built, on frames that replace Spark's."""
+"""ESTIMATE: the expected index before a build, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frames(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scattered(files: int, keys: int) -> list[Ranges]:
-    """Files with keys spread over a wide domain; each file has a NULL."""
+    """Files with random keys of a wide domain, and one NULL each."""
     draw = np.random.default_rng(3)
     return [[[*draw.integers(0, 1 << 40, keys - 1).tolist(), None]] for _ in range(files)]
 
@@ -44,7 +44,7 @@ COLUMN = Table("bigint", scattered(20, 50), MB)
 
 
 def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -> list[Estimate]:
-    """Estimates with a clock that advances by 1, 2, 3, ... seconds.
+    """Returns estimates, with a clock that advances by 1, 2, 3, ... seconds.
 
     Asserts that no frame stays persisted.
     """
@@ -62,7 +62,7 @@ def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -
 
 
 def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
-    """A query for keys of some files."""
+    """A query that compares the column with a value, in these files."""
     predicate = parse({"op": op, "col": ["v"], "value": value})
     return Asked(predicate, frozenset(table.files()[k].path for k in files))
 
@@ -80,9 +80,10 @@ def asking(table: Table, op: str, value: int, files: Sequence[int]) -> Asked:
 def test_an_estimate_of_a_small_column_is_the_build(
     tmp_path: Path, options: IndexOptions, shapes: list[str], seconds: int
 ) -> None:
-    """Shapes and expected reads are exact, and the number of bytes is almost exact.
+    """For a small column, the shapes and expected reads are those of the build.
 
-    The build reads for three seconds, and makes the index in one step or two.
+    The bytes are almost exact. Reading takes three seconds, and each attempt to make the index
+    takes longer.
     """
     (found,) = estimated(COLUMN, options)
     built = index(tmp_path, COLUMN, options).manifest
@@ -98,10 +99,7 @@ def test_an_estimate_of_a_small_column_is_the_build(
 
 @pytest.mark.parametrize("budget", ["auto", "5KB"])
 def test_what_a_build_tries_beside_intervals_is_estimated(tmp_path: Path, budget: str) -> None:
-    """The estimate includes a map and more intervals.
-
-    The estimate describes the attempt that a build would keep as the better one.
-    """
+    """The estimate describes the attempt that the build keeps, such as a map."""
     many, options = Table("bigint", scattered(24, 150), 16 * MB), IndexOptions(budget=budget)
     (found,) = estimated(many, options)
     built = index(tmp_path, many, options).manifest
@@ -129,9 +127,9 @@ MAP = IndexOptions("map", "1MB")
 def test_more_intervals_are_tried_where_they_may_pay(
     monkeypatch: pytest.MonkeyPatch, planned: MapPlan | None, more: bool, tried: list[str]
 ) -> None:
-    """If a map is better, the estimate does not try more intervals.
+    """More intervals are tried only if they may save reads.
 
-    If only the size or time of a map prevents the map, the estimate tries no further intervals.
+    They are not tried if a map is better, or if only the size or time of a map is too great.
     """
     made: list[str] = []
     maker = choose_run.run_maker
@@ -149,7 +147,10 @@ def test_more_intervals_are_tried_where_they_may_pay(
 
 
 def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
-    """If a statement has only one budget, and this budget cannot pay, the statement fails."""
+    """If a statement has several budgets, a budget that is too small is omitted.
+
+    If it is the only budget, the statement fails.
+    """
     small, fair = IndexOptions("map", "100B"), IndexOptions("map", "20KB")
     assert [one.options for one in estimated(COLUMN, small, fair, small)] == [fair]
     with pytest.raises(InvalidInputError, match="SIEVE_BUDGET_TOO_SMALL"):
@@ -162,9 +163,10 @@ def test_a_budget_that_cannot_pay_is_left_out_of_several() -> None:
 def test_a_query_reads_what_its_keys_and_its_files_leave(
     op: str, value: int, files: Sequence[int]
 ) -> None:
-    """The query's partition filter excludes some files.
+    """For a query, the estimate counts the files with a match.
 
-    The estimate counts the remaining files with a match, and their bytes.
+    The estimate omits the files that the query's partition filter excludes. A query of another
+    column is not understood.
     """
     (found,) = estimated(
         COLUMN, IndexOptions("intervals", "20KB"), asked=asking(COLUMN, op, value, files)
@@ -183,9 +185,9 @@ def test_a_query_reads_what_its_keys_and_its_files_leave(
 def test_windows_stand_for_a_large_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: IndexOptions, making: int
 ) -> None:
-    """The bytes and time of the windows are a share of those of the whole column.
+    """A large column is estimated from sampled windows of its domain.
 
-    An estimated query has separate windows.
+    The bytes and the time are scaled to the whole column. A query has its own windows.
     """
     monkeypatch.setattr(estimate, "_CUTS", 1000)
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
@@ -204,12 +206,12 @@ def test_windows_stand_for_a_large_column(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # A reading needs three seconds. Two cores make four quarters of the column.
+    # Reading takes three seconds. Two cores make the four quarters of the column.
     assert found.seconds == pytest.approx(1 + 2 + making * 4 / 2, rel=0.1)
 
 
 def test_a_build_limits_its_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quarter of the rows has 1000 cuts, but the build weighs only 2000, on two cores."""
+    """The build compares at most a limited number of cuts, which limits the estimated time."""
     monkeypatch.setattr(estimate, "_CUTS", 500)
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
     monkeypatch.setattr(Profile, "most_cuts", lambda *_: 2000)
@@ -218,7 +220,7 @@ def test_a_build_limits_its_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_table_without_files_takes_nothing() -> None:
-    """The estimate does not read anything."""
+    """A table without files is estimated as 0, without reading."""
     nothing = Table("bigint", [])
     some = [AUTO, IndexOptions("sieve")]
     found = estimated(
@@ -232,10 +234,7 @@ def test_a_table_without_files_takes_nothing() -> None:
 
 
 def test_a_column_without_keys_takes_its_file_list() -> None:
-    """The index has no segment.
-
-    A column without rows has no bytes to compare with.
-    """
+    """A column without keys has no segment, and its share is 0 if it has no rows."""
     (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
     assert (found.shapes, found.expected) == ((), ())
     assert found.share == found.bytes / 24
@@ -244,7 +243,7 @@ def test_a_column_without_keys_takes_its_file_list() -> None:
 
 
 def test_a_query_for_null_reads_the_files_that_hold_one() -> None:
-    """A query for NOT NULL reads the files with a key."""
+    """IS NULL reads the files with a NULL, and IS NOT NULL reads the files with a key."""
     table = Table("bigint", [[[1, 2]], [[3, None]], [[None, None]], [[4]]], MB)
     for op, match in (("is null", 2), ("is not null", 3)):
         asked = Asked(

@@ -1,4 +1,4 @@
-"""The estimate for a whole table, computed from a sample of its files."""
+"""Estimates for a whole table from a sample of its files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files, sec
 
 
 def test_small_tables_are_read_whole() -> None:
-    """Small tables are read whole.
-
-    Large tables are read whole only for the estimate of a query.
-    """
+    """Small tables are read whole, and large tables only if the estimate has a query."""
     assert list(sample_files([5] * ALL_UP_TO, every=False).numbers) == list(range(ALL_UP_TO))
     assert sample_files([5] * 1000, every=True).is_all
     some = sample_files([5] * 1000, every=False)
@@ -24,7 +21,7 @@ def test_small_tables_are_read_whole() -> None:
 
 
 def test_the_share_is_of_bytes() -> None:
-    """The sample gets its share of the table's budget, even if the budget is an absolute size."""
+    """The sample gets its share of the budget, even if the budget is an absolute size."""
     some = sample_files([10] * 100, every=False)
     assert some.of_all(FILES) == 100
     assert some.scaled_budget(IndexOptions(budget="50%"), 1_000_000).budget == "500000B"
@@ -39,14 +36,14 @@ def test_the_share_is_of_bytes() -> None:
 @pytest.mark.parametrize(
     ("kind", "read", "of_all"),
     [
-        # Existing keys are drawn from one file of the sample, for any size of the sample.
+        # Existing keys are drawn from one file of the sample, whatever the size of the sample.
         ("present", 1.0, 1.0), ("present", 20.0, 100.0), ("present", 1.19, 1 + 0.19 * 99 / 19),
         ("value", 20.0, 100.0), ("range", 2.0, 1 + 99 / 19), ("absent", 0.2, 1.0),
         ("absent", 0.0, 0.0),
     ],
 )  # fmt: skip
 def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: float) -> None:
-    """Reads are scaled both in files and in bytes."""
+    """Expected reads of the sample are scaled to all files, both in files and in bytes."""
     some = sample_files([10] * 100, every=False)
     expected = (Expected(kind, read, read, 20.0, 10 * read, 10 * read),)
     (found,) = some.reads_of_all(expected, FILES, 10.0)
@@ -56,7 +53,7 @@ def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: flo
 
 
 def test_the_seconds_of_a_job_that_reads_nothing_are_not_scaled() -> None:
-    """The table has five times the files of the sample; taking the sample needs half as long."""
+    """The estimated time of reading is scaled to all files; the fixed time of a job is not."""
     some = sample_files([10] * 100, every=False)
     assert some.seconds_to_read(0.5, 0.1) == pytest.approx(0.5)
     assert some.seconds_to_read(3.0, 2.1) == pytest.approx(3.0 + 1.5 * 4 * 2.0)

@@ -1,7 +1,4 @@
-"""If commits name the folders that they wrote to, a refresh lists only these folders.
-
-The refresh loses no file.
-"""
+"""A refresh lists only the folders that commits name, and loses no file."""
 
 from __future__ import annotations
 
@@ -35,17 +32,15 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 @dataclass
 class Commits:
-    """A table of file slices.
-
-    Each commit lists the folders that it wrote to, or no folder.
+    """A table of file slices, whose commits list the folders that they wrote to.
 
     Attributes:
         slices: all slices.
         written: names of the folders that commits have written to; None if they are unknown.
-        spelt: the spelling of the table's folder in the table.
+        spelt: the spelling of the table's folder in commits.
         listings: number of full listings.
         read: the paths that were read.
-        added: numbers of the slices that have an appended part which can be read alone.
+        added: numbers of the slices whose appended part can be read alone.
         appended_only: numbers of the slices from which only the appended part was read.
         empty: true if reading finds no rows.
         broken: true if an appended part cannot be read.
@@ -124,14 +119,14 @@ class Commits:
 
 
 def slices(*names: str, mtime: int = 0) -> list[DataFile]:
-    """Slices of a given size below the table's folder."""
+    """Slices of equal size below the table's folder."""
     return [DataFile(f"{ROOT}/{name}", 10, mtime) for name in names]
 
 
 def version(
     folder: Path, known: Sequence[DataFile], runs: Sequence[int], *, maps: bool = False
 ) -> tuple[Ready, Manifest]:
-    """An index that contains these slices, in runs with the given numbers of slices."""
+    """An index of these slices, in runs with these numbers of slices, and its version."""
     file = replace(SAMPLE.runs[0].files[0], hashes=((0, 9),) if maps else ())
     n = len(known)
     tens = np.full(n, 10)
@@ -162,7 +157,10 @@ def version(
 def refreshed(
     table: Commits, found: Ready, publishing: Callable[[], object] = lambda: None
 ) -> set[str]:
-    """The paths in the version after a refresh; calls ``publishing`` before the publication."""
+    """Refreshes the index, and returns the paths of the new version.
+
+    Calls ``publishing`` before the publication.
+    """
     environment: Any = SimpleNamespace(
         check_cancelled=lambda: None,
         describe_job=lambda _: None,
@@ -180,9 +178,9 @@ AFTER = slices("a/1", "a/2", "b/1", "b/3", "c/1", "c/2")
 
 
 def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
-    """In one folder, a slice appeared and another slice vanished.
+    """A refresh lists only the folder that was written to.
 
-    The slices in other folders are copied from the version.
+    Slices in other folders are copied from the version.
     """
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"})
@@ -191,7 +189,7 @@ def test_only_what_was_written_to_is_listed(tmp_path: Path) -> None:
 
 
 def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
-    """A commit wrote to the folder of a dropped partition, and the folder is empty."""
+    """If a folder that was written to is empty now, its slices are removed from the index."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE[:4], {"c"})
     assert refreshed(table, found) == {file.path for file in BEFORE[:4]}
@@ -199,7 +197,7 @@ def test_a_partition_that_is_gone_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_nothing_written_is_no_version(tmp_path: Path) -> None:
-    """If nothing was written, the refresh does not list the table."""
+    """If nothing was written, a refresh lists nothing and publishes no version."""
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE, set())
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -208,7 +206,7 @@ def test_nothing_written_is_no_version(tmp_path: Path) -> None:
 
 
 def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
-    """A full listing finds slices in any folder."""
+    """If the commits name no folders, the refresh lists all."""
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, None)
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -227,7 +225,7 @@ def test_all_is_listed_where_the_commits_do_not_tell(tmp_path: Path) -> None:
 def test_a_refresh_gives_way_to_one_of_a_later_commit(
     tmp_path: Path, theirs: Commit, *, stays: bool
 ) -> None:
-    """The table's commit numbers decide which version is later, not the clocks of writers."""
+    """A version of a later commit of the same table is kept, whatever the clocks of the writers."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
@@ -242,7 +240,10 @@ def test_a_refresh_gives_way_to_one_of_a_later_commit(
 
 
 def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) -> None:
-    """Old entries of changed files must not be kept in addition to the new entries."""
+    """If commits spell folders differently, the refresh lists all folders.
+
+    Otherwise, old entries of changed files would remain.
+    """
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"}, spelt="/elsewhere")
     assert refreshed(table, found) == {file.path for file in AFTER}
@@ -251,10 +252,7 @@ def test_all_is_listed_where_folders_are_spelt_in_another_way(tmp_path: Path) ->
 
 @pytest.mark.parametrize("runs", [[8, *([1] * MOST_DELTAS)], [1 + MOST_DELTAS, 7]])
 def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: list[int]) -> None:
-    """The refresh merges many runs into one, or makes a new base.
-
-    A refresh cannot read slices that were not listed.
-    """
+    """If a refresh merges runs or makes a new base, the refresh lists all folders."""
     known = slices(*(f"p{k}/1" for k in range(8 + MOST_DELTAS)))
     found, _ = version(tmp_path, known, runs)
     now = [*known[8:], *slices("new/1")] if len(runs) == 2 else [*known, *slices("new/1")]
@@ -266,9 +264,9 @@ def test_all_is_listed_where_other_slices_are_read_again(tmp_path: Path, runs: l
 
 
 def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
-    """Slices that have grown keep their slot and get one more slot.
+    """If files were appended to a slice, the refresh reads only these files.
 
-    A slice with any other change is read whole.
+    The slice gets one more slot. A slice with any other change is read whole.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
@@ -283,7 +281,7 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
     assert known.places[of[now[1].path]].tolist() == [1, 6]
     assert known.places[of[now[2].path]].tolist() == [7, -1]
     assert known.rows[of[now[1].path]] == 10 + 1
-    # All rows of the slice stay known, as long as log files are only appended to the slice.
+    # All rows of the slice stay known, as long as log files are only appended.
     again = Commits([now[0], *slices("a/2", mtime=7), *now[2:]], {"a"}, added=frozenset({1}))
     refreshed(again, replace(found, manifest=after))
     assert (again.asked, again.appended_only) == ({1: (10, 5, True)}, {1})
@@ -293,7 +291,10 @@ def test_of_grown_slices_only_the_news_is_read(tmp_path: Path) -> None:
 
 
 def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> None:
-    """The check cannot detect that a map has lost a key, because another run can have the key."""
+    """If the index has a map, a refresh reads whole slices.
+
+    CHECK could not detect that a map has lost a key, because another run can contain the key.
+    """
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -301,7 +302,7 @@ def test_where_there_are_maps_all_of_a_grown_slice_is_read(tmp_path: Path) -> No
 
 
 def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -> None:
-    """If appended files cannot be read alone, the refresh starts again and reads whole slices."""
+    """If appended files cannot be read alone, the refresh reads whole slices instead."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), broken=True)
@@ -310,7 +311,10 @@ def test_news_that_cannot_be_read_alone_are_read_with_the_rest(tmp_path: Path) -
 
 
 def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If many slices have grown, the driver would need long to open their files."""
+    """If too many slices have appended files, the refresh reads whole slices.
+
+    The driver would need long to open all these files.
+    """
     monkeypatch.setattr("sieve.operations.refresh.MOST_ASKED", 1)
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", "a/2", mtime=5), *BEFORE[2:]]
@@ -320,7 +324,7 @@ def test_of_many_grown_slices_all_is_read(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> None:
-    """If a slice was read only in part, every query and the next refresh read it."""
+    """If reading an appended part finds no rows, queries and the next refresh read the slice."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), empty=True)
@@ -329,7 +333,7 @@ def test_news_that_were_read_in_part_leave_a_slice_unknown(tmp_path: Path) -> No
 
 
 def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
-    """A slice that proves nothing has no length, and is treated as a slice that was not listed."""
+    """An unproven slice outside of the listed folders is copied as it is."""
     ones = np.ones(2, np.int64)
     paths = (f"{ROOT}/a/1", f"{ROOT}/b/1")
     states = np.array([FileState.UNPROVEN, FileState.READ], np.int8)
@@ -342,7 +346,7 @@ def test_what_proves_nothing_is_taken_over_as_it_is() -> None:
 
 
 def test_slices_that_grow_one_after_the_other_keep_all_their_places(tmp_path: Path) -> None:
-    """A slice that grows later also has a slot for its appended part."""
+    """If slices grow in different refreshes, each keeps its slots and gets one more."""
     found, _ = version(tmp_path, BEFORE, [6])
     first = [BEFORE[0], *slices("a/2", mtime=5), *BEFORE[2:]]
     refreshed(Commits(first, {"a"}, added=frozenset({1})), found)

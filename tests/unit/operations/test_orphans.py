@@ -1,4 +1,4 @@
-"""Orphans, and the table of a damaged index: only the folder's contents are evidence."""
+"""Orphans, and the table of a damaged index; only folders are evidence."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ OTHER = IndexUuid("1" * 8 + SAMPLE.index[8:])
 
 
 def reasons(root: Path, tables: Mapping[TableIdentity, Mapping[str, Registration]]) -> list[str]:
-    """The reasons for which indexes below a root are orphans."""
+    """The reasons why indexes below a root are orphans."""
     return [one.why for one in orphans(STORE, f"file:{root}", "sales", tables, 0)]
 
 
 def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
     tmp_path: Path,
 ) -> None:
-    """If no version can be read, the table in the creation record is used."""
+    """A damaged index belongs to the table that its newest readable version names.
+
+    If no version is readable, the creation record names the table.
+    """
     assert owner_of_damaged(STORE, index(tmp_path / "a", FIRST, LATER, None)) == LATER
     assert owner_of_damaged(STORE, index(tmp_path / "b", None, None)) == FIRST
     assert owner_of_damaged(STORE, index(tmp_path / "c")) is None
@@ -41,20 +44,23 @@ def test_a_damaged_index_belongs_to_the_table_of_its_newest_readable_version(
 
 
 def test_an_index_that_can_be_read_after_all_is_not_damaged(tmp_path: Path) -> None:
-    """It is possible that the store returned a wrong answer when the index seemed damaged."""
+    """If an index that seemed damaged can be read, the store has returned wrong bytes."""
     with pytest.raises(UnavailableError, match="is readable now"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
 
 def test_a_damaged_index_is_an_orphan(tmp_path: Path) -> None:
-    """No table can use a damaged index, not even the index's own table."""
+    """A damaged index is an orphan, because no table can use it."""
     index(tmp_path, FIRST, None)
     assert reasons(tmp_path, {}) == ["its table is gone"]
     assert reasons(tmp_path, {FIRST: {}}) == ["it is damaged, and its table does not have it"]
 
 
 def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
-    """The next statement on the table registers this index again."""
+    """An index that only lost its registration is no orphan.
+
+    The next statement on its table registers the index again.
+    """
     index(tmp_path, FIRST)
     assert reasons(tmp_path, {}) == ["its table is gone"]
     assert reasons(tmp_path, {FIRST: {}}) == []
@@ -72,7 +78,7 @@ def test_an_index_that_its_table_has_lost_is_none(tmp_path: Path) -> None:
 def test_an_index_gives_way_to_a_usable_one_of_its_name(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
-    """An unregistered index is kept while the registered index of the same name is unusable."""
+    """An unregistered index is an orphan only if the registered index of its name is usable."""
     index(tmp_path, FIRST)
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
@@ -80,7 +86,7 @@ def test_an_index_gives_way_to_a_usable_one_of_its_name(
 
 
 class Clocked(LocalStore):
-    """A store whose clock is at the end of the second day."""
+    """A store whose clock shows the end of the second day."""
 
     def now_ms(self, _directory: str) -> int:
         return 2 * DAY_MS
@@ -89,7 +95,7 @@ class Clocked(LocalStore):
 @pytest.mark.parametrize(
     ("registered", "floor_ms", "age_ms", "why"),
     [
-        # A running CREATE has at least one day before its files can be deleted.
+        # A running CREATE has at least one day before its files count as orphans.
         (False, 0, DAY_MS, ["its CREATE did not come to an end"]),
         (False, 0, DAY_MS - 1000, []),
         (False, DAY_MS + 5000, DAY_MS + 4000, []),
@@ -102,7 +108,7 @@ class Clocked(LocalStore):
 def test_an_orphan_has_an_age(
     tmp_path: Path, registered: bool, floor_ms: int, age_ms: int, why: list[str]
 ) -> None:
-    """The age of an orphan is measured with the clock of the store."""
+    """An orphan must be old enough, by the clock of the store."""
     index(tmp_path, FIRST)
     folder = tmp_path / SAMPLE.index
     if not registered:
@@ -116,9 +122,9 @@ def test_an_orphan_has_an_age(
 
 
 def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Path) -> None:
-    """The database's name is compared without regard to case.
+    """Only unregistered indexes of the given database are orphans.
 
-    A root can hold indexes of other databases.
+    The name of the database matches in any letter case.
     """
     index(tmp_path, FIRST)
     root = f"file:{tmp_path}"
@@ -129,10 +135,7 @@ def test_orphans_are_those_of_one_database_that_no_table_registers(tmp_path: Pat
 
 
 def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -> None:
-    """A dropped index is an orphan even if its table still registers it.
-
-    A version of a newer release can be in use, so its index is no orphan.
-    """
+    """Dropped indexes, and indexes without a version, are orphans even if their table exists."""
     index(tmp_path, FIRST)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"
     path.write_bytes(render_manifest(replace(SAMPLE, state="dropped")))
@@ -142,7 +145,7 @@ def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -
 
 
 def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
-    """If one of two indexes with a name is dropped, the table will register the other."""
+    """If the registered index is dropped, another index of the same name is no orphan."""
     index(tmp_path, FIRST)
     index(tmp_path, FIRST, uuid=OTHER)
     version = replace(SAMPLE, index=OTHER, state="dropped")
@@ -154,12 +157,12 @@ def test_a_dropped_index_of_the_name_gives_way(tmp_path: Path) -> None:
 
 
 def test_an_index_whose_versions_cannot_be_read_is_none(tmp_path: Path) -> None:
-    """An unreadable version proves nothing, even if a second reading is successful."""
+    """An index is no orphan if its versions cannot be read, or can be read only the second time."""
     folder = index(tmp_path, FIRST)
     read: list[str] = []
 
     class Mute(LocalStore):
-        """A store that cannot read versions."""
+        """A store that fails to read versions."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             if "/versions/" in uri:
@@ -167,7 +170,7 @@ def test_an_index_whose_versions_cannot_be_read_is_none(tmp_path: Path) -> None:
             return LocalStore.read(self, uri, limit)
 
     class Wrong(LocalStore):
-        """A store that returns damaged bytes at first."""
+        """A store that truncates the first version that it reads."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             read.append(uri)

@@ -1,4 +1,4 @@
-"""The files that remain of a refresh that fails, is overtaken, or must start again."""
+"""The files that a refresh leaves if it fails, is overtaken, or starts again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STORE = LocalStore()
 
 
 def files_of(found: Ready) -> set[str]:
-    """Names of the runs and the parts of file lists that exist."""
+    """The names of existing runs and parts of file lists."""
     home = found.directory
     folders = [entry.name for entry in STORE.list(home) if entry.is_dir]
     return {
@@ -51,7 +51,7 @@ def test_files_of_a_version_that_may_be_published_stay(
 ) -> None:
     """If a version is certainly not published, its files are deleted.
 
-    The base's files are kept.
+    If the outcome is unknown, these files stay. The files of the base always stay.
     """
     found, base = version(tmp_path, BEFORE, [6])
     before = files_of(found)
@@ -71,7 +71,7 @@ def test_files_of_a_version_that_may_be_published_stay(
 def others(
     found: Ready, base: Manifest, change: Callable[[int, Manifest], Manifest], times: int
 ) -> Any:
-    """Another writer, which publishes one version before each attempt of the refresh."""
+    """Another writer, which publishes up to `times` versions, one before each attempt."""
     published: list[Manifest] = [base]
 
     def write() -> None:
@@ -91,7 +91,7 @@ def others(
 
 
 def rebuilt(number: int, made: Manifest) -> Manifest:
-    """A rebuilt version without earlier runs; its time is before any refresh."""
+    """A rebuilt version that shares no run with earlier versions; its instant is unchanged."""
     return replace(made, runs=(replace(made.runs[0], id=f"{number:032x}"),), instant=made.instant)
 
 
@@ -99,7 +99,10 @@ def rebuilt(number: int, made: Manifest) -> Manifest:
 def test_a_refresh_that_was_overtaken_begins_again_on_the_newest(
     tmp_path: Path, times: int
 ) -> None:
-    """At any time, VACUUM can delete files that the newest version does not name."""
+    """If the index is rebuilt during a refresh, the refresh starts again from the newest version.
+
+    VACUUM can delete files that only older versions name.
+    """
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, times)
     assert refreshed(Commits(AFTER, {"b"}), found, monkey) == {file.path for file in AFTER}
@@ -110,7 +113,7 @@ def test_a_refresh_that_was_overtaken_begins_again_on_the_newest(
 
 
 def test_a_refresh_that_is_always_overtaken_gives_up(tmp_path: Path) -> None:
-    """The refresh stops after the number of attempts that its error states."""
+    """A refresh that is always overtaken fails after the number of attempts in its error."""
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, 99)
     with pytest.raises(ConflictError, match=f"rebuilt index .* {refresh._ATTEMPTS} times"):
@@ -121,7 +124,10 @@ def test_a_refresh_that_is_always_overtaken_gives_up(tmp_path: Path) -> None:
 
 
 def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -> None:
-    """After a rename, it is possible that the refresh has read rows of another table."""
+    """If the table is renamed during a refresh, the refresh fails.
+
+    The refresh has possibly read rows of another table.
+    """
     found, base = version(tmp_path, BEFORE, [6])
 
     def renamed(_: int, made: Manifest) -> Manifest:
@@ -134,7 +140,7 @@ def test_a_refresh_of_a_table_that_was_renamed_meanwhile_fails(tmp_path: Path) -
 
 
 def test_an_index_that_vanished_is_not_made_anew(tmp_path: Path) -> None:
-    """During the refresh, another driver has dropped the index."""
+    """If another driver drops the index during a refresh, the refresh fails."""
     found, base = version(tmp_path, BEFORE, [6])
     plan = refresh._on_top(base, base, found, SimpleNamespace())  # type: ignore[arg-type]
     with pytest.raises(UnavailableError, match="vanished meanwhile"):
@@ -159,14 +165,17 @@ def test_an_index_that_vanished_is_not_made_anew(tmp_path: Path) -> None:
 def test_which_of_two_versions_reflects_its_table_later(
     newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
 ) -> None:
-    """For two versions of one table, the commit numbers decide; otherwise, the clock decides."""
+    """If two versions have commits of one table, the greater commit number is later.
+
+    Otherwise, the later time is later.
+    """
     one, other = (SimpleNamespace(instant=at, commit=commit) for at, commit in (newest_at, made_at))
     assert refresh._is_as_late(one, other) is later  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
 def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: str) -> None:
-    """A version is invalid if reader, type or options are different, or its list is unreadable."""
+    """A version is rebuilt if its reader, type or options changed, or its list is unreadable."""
     found, base = version(tmp_path, BEFORE, [6])
     table: Any = Commits(BEFORE, set())
     column = Column(("v",), "int" if change == "type" else "bigint")
@@ -193,7 +202,10 @@ def test_a_version_that_is_no_longer_valid_is_rebuilt(tmp_path: Path, change: st
 def test_what_an_unchanged_table_is_read_for(
     tmp_path: Path, mode: RefreshMode, runs: list[int], read: int
 ) -> None:
-    """For an unchanged table, a refresh merges several runs into one, or rebuilds everything."""
+    """For an unchanged table, COMPACT merges several runs, and FULL reads all files.
+
+    An incremental refresh does nothing.
+    """
     found, base = version(tmp_path, BEFORE, runs)
     table = Commits(BEFORE, set())
     environment: Any = SimpleNamespace(

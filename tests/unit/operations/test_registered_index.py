@@ -1,4 +1,4 @@
-"""An index in each state: its name in results, its errors, and the files that DROP deletes."""
+"""The states of an index: their names, their errors, and the access to their stores."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ OTHER = replace(SAMPLE.table, table="other", location="file:/w/other")
 
 @dataclass(frozen=True)
 class Case:
-    """The newest version of an index, and the state that follows from it.
+    """What an index folder contains, and the state that follows.
 
     Attributes:
         found: the newest version, None, or the error from reading the version.
         kind: class of the state.
         word: the name of the state in statements.
-        error: class of the error of an operation that needs a version, and part of its message.
+        error: class and part of the message of the error of an operation that needs a version.
     """
 
     found: Manifest | SieveError | None
@@ -104,7 +104,7 @@ def opened(
     found: Manifest | SieveError | None,
     check_root: Callable[[str, str], None] = lambda *_: None,
 ) -> RegisteredIndex:
-    """The index of a folder, whose newest version is given, or is an error that reading raises."""
+    """Opens an index whose newest version is given, or whose reading raises an error."""
 
     def newest(*_: object) -> Manifest | None:
         if isinstance(found, SieveError):
@@ -118,10 +118,7 @@ def opened(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
 def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    """Each state of an index has a name in results.
-
-    An operation that needs a version receives one, or raises an error with the reason.
-    """
+    """Each state has a name, and either a usable version or an error with the reason."""
     index = opened(monkeypatch, case.found)
     assert type(index) is case.kind
     assert index.state == case.word
@@ -148,7 +145,7 @@ def test_what_is_found_is_one_state(monkeypatch: pytest.MonkeyPatch, case: Case)
 
 
 def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DROP and CREATE would not help, so no error suggests these statements."""
+    """An index in a refused root is not opened, and no statement is suggested."""
 
     def refuse(*_: str) -> None:
         raise RootRefusedError("SIEVE_ROOT_REFUSED", "not below spark.sieve.roots")
@@ -162,7 +159,10 @@ def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_indexes_are_selected_by_name_or_column() -> None:
-    """Matching ignores case, and an unknown name suggests the nearest name."""
+    """`select` finds indexes by name or column, in any letter case.
+
+    The error for an unknown name suggests similar names.
+    """
     one = Ready("a_sieve", replace(REGISTRATION, column=("A",)), LocalStore(), SAMPLE)
     two = Gone("b_sieve", replace(REGISTRATION, column=("b", "C")), "a problem", None)
     indexes: dict[str, RegisteredIndex] = {"a_sieve": one, "b_sieve": two}

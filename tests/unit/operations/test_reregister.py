@@ -1,4 +1,4 @@
-"""Tests which lost indexes a table registers again."""
+"""The lost indexes that a table registers again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UUIDS = [IndexUuid(f"{number}{SAMPLE.index[1:]}") for number in range(9)]
 
 
 class Table:
-    """A table that records registrations and the checks before them."""
+    """A table that records its registrations, and the checks before each of them."""
 
     def __init__(self, folder: Path, known: dict[str, Registration]) -> None:
         self.calls: list[str] = []
@@ -42,12 +42,12 @@ class Table:
         self.registered[name] = registration
 
     def reregister(self, indexes: dict[str, RegisteredIndex] | None = None) -> list[str]:
-        """Registers the lost indexes again."""
+        """Registers the lost indexes again, and returns their names."""
         return reregister(self, indexes or {}, self.environment)  # type: ignore[arg-type]
 
 
 def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> None:
-    """An index with a given name and one version."""
+    """Writes an index with this name and one version."""
     folder = index(root, table, uuid=UUIDS[number]).removeprefix("file:")
     made = replace(SAMPLE, index=UUIDS[number], version=1, parent=None, table=table, name=name)
     if name == "other":
@@ -57,7 +57,7 @@ def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> N
 
 
 def test_every_lost_index_is_registered_whatever_lies_beside_it(tmp_path: Path) -> None:
-    """Folders that are unfinished, damaged, dropped, registered or of another table are skipped."""
+    """Unfinished, damaged, dropped, registered and foreign indexes are not registered again."""
     named(tmp_path, 0, "unfinished")
     (tmp_path / UUIDS[0] / REGISTERED).unlink()
     index(tmp_path, None, uuid=UUIDS[1])
@@ -87,7 +87,7 @@ def test_every_lost_index_is_registered_whatever_lies_beside_it(tmp_path: Path) 
 def test_a_name_that_is_in_use_is_left_to_its_index(
     tmp_path: Path, state: str, names: list[str]
 ) -> None:
-    """If an index does not exist any more, its registration does not count."""
+    """A lost index is registered under a name in use only if the registered index is gone."""
     named(tmp_path, 0, "v")
     there = Registration(UUIDS[1], ("v",), f"file:{tmp_path}")
     indexes: dict[str, RegisteredIndex] = {
@@ -99,7 +99,7 @@ def test_a_name_that_is_in_use_is_left_to_its_index(
 
 
 def test_an_index_of_another_database_is_not_even_opened(tmp_path: Path) -> None:
-    """A root can hold the indexes of many databases."""
+    """A lost index is registered only in its own database, because databases can share a root."""
     named(tmp_path, 0, "v")
     table = Table(tmp_path, {})
     table.info.identity = replace(FIRST, database="elsewhere")

@@ -1,4 +1,4 @@
-"""VACUUM deletes files that are no longer needed, according to age and name, and keeps others."""
+"""VACUUM deletes files that are no longer needed, by age and name, and keeps all others."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ ALL = Retention(1, 0.0)
 
 
 class Clocked(LocalStore):
-    """A store whose clock is at the end of day 100."""
+    """A store whose clock shows the end of day 100."""
 
     def now_ms(self, _directory: str) -> int:
         return 100 * DAY
 
 
 class Index:
-    """An index that has one version per day.
+    """An index with one version per day.
 
-    The manifest of version k refers to run k, to run 0, and to part k of the list.
+    Version k names run k, run 0, and part k of the file list.
 
     Args:
         folder: the root of the index.
@@ -62,7 +62,7 @@ class Index:
         )
 
     def write(self, name: str, data: bytes, at_ms: int) -> None:
-        """Writes a file that has the given time."""
+        """Writes a file with this modification time."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -78,14 +78,14 @@ class Index:
 
 
 def of_version(number: int) -> set[str]:
-    """The files that belong only to this version, without its manifest."""
+    """The files that only this version names."""
     return {f"locations/{number:032x}.parquet", f"runs/{number:032x}/part-00000.parquet"}
 
 
 def test_what_only_expired_versions_name_is_deleted(tmp_path: Path) -> None:
-    """Manifests, and files that later versions also name, are kept.
+    """VACUUM deletes what only expired versions name, and counts versions, files and bytes.
 
-    The result counts versions, files and bytes.
+    Manifests are kept.
     """
     index = Index(tmp_path, 4)
     before = index.names()
@@ -94,26 +94,29 @@ def test_what_only_expired_versions_name_is_deleted(tmp_path: Path) -> None:
     assert vacuum_index(index.usable, Retention(2, 0.0)) == Vacuumed(0, 0, 0)
     assert vacuum_index(index.usable, ALL) == Vacuumed(1, 2, 5 + 7)
     assert index.names() >= of_version(4) | {"vacuumed/2", "vacuumed/3"}
-    # A shorter retention does not bring deleted files back.
+    # A longer retention does not restore deleted files.
     assert vacuum_index(index.usable, Retention(4, 0.0)) == Vacuumed(0, 0, 0)
     assert "vacuumed/1" not in index.names()
 
 
 def test_versions_are_kept_for_hours_after_the_next_one(tmp_path: Path) -> None:
-    """Version 2 was replaced two days ago, and version 3 one day ago."""
+    """A version expires some hours after the next version was published.
+
+    Version 2 was replaced two days ago, and version 3 one day ago.
+    """
     index = Index(tmp_path, 4)
     assert vacuum_index(index.usable, Retention(1, 36.0)).versions == 2
 
 
 def test_what_a_vacuum_before_left_is_deleted_by_the_next(tmp_path: Path) -> None:
-    """A vacuum that died leaves no mark, and files that it deleted are not counted again."""
+    """VACUUM finishes the work of an interrupted VACUUM, and counts only what it deletes."""
     index = Index(tmp_path, 3)
     (index.folder / f"locations/{1:032x}.parquet").unlink()
     assert vacuum_index(index.usable, ALL) == Vacuumed(2, 3, 5 + 7 + 7)
 
 
 def test_temporary_files_go_by_name_and_age(tmp_path: Path) -> None:
-    """In each folder, drafts and probes that are a day old are deleted.
+    """VACUUM deletes drafts and probes that are a day old.
 
     Younger files and files with other names are kept.
     """
@@ -129,9 +132,9 @@ def test_temporary_files_go_by_name_and_age(tmp_path: Path) -> None:
 
 
 def test_what_dead_writers_announced_is_deleted_unless_a_version_names_it(tmp_path: Path) -> None:
-    """After a day, a writer counts as dead.
+    """VACUUM deletes the files of a writer that counts as dead after a day.
 
-    All files of a live writer are kept.
+    A file that a version names is kept.
     """
     index = Index(tmp_path, 1)
     for number, at in ((7, 99 * DAY - 1), (8, 99 * DAY), (1, 0)):
@@ -147,7 +150,7 @@ def test_what_dead_writers_announced_is_deleted_unless_a_version_names_it(tmp_pa
 
 
 def test_a_listing_that_misses_versions_deletes_nothing(tmp_path: Path) -> None:
-    """If a version is not listed, its files look unused."""
+    """If a version is not listed, VACUUM fails, because the version's files would look unused."""
     index = Index(tmp_path, 3)
     (index.folder / "versions" / "3.json").unlink()
     before = index.names()

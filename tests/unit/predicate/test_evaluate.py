@@ -1,4 +1,4 @@
-"""Predicates: parsing, the key ranges of leaves, and the locations that are kept."""
+"""Predicates: parsing, the key ranges of leaves, and the locations that a predicate keeps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVERYTHING = [[LEAST, GREATEST]]
 
 
 class Listed:
-    """An index that contains every value of every location."""
+    """An index that stores the exact values of each location."""
 
     def __init__(self, *values, null_proof=True):
         self.encoder = Encoder("bigint")
@@ -73,20 +73,20 @@ def either(*args):
 
 
 def kept(tree, n=None, **indexes):
-    """The ordinals of the locations that are kept; indexes are given by column name."""
+    """The ordinals of the locations that are kept; keyword arguments are indexes by column name."""
     over = {(name,): index for name, index in indexes.items()}
     n = n or len(next(iter(indexes.values()))._values)
     return np.flatnonzero(evaluate(parse(tree), over, n).keep).tolist()
 
 
 def asks(tree, encoder):
-    """The intervals and the flags for NULL and NaN in the key ranges of a leaf."""
+    """The intervals of a leaf's key ranges, and whether the ranges include NULL and NaN."""
     wanted = key_ranges(parse(tree), encoder)
     return wanted.intervals.tolist(), wanted.null, wanted.nan
 
 
 def test_every_node_is_read():
-    """Each operator of the protocol becomes a record, both from text and from objects."""
+    """Each operator of the protocol becomes a record, from text and from objects."""
     tree = both(
         compare("<", 1),
         either({"op": "in", "col": ["a", "b"], "values": [1, 2]}, {"op": "is null", "col": ["x"]}),
@@ -137,14 +137,17 @@ def test_every_node_is_read():
     ],
 )
 def test_malformed_trees_are_refused(tree):
-    """If a tree does not have the form of the protocol, it is an error."""
+    """A tree that does not follow the protocol is refused."""
     with pytest.raises(InvalidInputError) as refusal:
         parse(tree)
     assert refusal.value.condition == "SIEVE_BAD_PREDICATE"
 
 
 def test_limits_make_parts_unknown():
-    """If depth, nodes or values exceed a limit, the scan reads more, but the query succeeds."""
+    """A part that exceeds the limit of depth, nodes or values becomes unknown.
+
+    The scan reads more files, but the query succeeds.
+    """
     deep = compare("=", 1)
     for _ in range(MAX_DEPTH):
         deep = both(deep)
@@ -154,7 +157,7 @@ def test_limits_make_parts_unknown():
     assert [one.why for one in parse(many).args if isinstance(one, Unknown)][:1] == [
         "the predicate has too many parts"
     ]
-    # The columns of an unparsed part are known, so that a scan can report the unused index.
+    # The columns of an unknown part are recorded, so that a scan can report the unused index.
     deeply = parse(deep)
     while not isinstance(deeply, Unknown):
         (deeply,) = deeply.args
@@ -194,7 +197,7 @@ def test_limits_make_parts_unknown():
 def test_exact_leaves_ask_for_just_their_values(tree, expected):
     """For integers, each operator selects exactly the values for which it can be TRUE.
 
-    The tested values include both ends of the domain.
+    The values include both ends of the domain.
     """
     assert asks(tree, Encoder("bigint")) == expected
 
@@ -211,7 +214,7 @@ def test_exact_leaves_ask_for_just_their_values(tree, expected):
     ],
 )
 def test_nan_is_greatest_and_equal_to_itself(op, expected):
-    """Comparisons with NaN follow Spark's order, and not IEEE's order."""
+    """In comparisons, NaN is greater than all other values and equal to itself, as in Spark."""
     assert asks(compare(op, NAN), Encoder("double")) == expected
 
 
@@ -231,7 +234,7 @@ def test_nan_in_lists():
 
 
 def test_zeros_of_both_signs_are_asked_for_alike():
-    """A test for -0.0 also matches 0.0, and a test for less than -0.0 does not match 0.0."""
+    """Equality with -0.0 also selects 0.0, and "less than -0.0" does not select 0.0."""
     minus_zero = struct.unpack("<q", struct.pack("<d", -0.0))[0]
     assert asks(compare("=", minus_zero), Encoder("double"))[0] == [[0, 0]]
     assert asks(compare("<", minus_zero), Encoder("double"))[0] == [[LEAST, -1]]
@@ -242,7 +245,7 @@ def test_zeros_of_both_signs_are_asked_for_alike():
     [("=", 0, 0), ("<", None, 0), ("<=", None, 0), (">", 0, None), (">=", 0, None)],
 )
 def test_inexact_leaves_include_what_shares_their_code(op, low, high):
-    """Strings with the same first eight bytes have one code, so < and > include that code."""
+    """Strings with the same first eight bytes share a code, so < and > include that code."""
     encoder = Encoder("string")
     value = base64.b64encode(b"12345678abc").decode()
     code = encoder.literal(value).code
@@ -251,7 +254,7 @@ def test_inexact_leaves_include_what_shares_their_code(op, low, high):
 
 
 def test_inexact_complements_are_everything():
-    """Another string can have the code of 'a', so `!= 'a'` does not exclude a code."""
+    """`!= 'a'` excludes no code of a string column: other strings can share the code of 'a'."""
     encoder = Encoder("string")
     assert asks(compare("!=", "YQ=="), encoder)[0] == EVERYTHING
     assert asks({"op": "not in", "col": ["x"], "values": ["YQ=="]}, encoder)[0] == EVERYTHING
@@ -268,7 +271,7 @@ def test_starts_with_asks_for_a_span():
 
 
 def test_both_sides_of_a_range_are_one_question():
-    """If a location has a key below the range and a key above, but no key inside, it is skipped."""
+    """A range needs one key within both bounds, not one key above and another below."""
     tree = both(compare(">", 1), compare("<", 9))
     assert kept(tree, x=Listed([0, 20], [5], [1, 9])) == [1]
     nested = both(both(compare(">", 1)), both(both(compare("<", 9))))
@@ -276,7 +279,7 @@ def test_both_sides_of_a_range_are_one_question():
 
 
 def test_a_range_reaches_into_the_ors_below_it():
-    """If AND gives a column a range, the range also narrows the column inside an OR."""
+    """A range of a column under AND also narrows that column in an OR below the AND."""
     tree = both(compare(">", 1), either(compare("<", 5), compare("=", 2, "y")))
     assert kept(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
     inner = either(
@@ -287,7 +290,7 @@ def test_a_range_reaches_into_the_ors_below_it():
 
 
 def test_ors_of_one_column_are_one_question():
-    """Three comparisons of x under OR become one look-up."""
+    """Three comparisons of one column under OR become one look-up."""
     index = Listed([0], [2], [9])
     tree = either(compare("=", 1), either(compare("=", 2), compare(">", 8)))
     assert kept(tree, x=index) == [1, 2]
@@ -295,14 +298,17 @@ def test_ors_of_one_column_are_one_question():
 
 
 def test_columns_are_combined():
-    """AND needs a match for both columns in one location, and OR needs a match for one column."""
+    """AND keeps a location with matches for both columns; OR keeps a location with one match."""
     x, y = Listed([1], [1], [0]), Listed([0], [1], [1])
     assert kept(both(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [1]
     assert kept(either(compare("=", 1), compare("=", 1, "y")), x=x, y=y) == [0, 1, 2]
 
 
 def test_an_and_within_an_and_loses_none_of_its_parts():
-    """Nested ANDs are flattened: ranges of both levels intersect, and an inner OR is also used."""
+    """Nested ANDs are flattened: the ranges of all levels intersect.
+
+    An OR in the inner AND is used, too.
+    """
     x, y = Listed([1, 9], [5], [5], [5]), Listed([1], [1], [2], [3])
     inner = both(compare(">", 2), either(compare("=", 1, "y"), both(compare("=", 2, "y"))))
     assert kept(both(inner, compare("<", 8)), x=x, y=y) == [1, 2]
@@ -311,7 +317,7 @@ def test_an_and_within_an_and_loses_none_of_its_parts():
 
 
 def test_unknown_is_harmless_under_and_and_spoils_or():
-    """The column y has no index, so AND uses only x, and OR uses no index."""
+    """If a column has no index, AND uses the other column's index, and OR uses none."""
     x = {("x",): Listed([1], [0])}
     verdict = evaluate(parse(both(compare("=", 1), compare("=", 1, "y"))), x, 2)
     assert verdict.keep.tolist() == [True, False]
@@ -323,7 +329,7 @@ def test_unknown_is_harmless_under_and_and_spoils_or():
 
 
 def test_constants():
-    """TRUE keeps all locations, and FALSE keeps none.
+    """TRUE keeps all locations, and FALSE keeps no location.
 
     An empty AND is TRUE, and an empty OR is FALSE.
     """
@@ -338,14 +344,14 @@ def test_constants():
 
 
 def test_contradictions_keep_nothing():
-    """No row has two values of x, or both NULL and a value."""
+    """A predicate that needs two values of x in one row, or NULL and a value, keeps no location."""
     x = Listed([1, 2, None])
     assert kept(both(compare("=", 1), compare("=", 2)), x=x) == []
     assert kept(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []
 
 
 def test_null_is_asked_for_where_it_counts():
-    """IS NULL and `NOT (x <=> 1)` find NULL rows, and `x != 1` does not find them."""
+    """IS NULL and `NOT (x <=> 1)` select NULL, and `x != 1` does not."""
     x = Listed([None], [1], [2])
     assert kept({"op": "is null", "col": ["x"]}, x=x) == [0]
     assert kept({"op": "is not null", "col": ["x"]}, x=x) == [1, 2]
@@ -354,9 +360,9 @@ def test_null_is_asked_for_where_it_counts():
 
 
 def test_null_without_proof_keeps_all():
-    """If a NULL depends on the other columns that are read, a test for NULL uses no index.
+    """If an index has no proof about NULL, tests for NULL do not use it, but equality does.
 
-    Equality still prunes.
+    NULL is not provable if it depends on the other columns that are read.
     """
     x = Listed([None], [1], [2], null_proof=False)
     verdict = evaluate(parse({"op": "is null", "col": ["x"]}), {("x",): x}, 3)
@@ -386,13 +392,13 @@ def test_nested_columns_go_by_their_whole_path():
 
 
 def test_a_constant_of_another_type_is_an_error():
-    """If a literal does not have the wire form of the column, it is refused."""
+    """A literal that does not have the wire form of the column's type is refused."""
     with pytest.raises(InvalidInputError):
         kept(compare("=", "text"), x=Listed([1]))
 
 
 def nested(depth):
-    """A comparison below this many nodes, counting the comparison itself."""
+    """A comparison below AND nodes; the depth counts the comparison, too."""
     tree = compare("=", 1)
     for _ in range(depth - 1):
         tree = both(tree)
@@ -413,9 +419,9 @@ def nested(depth):
     ids=["depth", "parts", "values"],
 )
 def test_a_predicate_may_reach_its_limits(made, most, problem):
-    """Real filters and joins are far below the limits.
+    """A predicate at a limit is parsed; a part beyond the limit becomes `Unknown`.
 
-    A predicate that exceeds a limit by one becomes Unknown.
+    Real filters are far below the limits.
     """
 
     def parts(tree):
@@ -430,7 +436,7 @@ def test_a_predicate_may_reach_its_limits(made, most, problem):
 
 
 def test_a_column_may_be_a_hundred_structs_deep():
-    """A column inside more than a hundred structs cannot be indexed."""
+    """A column path can have 100 parts; a longer path is refused."""
     deep = {"op": "=", "col": ["x"] * 100, "value": 1}
     assert parse(deep).column == ("x",) * 100
     with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):
@@ -448,14 +454,17 @@ def test_a_column_may_be_a_hundred_structs_deep():
     ],
 )
 def test_the_columns_of_a_part_that_is_not_read_are_told(part, names):
-    """Each column is named once, at any depth, and malformed columns are ignored."""
+    """The columns of an unparsed part are named once each, at any depth.
+
+    Malformed columns are ignored.
+    """
     assert set(_names_in(part)) == set(names)
     assert len(_names_in(part)) == len(names)
 
 
 @pytest.mark.parametrize("names", ["x", [1], ["x", None], {"x": 1}])
 def test_names_that_are_no_texts_are_malformed(names):
-    """The names in an untranslated part must be text."""
+    """The names and the reason of an unknown part must be strings."""
     with pytest.raises(InvalidInputError, match="names of unknown"):
         parse({"op": "unknown", "why": "a function", "names": names})
     with pytest.raises(InvalidInputError, match="why of unknown"):
@@ -463,13 +472,13 @@ def test_names_that_are_no_texts_are_malformed(names):
 
 
 def test_the_why_of_an_unknown_part_is_cut():
-    """Users see the reason why a part is unknown, so the reason's length is limited."""
+    """The reason of an unknown part is truncated, because users see it."""
     assert parse({"op": "unknown", "why": "w" * 1001}).why == "w" * 1000
     assert parse({"op": "unknown"}) == Unknown("not understood", ())
 
 
 def test_columns_are_named_in_what_is_not_parsed() -> None:
-    """Columns are found at any depth, regardless of the other parts of the predicate."""
+    """Columns are found at any depth, next to nodes of any other form."""
     node = {
         "op": "and",
         "col": ["a", "b"],

@@ -1,4 +1,4 @@
-"""Predicates of one element: several elements of a row satisfy several predicates."""
+"""Predicates on elements: each `exists` can be satisfied by another element of the row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TAGS = ("", "tags", "elements")
 
 
 class Listed:
-    """An index that contains every value of every location."""
+    """An index that stores the exact values of each location."""
 
     encoder = Encoder("bigint")
     null_proof = True
@@ -78,16 +78,16 @@ def joined(op, *args):
     ],
 )
 def test_ranges_of_several_elements_are_not_intersected(tree, kept):
-    """The parts of one `exists` are about one element, and two `exists` about two.
+    """Ranges within one `exists` intersect, and ranges of two `exists` do not.
 
-    A leaf outside of `exists` is about a row's only value, and elements prove nothing about it.
+    A leaf outside of `exists` is about a row's only value, about which elements prove nothing.
     """
     over = {TAGS: Listed([1, 9], [3], [4, 5]), ("id",): Listed([0], [1], [2])}
     assert np.flatnonzero(evaluate(parse(tree), over, 3).keep).tolist() == kept
 
 
 def test_the_columns_of_a_predicate_of_one_element():
-    """A predicate of an element names the index and narrows the files."""
+    """An `exists` names its indexed column, and can narrow the files to read."""
     tree = parse(exists(leaf("=", 3)))
     assert columns(tree) == {TAGS}
     assert narrows(tree, {TAGS})

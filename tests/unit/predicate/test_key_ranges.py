@@ -11,7 +11,7 @@ from sieve.predicate.key_ranges import KeyRanges, intersect, unite
 
 
 def asked(*intervals: tuple[int, int], hashes: list[int] | None = None) -> KeyRanges:
-    """Key ranges with these intervals, and with hashes if given."""
+    """Key ranges with these intervals, and with hashes if any are given."""
     wanted = np.array(intervals, np.int64).reshape(-1, 2)
     return KeyRanges(wanted, hashes=None if hashes is None else np.array(hashes, np.uint64))
 
@@ -28,14 +28,14 @@ NULL = KeyRanges(np.empty((0, 2), np.int64), null=True)
 
 @pytest.mark.parametrize("parts", [(POINTS, RANGE), (RANGE, POINTS), (POINTS, NULL, RANGE)])
 def test_a_union_with_a_range_asks_for_any_hash(parts: tuple[KeyRanges, ...]) -> None:
-    """A range has no hashes, so in a union, the hashes of a point exclude nothing."""
+    """The union of a point and a range has no hashes, because the range can match any hash."""
     both = unite(parts)
     assert both.intervals.tolist() == [[1, 9]]
     assert hashes_of(both) is None
 
 
 def test_a_union_of_points_asks_for_the_hashes_of_all() -> None:
-    """A part without keys, such as IS NULL, leaves the hashes as they are."""
+    """The union of points has the hashes of all points; IS NULL adds no hash."""
     both = unite([asked((7, 7), hashes=[70]), NULL, POINTS])
     assert both.intervals.tolist() == [[1, 1], [5, 5], [7, 7]]
     assert (hashes_of(both), both.null) == ([10, 50, 70], True)
@@ -43,7 +43,7 @@ def test_a_union_of_points_asks_for_the_hashes_of_all() -> None:
 
 
 def test_an_intersection_asks_for_hashes_that_either_side_knows() -> None:
-    """If both sides have hashes, the intersection has the hashes that they share."""
+    """The intersection has the hashes of one side, or those that both sides share."""
     assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
     assert hashes_of(intersect(POINTS, asked((5, 7), hashes=[50, 70]))) == [50]
@@ -52,7 +52,7 @@ def test_an_intersection_asks_for_hashes_that_either_side_knows() -> None:
 
 @pytest.mark.parametrize("name", ["null", "nan"])
 def test_an_intersection_asks_for_null_and_nan_where_both_sides_do(name: str) -> None:
-    """A union includes NULL or NaN if one side includes it."""
+    """An intersection includes NULL or NaN if both sides do, and a union if one side does."""
     none = np.empty((0, 2), np.int64)
     sides = {asked: KeyRanges(none, **{name: asked}) for asked in (False, True)}
     for one, other in itertools.product(sides, repeat=2):

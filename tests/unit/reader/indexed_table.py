@@ -28,11 +28,9 @@ LEFT, RIGHT = (IndexUuid(f"0b9f3c1e-5a55-4b1c-9d0e-01234567890{k}") for k in "ab
 
 
 def cut_locations() -> Locations:
-    """Four files that have 1, 3, 2 and 2 ranges.
+    """A list of four files with 1, 3, 2 and 2 ranges.
 
-    Each range of file k has 100 + k bytes.
-
-    The number of bytes in the footer of a cut file is the number of the file.
+    Each range of file k has 100 + k bytes, and the footer of a cut file has k bytes.
     """
     counts = np.array([1, 3, 2, 2])
     number, firsts = np.arange(4), np.cumsum(counts) - counts
@@ -45,7 +43,7 @@ def cut_locations() -> Locations:
 
 
 def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> Manifest:
-    """Makes an index of eight locations in two run files, with four locations each.
+    """Writes an index of eight locations, in two run files of four locations each.
 
     Location k has the keys 10 k to 10 k + 9.
     """
@@ -69,7 +67,7 @@ def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> M
 
 
 class Table:
-    """A table with an index on `x`, an index on `y`, and scans of the table.
+    """A table with an index on `x` and an index on `y`, and the scans of a driver.
 
     By default, the table has eight files.
     """
@@ -86,11 +84,11 @@ class Table:
         self.invalidate = self.pruner.invalidate
 
     def run_file(self, uuid: IndexUuid, number: int) -> Path:
-        """A run file of an index."""
+        """The path of a run file of an index."""
         return self.root / uuid / "runs" / RUN / f"part-{number:05d}.parquet"
 
     def renew(self, uuid: IndexUuid) -> None:
-        """Replaces version 1 of an index by an equal version with another id."""
+        """Replaces version 1 of an index with an equal version that has another id."""
         (old,) = (version for version in self.versions if version.index == uuid)
         version = dataclasses.replace(old, id=VersionId("f" * 32))
         path = self.root / uuid / "versions" / "1.json"
@@ -98,14 +96,14 @@ class Table:
         self.invalidate(f"file:{self.root}/{uuid}")
 
     def ask(self, kind: str, **body: Any) -> Mapping[str, Any]:
-        """Sends one request."""
+        """Sends a request of this kind, and returns the answer."""
         request = Request(1, kind, body, None)
         return {"prune": self.service.prune, "dictionary": self.service.dictionary}[kind](request)
 
     def prune(
         self, predicate: Mapping[str, Any], as_of: Mapping[str, Any] | None = None, **settings: str
     ) -> Mapping[str, Any]:
-        """The answer to a scan, which can be as of an earlier instant."""
+        """Returns the answer to a scan; `as_of` adds members to the request, such as an instant."""
         table = dataclasses.asdict(self.versions[0].table)
         registrations = {
             f"sieve.index.{version.name}": json.dumps(
@@ -131,7 +129,7 @@ class Table:
         )
 
     def kept(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
-        """The numbers in the names of the files that a scan reads, according to its dictionary."""
+        """Returns the numbers of the files that a scan reads, by the names in its dictionary."""
         answer = self.prune(predicate, **settings)
         paths = paths_of(self.ask("dictionary", dictionary=answer["dictionary"]))
         skip = flags(answer["skip"], len(paths))
@@ -139,10 +137,10 @@ class Table:
 
 
 def equals(column: str, value: int) -> dict[str, Any]:
-    """A comparison in the driver's form."""
+    """A comparison in the driver's wire form."""
     return {"op": "=", "col": [column], "value": value}
 
 
 def both(*args: dict[str, Any]) -> dict[str, Any]:
-    """The conjunction of some predicates."""
+    """The AND of some predicates."""
     return {"op": "and", "args": list(args)}

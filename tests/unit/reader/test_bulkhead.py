@@ -1,4 +1,4 @@
-"""Tests the indexes for which a scan does not wait, because other scans are already waiting."""
+"""The bulkhead: indexes for which a scan does not wait, because other scans already do."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ def index(number: int, root: str = "file:/a") -> Registration:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The elapsed seconds, which a test sets."""
+    """The clock in seconds, which a test sets."""
     now = [1000.0]
     monkeypatch.setattr(bulkhead.time, "monotonic", lambda: now[0])
     return now
 
 
 def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
-    """Two scans have already waited longer than the next scan would wait.
+    """If two scans wait too long for an index, a third scan does not wait for this index.
 
-    Scans still use other indexes of the root.
+    The third scan still uses other indexes. The time-out of the third scan decides what is too
+    long.
     """
     scans, slow = Bulkhead(), [index(1), index(2)]
     with scans.waiting([index(1)]), scans.waiting([index(1), index(3)]):
@@ -43,7 +44,10 @@ def test_two_that_wait_for_an_index_are_enough(clock: list[float]) -> None:
 
 
 def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
-    """The limit of a root counts scans of all its indexes, for any time-out of the scans."""
+    """If eight scans wait for indexes of a root, a further scan does not wait for this root.
+
+    The limit is the same for any time-out.
+    """
     scans = Bulkhead()
     with ExitStack() as waiting:
         for number in range(7):
@@ -58,7 +62,10 @@ def test_eight_that_wait_in_a_root_are_enough(clock: list[float]) -> None:
 
 
 def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[float]) -> None:
-    """Even if the index is replaced often, only few threads wait in a store that hangs."""
+    """Scans that wait for a replaced index count only for the root.
+
+    So few threads wait in a store that hangs.
+    """
     scans = Bulkhead()
     with ExitStack() as waiting:
         for _ in range(4):
@@ -71,7 +78,7 @@ def test_those_that_wait_for_what_was_replaced_count_for_the_root(clock: list[fl
 
 
 def test_an_index_that_was_made_anew_is_asked_again(clock: list[float]) -> None:
-    """Scans that still wait for the old files of the index do not count."""
+    """After an index is replaced, scans that wait for its old files do not count."""
     scans = Bulkhead()
     with (
         scans.waiting([index(1)]),

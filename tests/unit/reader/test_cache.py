@@ -18,18 +18,18 @@ from sieve.reader.cache import Cache
 
 @dataclass(frozen=True)
 class Weight:
-    """A value that has this many bytes."""
+    """A value with this many bytes."""
 
     nbytes: int
 
 
 def absent() -> Weight:
-    """A loader that fails, so that keys must be in the cache."""
+    """A loader that fails, for keys that must be in the cache."""
     raise LookupError
 
 
 def keys_held(cache: Cache, keys: range) -> list[int]:
-    """The keys that need not be loaded."""
+    """Returns the keys that are in the cache."""
     held = []
     for key in keys:
         try:
@@ -53,7 +53,7 @@ steps = st.lists(
 def test_it_holds_what_was_used_last_within_its_bound(
     bound: int, todo: list[tuple[str, int, int]]
 ) -> None:
-    """After each use, the cache has the most recent values that fit, and the right sum of bytes."""
+    """After each use, the cache has the most recent values that fit, and the right size."""
     cache, model = Cache(bound), OrderedDict[int, int]()
     for what, key, size in todo:
         if what == "resize":
@@ -81,7 +81,7 @@ def test_a_value_beyond_the_bound_is_given_out_and_not_held() -> None:
 
 
 def test_askers_that_come_together_share_one_load() -> None:
-    """While one thread loads a key, other threads wait for the same value."""
+    """If several threads need one key, one thread loads it and the others wait for its value."""
     cache, started, go = Cache(10), threading.Event(), threading.Event()
     loads: list[int] = []
 
@@ -94,7 +94,7 @@ def test_askers_that_come_together_share_one_load() -> None:
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(cache.get, "a", load) for _ in range(8)]
         assert started.wait(30)
-        # While one key is loaded, other keys are not delayed.
+        # A thread that needs another key does not wait.
         assert cache.get("b", lambda: Weight(4)) == Weight(4)
         go.set()
         values = [one.result(30) for one in asked]
@@ -103,7 +103,7 @@ def test_askers_that_come_together_share_one_load() -> None:
 
 
 def test_a_load_that_fails_fails_those_who_wait_and_nobody_after() -> None:
-    """Errors are not cached, so the next caller loads again."""
+    """If a load fails, all waiting threads get the error, and the next caller loads again."""
     cache, go = Cache(10), threading.Event()
     waiting = threading.Semaphore(0)
 
@@ -127,7 +127,7 @@ def test_a_load_that_fails_fails_those_who_wait_and_nobody_after() -> None:
 
 
 def test_many_threads_keep_the_bound() -> None:
-    """If threads load and resize at the same time, the count of bytes stays right."""
+    """If threads load and resize at the same time, the cache still counts its bytes right."""
     cache = Cache(500)
 
     def use(seed: int) -> None:
@@ -143,7 +143,7 @@ def test_many_threads_keep_the_bound() -> None:
 
 
 def test_a_reload_does_not_keep_its_process_alive() -> None:
-    """A store that never answers must not delay the end of a driver."""
+    """Background reloads run in daemon threads, so that they do not delay the end of a driver."""
     cache = Cache[str, int](max_entries=1)
     answer = threading.Event()
 
@@ -161,7 +161,10 @@ def test_a_reload_does_not_keep_its_process_alive() -> None:
 def test_a_value_is_loaded_again_once_it_is_older_than_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The age of a cached value begins with its load, regardless of its uses."""
+    """A value is loaded again if its load was longer ago than the given age.
+
+    Uses of the value do not matter.
+    """
     now, later = [1000.0], list[str]()
     monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: now[0])
     cache = Cache[str, Weight](100)
@@ -173,7 +176,7 @@ def test_a_value_is_loaded_again_once_it_is_older_than_asked(
 
 
 class Reloads:
-    """Background reloads, which a test starts, and a clock."""
+    """Holds background reloads until a test runs them, and replaces the clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.waiting = 1000.0, list[Callable[[], None]]()
@@ -198,9 +201,9 @@ def fails(_: object) -> int:
 def test_an_old_value_is_given_out_while_it_is_loaded_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One reload starts; until it ends, callers get the old value.
+    """While an old value is reloaded in the background, callers get the old value.
 
-    The new value's age begins with its load.
+    Only one reload runs. The age of the new value begins with its load.
     """
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     seen: list[int | None] = []
@@ -226,7 +229,7 @@ def test_an_old_value_is_given_out_while_it_is_loaded_again(
 def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An unreachable store gets no more requests than a store that answers."""
+    """If a reload fails, the next one waits as long as after a success."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31
@@ -244,7 +247,7 @@ def test_a_value_that_cannot_be_loaded_again_stays_for_its_time(
 
 
 def test_what_was_invalidated_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a load began before the invalidation, only the callers of this load get its value."""
+    """The value of a load from before an invalidation goes only to the callers of that load."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
 
     def load(_: int | None) -> int:
@@ -260,7 +263,7 @@ def test_what_was_invalidated_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) ->
     reloads.run()
     assert cache.peek("k") is None
     assert cache.get("k", lambda: 4) == 4
-    # If a value was replaced in the meantime, it is not loaded again.
+    # A value that was replaced or removed meanwhile is not reloaded.
     cache._load_later("k", 2, lambda _: 5)
     cache._load_later("none", 2, lambda _: 5)
     assert reloads.waiting == []

@@ -1,4 +1,4 @@
-"""Look-ups of intervals in a run."""
+"""Look-ups of intervals of key codes in a chunk of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.segments.payload import decode
 
 
 def segment(first, last, width, *blocks):
-    """The entries of a segment; each of its blocks contains the given locations."""
+    """The entries of a segment whose blocks contain these locations."""
     locations = np.array([location for block in blocks for location in block], np.int32)
     offsets = np.cumsum([0, *map(len, blocks)])
     rows = np.ones(len(locations), np.int64)
@@ -24,7 +24,7 @@ def segment(first, last, width, *blocks):
 
 
 def found(chunk, *intervals):
-    """Ordinals of the locations that a look-up in the chunk returns."""
+    """Returns the ordinals of the locations that a look-up in the chunk finds."""
     flags = np.zeros(1000, np.bool_)
     asked = merge(np.array(intervals, np.int64).reshape(-1, 2))
     chunk.mark(asked, flags)
@@ -33,7 +33,7 @@ def found(chunk, *intervals):
 
 @pytest.fixture
 def run():
-    """Keys 0..29 in three blocks, a gap, and keys 100..119 in two blocks; five locations."""
+    """Five locations; keys 0..29 in three blocks, a gap, and keys 100..119 in two blocks."""
     return assemble([segment(100, 119, 10, (3,), (0, 4)), segment(0, 29, 10, (0,), (), (1, 2))])
 
 
@@ -58,12 +58,12 @@ def run():
     ],
 )
 def test_an_interval_names_the_blocks_it_touches(run, low, high, locations):
-    """Intervals span borders of blocks and segments, are in gaps or outside, or are reversed."""
+    """A look-up of an interval finds the locations of the blocks that share a key with it."""
     assert found(run, (low, high)) == locations
 
 
 def test_many_intervals_are_united(run):
-    """The intervals can be in any order, and some overlap or are empty."""
+    """A look-up of several intervals finds the locations of all, in any order and with overlaps."""
     assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
     assert found(run, (0, 105), (1, 2), (108, 109)) == [0, 1, 2, 3]
     assert found(run, (0, 9), (20, 29), (100, 100), (1, 1)) == [0, 1, 2, 3]
@@ -71,15 +71,12 @@ def test_many_intervals_are_united(run):
 
 
 def test_points_far_apart_do_not_read_what_lies_between(run):
-    """For two points, a look-up returns only the locations of their own blocks."""
+    """A look-up of two distant points does not find the locations between the points."""
     assert found(run, (0, 0), (105, 105)) == [0, 3]
 
 
 def test_long_slices_and_short_ones_agree():
-    """For blocks of hundreds of locations, look-ups use another algorithm than for short blocks.
-
-    The results of both algorithms are the same.
-    """
+    """For blocks of hundreds of locations, another algorithm gives the same results."""
     wide = segment(0, 2, 1, range(300), (300,), range(301, 900))
     run = assemble([wide, segment(10, 10, 1, (950,))])
     assert found(run, (0, 0)) == list(range(300))
@@ -88,7 +85,7 @@ def test_long_slices_and_short_ones_agree():
 
 
 def test_the_ends_of_the_domain_are_found():
-    """In a segment over all 2^64 codes, look-ups work at both ends and in the middle."""
+    """In a segment over all 2^64 codes, look-ups are right at both ends and in the middle."""
     width = -(-(1 << 64) // 3)
     run = assemble([segment(LEAST, GREATEST, width, (0,), (1,), (2,))])
     assert found(run, (LEAST, LEAST)) == [0]
@@ -98,14 +95,14 @@ def test_the_ends_of_the_domain_are_found():
 
 
 def test_nothing_names_nothing():
-    """A chunk without segments does not return a location."""
+    """A look-up in a chunk without segments finds no location."""
     run = assemble([])
     assert found(run, (LEAST, GREATEST)) == []
     assert found(run, (0, 0), (5, 9)) == []
 
 
 def test_marks_are_added_to_those_that_are_there(run):
-    """Several chunks mark their locations in the same result, one after the other."""
+    """`mark` adds locations to the result and keeps those that are already there."""
     flags = np.array([False] * 5 + [True])
     run.mark(np.array([[0, 0]]), flags)
     assert flags.tolist() == [True] + [False] * 4 + [True]
@@ -118,10 +115,7 @@ def test_locations_are_counted_from_the_segments():
 
 
 def test_ranges_are_matched_with_the_intervals_that_meet_them():
-    """Ranges match at the ends, in between, over several intervals, or not at all.
-
-    The order of the ranges does not matter.
-    """
+    """`meeting` returns for each range the intervals that share a key with the range."""
     asked = merge(np.array([[0, 4], [10, 10], [20, 30]]))
     ranges = np.array([[21, 25], [-5, -1], [4, 10], [5, 9], [0, 99], [31, 40]])
     start, stop = meeting(asked, ranges[:, 0], ranges[:, 1])
@@ -130,19 +124,19 @@ def test_ranges_are_matched_with_the_intervals_that_meet_them():
 
 
 def test_overlapping_segments_are_corrupt():
-    """If a key were in two segments, a look-up would search only one of them."""
+    """Overlapping segments are corrupt, because a look-up would search only one of them."""
     with pytest.raises(CorruptError, match="overlap"):
         assemble([segment(0, 9, 10, (0,)), segment(9, 19, 11, (1,))])
 
 
 def test_memory_is_told():
-    """The size of a chunk includes each array, so that the cache counts all its bytes."""
+    """The size of a chunk includes all its arrays, so that the cache counts all bytes."""
     run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
     assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes
 
 
 def test_a_code_asked_by_itself_is_held_where_a_look_up_finds_it():
-    """Random segments have overlapping entries, and the test compares each location."""
+    """`holds` agrees with look-ups for random segments of overlapping entries."""
     random = np.random.default_rng(5)
     for _ in range(20):
         blocks = [sorted(random.choice(6, random.integers(1, 4), replace=False)) for _ in range(9)]

@@ -1,4 +1,4 @@
-"""Extents: each location's least code, and its number of rows certainly not above a code."""
+"""Extents: the least code of each location, and the rows that certainly do not exceed a code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from sieve.reader.extents import Extents, LocationEnds, Steps, bounds, concat_en
 from sieve.segments.entries import Ends
 
 Entry = tuple[int, int, int, int, int, str]
-"""An entry: first and last code of its first cell, first and last code of its last cell, its
-location, and flags. The flag `b` says that the first cell has a key, `f` that the last cell has
-one."""
+"""An entry of a location, as a tuple.
+
+Its parts: the first and last code of the first cell, the first and last code of the last cell, the
+location, and flags. The flag `b` means that the first cell has a key, and `f` that the last cell
+has a key.
+"""
 
 
 def ends_of(entries: list[Entry]) -> LocationEnds:
-    """Converts the entries to two segments."""
+    """Converts entries to the ends of locations, concatenated from several segments."""
     columns = np.array([entry[:5] for entry in entries], np.int64).reshape(-1, 5).T
     flags = [np.array([flag in entry[5] for entry in entries], np.bool_) for flag in "bf"]
     segments = [
@@ -30,13 +33,13 @@ def ends_of(entries: list[Entry]) -> LocationEnds:
 
 
 def made(entries: list[Entry], keyed: list[int], *, falls: bool = False) -> Extents:
-    """The extents of entries, for locations with given numbers of rows with a key."""
+    """The extents of these entries, with this number of rows with a key for each location."""
     ends = ends_of(entries)
     return extents(ends.falling() if falls else ends, np.array(keyed, np.int64))
 
 
 def steps_of(found: Extents) -> list[tuple[int, int, int]]:
-    """The steps of extents, each as (code, location, rows)."""
+    """The steps of extents, as (code, location, rows)."""
     steps = found.steps
     columns = (steps.codes.tolist(), steps.locations.tolist(), steps.rows.tolist())
     return list(zip(*columns, strict=True))
@@ -46,7 +49,10 @@ EXAMPLE: list[Entry] = [(1, 1, 3, 3, 0, "bf"), (900, 900, 901, 901, 0, "bf")]
 
 
 def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
-    """The example is the same as in the module, in both directions."""
+    """Each cell with a key counts one row, and the last cell counts the remaining rows.
+
+    The example is the module's, in both directions.
+    """
     found = made(EXAMPLE, [5])
     assert steps_of(found) == [(1, 0, 1), (3, 0, 1), (900, 0, 1), (901, 0, 2)]
     assert (found.least.tolist(), found.has_keys.tolist()) == ([1], [True])
@@ -56,9 +62,9 @@ def test_a_location_grows_by_a_row_a_cell_and_by_the_rest_at_its_last() -> None:
 
 
 def test_a_wide_cell_has_its_key_somewhere() -> None:
-    """The key is anywhere in the cell, possibly at the cell's end.
+    """The key of a wide cell counts at its end.
 
-    A single cell certainly contains one key, but not certainly two.
+    A single cell certainly contains only one key.
     """
     found = made(
         [(0, 7, 24, 31, 0, "bf"), (40, 47, 40, 47, 0, "bf"), (50, 57, 50, 57, 0, "bf")], [9]
@@ -69,7 +75,10 @@ def test_a_wide_cell_has_its_key_somewhere() -> None:
 
 
 def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
-    """A row that no entry certainly contains is counted at the location's last entry."""
+    """A cell without a certain key counts no row.
+
+    The remaining rows count at the last entry.
+    """
     found = made(
         [
             (0, 3, 6, 9, 1, ""),
@@ -87,19 +96,19 @@ def test_an_entry_has_no_key_for_certain_where_it_was_cut() -> None:
 
 
 def test_the_last_entry_is_the_one_that_ends_last() -> None:
-    """The order of the entries does not matter."""
+    """The entry that ends last counts the remaining rows, whatever the order of the entries."""
     found = made([(9, 9, 20, 20, 0, "bf"), (1, 1, 7, 7, 0, "bf")], [10])
     assert steps_of(found) == [(1, 0, 1), (7, 0, 1), (9, 0, 1), (20, 0, 7)]
 
 
 def test_entries_of_no_location_are_left_out() -> None:
-    """A run can have ordinals that are not in the version any more."""
+    """Entries of a location that the version no longer contains are ignored."""
     found = made([(1, 1, 3, 3, -1, "bf"), (4, 4, 5, 5, 0, "bf")], [2])
     assert (steps_of(found), found.least.tolist()) == ([(4, 0, 1), (5, 0, 1)], [4])
 
 
 def test_there_may_be_no_entries() -> None:
-    """If all rows are NULL, or if there are no rows, there are no entries."""
+    """Without entries, as for a column of NULLs, no location has keys or steps."""
     found = made([], [0, 0])
     assert steps_of(found) == []
     assert found.least.tolist() == [GREATEST, GREATEST]
@@ -110,7 +119,7 @@ def test_there_may_be_no_entries() -> None:
 
 
 def test_the_ends_of_the_codes_turn_without_overflow() -> None:
-    """The opposite of the least code is the greatest code."""
+    """In descending order, the least and the greatest code are exchanged without overflow."""
     found = made([(LEAST, LEAST, GREATEST, GREATEST, 0, "bf")], [2], falls=True)
     assert steps_of(found) == [(LEAST, 0, 1), (GREATEST, 0, 1)]
 
@@ -119,11 +128,10 @@ FLAGS = ("", "b", "f", "bf")
 
 
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
-    """The sorted codes of a location's rows, if each row is as late as the entries allow.
+    """Returns the sorted codes of a location's rows if each row is as late as the entries allow.
 
-    If a wide cell has a key, the row is at the end of the cell. If no cell certainly contains a
-    row, the row is at the very last code. For a falling order, codes are negated, as in the class
-    of extents.
+    A row in a wide cell has the last code of the cell. A row that is in no certain cell has the
+    last code of all. In descending order, codes are negated.
     """
     rows = []
     for low, first_by, last_from, high, _, known in entries:
@@ -139,7 +147,7 @@ def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]
 @pytest.mark.parametrize("falls", [False, True])
 @pytest.mark.parametrize("others", [0, 3])
 def test_a_row_is_counted_where_it_lies_at_the_latest(others: int, *, falls: bool) -> None:
-    """The count is right in both orders, for one or several cells, even if ends were cut."""
+    """Steps count each row where it is at the latest, in both directions."""
     for known, more, wide, wider in itertools.product(FLAGS, FLAGS, (0, 10), (0, 10)):
         entries = [
             (2, 5, 2 + wide, 5 + wide, 0, known),
@@ -168,16 +176,13 @@ STEPS = Steps(np.array([1, 2, 2, 5, 9]), np.array([0, 1, 2, 0, 1]), np.array([1,
 def test_a_bound_is_the_first_step_that_reaches_the_rows(
     wanted: int, code: int, location: int
 ) -> None:
-    """Rows of all locations are counted together.
-
-    Without enough rows, there is no bound.
-    """
+    """A bound is the first code up to which all locations have enough rows, if there is one."""
     codes, locations = bounds(STEPS, np.zeros(3, np.int64), np.array([wanted]))
     assert (codes.tolist(), locations.tolist()) == ([code], [location])
 
 
 def test_each_group_has_a_bound_of_its_own() -> None:
-    """Groups can be in any order, a group can lack locations, and a location can lack a group."""
+    """Each group of locations has its own bound if the group has enough rows."""
     codes, locations = bounds(STEPS, np.array([2, 0, -1]), np.array([2, 1, 5]))
     assert (codes.tolist(), locations.tolist()) == ([9, GREATEST, 5], [1, -1, 0])
     codes, locations = bounds(STEPS, np.array([0, 1, 1]), np.array([6, 5]))

@@ -1,4 +1,4 @@
-"""Numbering of ranges: numbers that the ranges of all versions of a table have in common."""
+"""The common numbering of the ranges of all versions of a table."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ LENGTH = 1000
 
 
 def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
-    """Files by number, with 1,000 bytes each, cut at these offsets; all rows are NULL.
+    """Files with these numbers, 1,000 bytes and these cuts; all rows are NULL.
 
-    The number of bytes in the footer of a cut file is the number of the file.
+    The footer of a cut file has as many bytes as the file's number.
     """
     listed = plain_locations(max(files) + 1).chosen(np.isin(np.arange(max(files) + 1), files))
     starts = [[0, *cuts.get(number, [])] for number in files]
@@ -59,7 +59,7 @@ def cut(files: list[int], cuts: dict[int, list[int]]) -> Locations:
 
 
 def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
-    """A version over these locations, which has no keys."""
+    """A version with this list of locations and without keys."""
     (folder / name).mkdir()
     version: Manifest = replace(
         write_version(folder / name, [], locations), id=VersionId(name * 32)
@@ -68,14 +68,14 @@ def opened(folder: Path, name: str, locations: Locations) -> OpenVersion:
 
 
 def told(files: FileNumbering) -> list[tuple[str, int]]:
-    """The path and start for each number, as the driver reads them from the dictionary."""
+    """The path and start of each numbered range, as the driver reads them from the dictionary."""
     of = files.files.unpacked()
     places = [list(of.paths)[owner] for owner in of.range_owners]
     return list(zip(places, of.range_starts.tolist(), strict=True))
 
 
 def ordinals(files: FileNumbering, index: OpenVersion) -> list[int]:
-    """The ordinals of a version."""
+    """The ordinal in this version for each numbered range, or -1."""
     return files.ordinals[index.manifest.id].positions().tolist()
 
 
@@ -85,7 +85,7 @@ def numbered(*indexes: OpenVersion) -> FileNumbering:
 
 
 def test_ranges_of_two_versions(tmp_path: Path) -> None:
-    """If only one of two versions cuts a file, the file has the ranges of this version."""
+    """If only one of two versions cuts a file, the numbering contains that version's ranges."""
     one = opened(tmp_path, "a", cut([0, 1], {0: [100, 400]}))
     two = opened(tmp_path, "b", cut([0, 2], {0: [100, 700], 2: [5]}))
     files = numbered(one, two)
@@ -103,7 +103,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["mtimes", "lengths"])
 def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, fact: str) -> None:
-    """The versions are from before a file's replacement, from after it, and from before again."""
+    """A file that was replaced gets another number than before."""
     before = cut([0], {})
     after = replace(before, **{fact: getattr(before, fact) + 7})
     lists = zip("abc", (before, after, before), strict=True)
@@ -114,7 +114,10 @@ def test_files_of_one_path_are_one_file_only_in_the_same_state(tmp_path: Path, f
 
 
 def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
-    """If a file is in only one version, this version alone can skip the file."""
+    """A scan reads the ranges of files that the version does not know.
+
+    The version can only skip its own files.
+    """
     one = opened(tmp_path, "a", cut([0], {0: [10]}))
     two = opened(tmp_path, "b", cut([1], {1: [10, 20]}))
     files = numbered(one, two)
@@ -124,7 +127,7 @@ def test_a_range_is_unknown_only_where_its_file_is(tmp_path: Path) -> None:
 
 
 def test_random_cuts(tmp_path: Path) -> None:
-    """In each version, one range of the file contains the numbered range."""
+    """For random cuts, each numbered range is within one range of each version with its file."""
     draw = random.Random(5)
     for turn in range(20):
         lists = []
@@ -154,7 +157,7 @@ def test_random_cuts(tmp_path: Path) -> None:
 
 
 class Version:
-    """A version over three locations, which excludes all locations except one."""
+    """A version that excludes all of its three locations except one."""
 
     def __init__(self, name: str, kept: int, all_rows: list[bool]) -> None:
         self.manifest = SimpleNamespace(id=name)
@@ -169,11 +172,11 @@ class Version:
 
 
 def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() -> None:
-    """If a version did not index all rows of a file, it cannot prove anything about hidden rows."""
+    """A version that did not index all rows of a file cannot skip the file if rows are hidden."""
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
-    # The first version lacks the last of four files, and the second version lacks the first.
+    # The first version lacks the last of four files, and the second version lacks the first file.
     where: Any = {"a": gather(np.array([0, 1, 2, -1])), "b": gather(np.array([-1, 0, 1, 2]))}
     of = Files(PathList.of(["w", "x", "y", "z"]), none, none, none, none, none[:0])
     files = FileNumbering("n", of.packed(), where)
@@ -199,9 +202,9 @@ def test_a_scan_that_may_see_hidden_rows_reads_what_no_version_knows_wholly() ->
 
 
 def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_path: Path) -> None:
-    """As long as the numbering is the same, the driver keeps its list of files.
+    """The most recent numbering with all requested versions is reused.
 
-    The most recent numbering is used.
+    The driver then keeps its list of files.
     """
     one, two, three = (
         opened(tmp_path, name, cut([0, 1], {0: [at]}))
@@ -226,7 +229,11 @@ def test_a_numbering_is_used_again_while_it_has_all_versions_that_are_asked(tmp_
 def test_numberings_that_were_used_first_go_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a scan's list was evicted, the request is repeated and the numbering is made again."""
+    """The numbering that was used least recently is removed.
+
+    A request that names a removed numbering fails, and the driver repeats it. A numbering whose
+    list was evicted from the cache is made again.
+    """
     monkeypatch.setattr(file_numbering, "MAX_NUMBERINGS", 2)
     versions = [opened(tmp_path, name, cut([0], {0: [5]})) for name in "1234"]
     cache = FileCache(1 << 20)
@@ -242,7 +249,7 @@ def test_numberings_that_were_used_first_go_first(
 
 
 def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) -> None:
-    """A scan that uses a missing version and a known version omits the missing version."""
+    """If the list of a version is missing, scans that need only other versions get a numbering."""
     one, two = (opened(tmp_path, name, cut([0], {0: [5]})) for name in "12")
     numberings = FileNumberings(FileCache(0))
     both = numberings.of([one, two], [one, two])
@@ -262,7 +269,7 @@ def test_a_version_that_is_gone_fails_those_that_ask_it_alone(tmp_path: Path) ->
 
 
 def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
-    """For a version without files, the ranges of other versions are unknown ranges."""
+    """If a version lists no file, all ranges of other versions are unknown to it."""
     none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
     two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
     files = numbered(none, two)
@@ -271,7 +278,7 @@ def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
 
 
 def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> None:
-    """The number -1 means unknown files; their flag comes after the flags of known files."""
+    """A file that is only in one version has the ordinal -1 in the other version."""
     one = opened(tmp_path, "a", cut([0, 2], {}))
     two = opened(tmp_path, "b", cut([1, 2], {}))
     files = numbered(one, two)
@@ -282,9 +289,9 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 
 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
-    """The shared numbering uses no additional memory.
+    """Versions with equal lists share a numbering, which needs no additional memory.
 
-    If two lists differ in one cut, they are numbered together.
+    A version whose list differs by one cut gets a common numbering with the others.
     """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))
@@ -302,7 +309,7 @@ def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> N
 
 
 def test_a_file_that_is_listed_twice_has_one_number(tmp_path: Path) -> None:
-    """A file that is listed twice has the number of its last location."""
+    """A file that is listed twice has one number, and the ordinal of its last location."""
     listed = plain_locations(3)
     paths = (listed.paths[0], listed.paths[1], listed.paths[0])
     twice = replace(listed, paths=paths, slots=np.full(3, -1))
@@ -310,7 +317,7 @@ def test_a_file_that_is_listed_twice_has_one_number(tmp_path: Path) -> None:
     files = numbered(index)
     assert told(files) == [(listed.paths[0], 0), (listed.paths[1], 0)]
     assert ordinals(files, index) == [2, 1]
-    # A file that has the same path and another time is another file.
+    # A file with the same path and another time is another file.
     times = replace(twice, mtimes=np.array([1, 1, 2]))
     other = opened(tmp_path, "b", times)
     assert ordinals(numbered(other), other) == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Gather: converts the flags of one numbering to another numbering, by stretches or by an index."""
+"""Gather: maps flags from one numbering to another, as stretches or as an index array."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sieve.reader.gather import NOWHERE, Gather, gather
 
 
 def check(positions: list[int], source: int) -> Gather:
-    """Checks that a gather of these positions has the same result as an index."""
+    """Checks that a gather of these positions maps random flags like an index array."""
     made = gather(np.array(positions, np.int64))
     assert made.positions().tolist() == positions
     draw = np.random.default_rng(len(positions))
@@ -29,16 +29,16 @@ def check(positions: list[int], source: int) -> Gather:
 
 @given(st.lists(st.integers(NOWHERE, 9), max_size=40), st.sampled_from([1, 3, 256]))
 def test_any_positions(positions: list[int], worth: int) -> None:
-    """Positions are stored as stretches or as an index."""
+    """A gather gives the same result whether positions are stored as stretches or as an array."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_WORTH", worth)
         check(positions, 10)
 
 
 def test_the_positions_of_one_list_are_one_stretch() -> None:
-    """Even a long stretch needs only a few bytes.
+    """Consecutive positions are stored as one stretch, in a few bytes.
 
-    In this test, the stretch begins with an absent flag.
+    If the first position is absent, the positions of this test are stored as an array.
     """
     made = check(list(range(5000)), 5000)
     assert made.lengths is not None
@@ -51,7 +51,7 @@ def test_the_positions_of_one_list_are_one_stretch() -> None:
 
 
 def test_stretches_are_for_long_ones() -> None:
-    """Two stretches with 512 flags are used, but two stretches with 511 flags are not."""
+    """Two stretches are stored as stretches from 512 flags on, and as an array below."""
     for n, stretches in ((512, True), (511, False)):
         made = check([*range(7, 7 + n - 1), 3], 600)
         assert (made.lengths is not None) == stretches
@@ -59,7 +59,7 @@ def test_stretches_are_for_long_ones() -> None:
 
 
 def test_positions_past_32_bits_stay_whole() -> None:
-    """The test uses the greatest position that fits in 32 bits, and the next position."""
+    """Positions up to 2^31 - 1 need four bytes each, and greater positions need eight."""
     for last, each in ((2**31 - 1, 4), (2**31, 8)):
         made = gather(np.array([0, last], np.int64))
         assert made.nbytes == 2 * each

@@ -1,4 +1,4 @@
-"""Top-k rows in a common numbering, and the entries of runs that count these rows."""
+"""Ranges that a query for the first rows must read, in the common numbering of versions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,10 @@ ORDER = Order(("x",), descending=False, nulls="never", rows=1, ties=False, again
 
 
 def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
-    """Returns for each of six ranges whether MIN needs it.
+    """Returns which of six ranges MIN needs, by their numbers.
 
-    Location 0 has the ranges 0 and 1, location 1 has range 2, location 2 has range 3, and location
-    3 has range
-    5. Range 4 belongs to no location. The least keys are 5, 5, 4 and 9, and the greatest keys are
-    6, 5, 9 and 9.
+    Location 0 has the ranges 0 and 1, and locations 1, 2 and 3 have the ranges 2, 3 and 5. Range 4
+    has no location. The least keys are 5, 5, 4 and 9, and the greatest are 6, 5, 9 and 9.
     """
     low, high = np.array([5, 5, 4, 9]), np.array([6, 5, 9, 9])
     no, ones = np.zeros(4, np.bool_), np.ones(4, np.int64)
@@ -53,13 +51,13 @@ def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
 
 
 def test_ranges_have_the_answer_of_their_location() -> None:
-    """If a range is in no version, the range is read."""
+    """A range is read if its location is needed, and a range in no version is always read."""
     assert needed("bigint", [0] * 6, [True] * 6) == [2, 3, 4]
     assert needed("bigint", [0, 0, -1, 0, 0, 0], [True] * 6) == [0, 1, 2, 3, 4]
 
 
 def test_a_location_counts_if_all_its_ranges_do() -> None:
-    """If a range can lack rows, the number of rows of its location is unknown."""
+    """A location counts rows only if all its ranges certainly have all their rows."""
     assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
     assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
     for first in (True, False):
@@ -72,14 +70,14 @@ def test_a_location_counts_if_all_its_ranges_do() -> None:
 
 @pytest.mark.parametrize("type_", ["float", "double", "string", "decimal(30,2)"])
 def test_equal_codes_of_unequal_values_are_ties(type_: str) -> None:
-    """The values are 0.0 and -0.0, or texts with equal first bytes."""
+    """Equal codes of 0.0 and -0.0, or of texts with equal first bytes, are ties."""
     assert needed(type_, [0] * 6, [True] * 6) == [0, 1, 2, 3, 4]
 
 
 def test_the_ends_of_a_run_are_read_without_its_maps(tmp_path: Path) -> None:
-    """The bytes of maps do not count.
+    """The ends of a run's entries are read without the run's maps.
 
-    An ordinal beyond the run's ordinals is damage.
+    An ordinal that the run does not contain is damage.
     """
     block = CSR(np.array([0, 1]), np.array([3], np.int32), np.ones(1, np.int64))
     segment = ("sieve", 0, 9, 1, 1, 1, encode_segment(Segment(0, 9, 10, block)))

@@ -1,4 +1,4 @@
-"""Packed chunks return the same locations as the unpacked chunk of the same entries."""
+"""A packed chunk finds the same locations as the unpacked chunk of the same entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.drawn_cells import segments_of_cells
 
 
 def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> list[bool]:
-    """The locations that a look-up marks."""
+    """Returns a flag for each location that a look-up finds."""
     found = np.zeros(n, np.bool_)
     chunk.mark(np.array(asked, np.int64).reshape(-1, 2), found)
     return found.tolist()
@@ -31,10 +31,7 @@ def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> l
 def test_it_finds_what_the_entries_hold(
     drawn: list[Cells], block: int, at_once: int, data: st.DataObject
 ) -> None:
-    """Segments have several grids, and some have gaps between them.
-
-    The intervals of look-ups are of any kind.
-    """
+    """Random entries have the same look-ups and the same `holds`, packed and unpacked."""
     shape = data.draw(st.sampled_from([IN_CELLS, IN_BLOCKS]))
     payloads = [encode(cells, shape) for cells in drawn]
     plain = assemble(map(decode, payloads))
@@ -68,7 +65,7 @@ def test_it_finds_what_the_entries_hold(
 
 
 def of(begin: list[int], end: list[int], location: list[int], last: int = GREATEST) -> Cells:
-    """Entries over cells that each have one code, starting at code 0."""
+    """Entries in a grid of one-code cells from code 0."""
     grid = Grid.of(0, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert grid is not None
     ends = np.array(begin, np.uint64), np.array(end, np.uint64)
@@ -76,7 +73,7 @@ def of(begin: list[int], end: list[int], location: list[int], last: int = GREATE
 
 
 def test_records_have_as_few_bytes_as_their_parts() -> None:
-    """Equal entries need no bytes, 8 bits need one byte, and 9 bits need two bytes."""
+    """Packed records of equal entries need no byte, 8 bits need one, and 9 bits need two."""
     assert PackedChunk.of(of([7], [7], [9])).width == 0  # type: ignore[union-attr]
     for size, width in ((255, 1), (256, 2)):
         packed = PackedChunk.of(of([7], [7 + size], [9]))
@@ -88,7 +85,10 @@ def test_records_have_as_few_bytes_as_their_parts() -> None:
 
 @pytest.mark.parametrize(("bits", "fits"), [(30, True), (31, True), (32, False)])
 def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
-    """First cells have `bits` bits, lengths have 31 bits, and locations have one bit."""
+    """Records of more than 63 bits are not packed.
+
+    First cells have `bits` bits, lengths 31 bits, and locations one.
+    """
     cells = of([0, (1 << bits) - 1], [(1 << 31) - 1, (1 << bits) - 1], [4, 5])
     packed = PackedChunk.of(cells)
     assert (packed is not None) == fits
@@ -100,7 +100,7 @@ def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
 
 
 def test_blocks_end_where_their_entries_reach() -> None:
-    """If an entry of the first block extends beyond the second, a look-up still finds the entry."""
+    """A look-up finds an entry that extends beyond the next block."""
     n = 3 * packed_chunk.BLOCK
     begin = list(range(n))
     end = [2 * n if k == 1 else k for k in begin]
@@ -113,7 +113,7 @@ def test_blocks_end_where_their_entries_reach() -> None:
 
 
 def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block that a look-up needs is unpacked once, even if many intervals overlap the block."""
+    """A look-up unpacks only the blocks that it needs, each of them once."""
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:
@@ -136,10 +136,7 @@ def test_only_blocks_that_a_key_falls_into_are_unpacked(monkeypatch: pytest.Monk
 
 
 def test_a_wide_range_is_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a limited number of blocks is unpacked at a time, and each block is unpacked once.
-
-    Unpacked entries need many times the memory of packed entries.
-    """
+    """A look-up of a wide range unpacks a limited number of blocks at a time, to save memory."""
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:

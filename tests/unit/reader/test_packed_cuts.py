@@ -1,4 +1,4 @@
-"""Packed cuts of files whose ranges are skipped in whole or in part, compared with lists."""
+"""Packed cuts of files: which files are skipped, read whole or read in part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILES = st.lists(
 
 
 def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]:
-    """The numbers of cuts, the footers and the cuts."""
+    """The columns of the files: numbers of cuts, footers, and cuts."""
     cuts = [cut for _, own in files for cut in own]
     counts, footers = [len(own) for _, own in files], [footer for footer, _ in files]
     return np.array(counts), np.array(footers), np.array(cuts, np.int64)
@@ -32,10 +32,7 @@ def columns(files: list[tuple[int, list[int]]]) -> tuple[Counts, Counts, Counts]
 def test_files_read_in_part(
     files: list[tuple[int, list[int]]], page: int, data: st.DataObject
 ) -> None:
-    """The result has a flag for each file, and the cuts of files that are read in part.
-
-    Pages have any size.
-    """
+    """`skipped` returns a flag for each file, and the cuts of files that are read in part."""
     skip = [data.draw(st.lists(st.booleans(), min_size=n, max_size=n)) for n in _counts(files)]
     flags = np.array([flag for own in skip for flag in own])
     share = data.draw(st.sampled_from([0, 2, 1000]))
@@ -67,12 +64,7 @@ def _counts(files: list[tuple[int, list[int]]]) -> list[int]:
 
 @pytest.mark.parametrize(("cuts", "bits"), [(254, 8), (255, 16)])
 def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
-    """A count of 255 ranges needs one byte.
-
-    A count of 256 ranges needs more bytes.
-
-    Counts of flags have the same type.
-    """
+    """Counts of up to 255 ranges need one byte, and greater counts need more."""
     packed = PackedCuts.of(*columns([(0, list(range(1, cuts + 1))), (0, [])]))
     assert packed.counts.dtype == f"uint{bits}"
     none = np.zeros(cuts + 2, np.bool_)
@@ -85,7 +77,7 @@ def test_counts_take_a_byte_where_they_can(cuts: int, bits: int) -> None:
 
 @pytest.mark.parametrize("kept", [20, 4000])
 def test_few_ranges_and_many(kept: int) -> None:
-    """The share of files that are read is below or above the limit for counting all files."""
+    """The result is right for few and for many kept ranges, which are counted differently."""
     n = 3 * packed_cuts.PAGE + 5
     packed = PackedCuts.of(np.full(n, 1), np.arange(n), np.arange(n) + 1)
     skip = np.ones(2 * n, np.bool_)
@@ -101,7 +93,7 @@ def test_few_ranges_and_many(kept: int) -> None:
 
 
 def test_files_without_cuts_are_ranges() -> None:
-    """Without cuts, ranges and files have the same flags, and no file is read in part."""
+    """If no file is cut, each file is one range, and no file is read in part."""
     none = np.zeros(2, np.int64)
     packed = Files(PathList.of("ab"), none, none, none, none, none[:0]).packed()
     assert (packed.cuts, packed.n_ranges) == (None, 2)

@@ -1,4 +1,4 @@
-"""Packed files: unpacking returns the same files, here and in the reader of the wire format."""
+"""Packed files are unpacked to the same files, here and by a reader of the wire format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = st.tuples(
 
 
 def made(files: list[Any]) -> Files:
-    """Packs these files."""
+    """The files as columns."""
     paths, lengths, times, cuts, footers = zip(*files, strict=True) if files else ((),) * 5
     counts = np.array([len(own) for own in cuts], np.int64)
     flat = np.array([at for own in cuts for at in own], np.int64)
@@ -34,7 +34,7 @@ def made(files: list[Any]) -> Files:
 
 @given(st.lists(FILE, max_size=8), st.integers(0, 3))
 def test_files_come_back(files: list[Any], first: int) -> None:
-    """The files are a whole list, or a part of a longer list."""
+    """Unpacked files equal the original files, whether from a whole list or a part of a list."""
     of = made(files)
     of = replace(of, paths=PathList.of(["?"] * first + list(of.paths))[first:])
     packed = of.packed()
@@ -59,7 +59,7 @@ def test_files_come_back(files: list[Any], first: int) -> None:
 
 
 def test_files_are_the_same_in_all_columns() -> None:
-    """Equal packed files have equal columns in the same order."""
+    """Packed files are the same only if all their columns are equal."""
     file: Any = ("file:/t/a", 5, 6, [3], 1)
     one = made([file]).packed()
     assert one.same(made([file]).packed())

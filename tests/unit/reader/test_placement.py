@@ -1,4 +1,4 @@
-"""Placement: the data of a file list that look-ups use, compared with the whole list."""
+"""Placement: what look-ups need from a file list, compared with the whole list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.built_index import plain_locations
 
 
 def listed(seed: int, *, ranges: bool) -> Locations:
-    """Nine files with random counts and positions."""
+    """A list of nine files with random counts and slots."""
     draw = np.random.default_rng(seed)
     n = 9
     counts = draw.integers(1, 4, n) if ranges else np.ones(n, np.int64)
@@ -36,7 +36,7 @@ def listed(seed: int, *, ranges: bool) -> Locations:
 
 @pytest.mark.parametrize("ranges", [False, True])
 def test_it_says_what_the_list_says(*, ranges: bool) -> None:
-    """Each range has the same positions, and the same flags for keys, NULL and NaN."""
+    """A placement has the same slots and the same flags for keys, NULL and NaN as the list."""
     for seed in range(30):
         of = listed(seed, ranges=ranges)
         placed, every = place(of), of.every_range
@@ -63,9 +63,9 @@ def test_it_says_what_the_list_says(*, ranges: bool) -> None:
 
 
 def test_positions_below_nowhere_are_damage() -> None:
-    """In every run, positions below -1 are damage.
+    """Slots below -1 are damage, in any run.
 
-    A list without files has no positions.
+    A list without files is valid.
     """
     some = plain_locations(2)
     place(replace(some, slots=np.array([-1, 0]))).check(2, 1)
@@ -77,10 +77,7 @@ def test_positions_below_nowhere_are_damage() -> None:
 
 
 def test_what_is_held_is_counted() -> None:
-    """The cache counts the bytes of a placement.
-
-    Eight flags need one byte.
-    """
+    """The size of a placement includes all its arrays, in which eight flags need one byte."""
     for n, size in ((0, 0), (8, 1), (9, 2)):
         bits = Bits.of(np.ones(n, np.bool_))
         assert (bits.packed.nbytes, bits.flags().tolist()) == (size, [True] * n)

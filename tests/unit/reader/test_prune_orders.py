@@ -1,4 +1,4 @@
-"""Tests which rows give a bound to a scan for the first rows, and which rows do not."""
+"""Scans for the first rows: which rows bound the scan, and which do not."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ALL: dict[str, Any] = {"op": "and", "args": []}
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """File k has ten rows; in x and in y, their keys are 10 k to 10 k + 9."""
+    """A table whose file k has ten rows, with the keys 10 k to 10 k + 9 in x and in y."""
     return Table(tmp_path)
 
 
 def order(rows: int = 3, column: str = "x", **more: Any) -> dict[str, Any]:
-    """An order in the driver's form."""
+    """An ORDER BY with LIMIT in the driver's wire form."""
     plain = {"col": [column], "descending": False, "nulls": "last", "rows": rows, "ties": True}
     return plain | {"against": NOTHING} | more
 
@@ -45,7 +45,7 @@ def asked(
     dictionary: str | None = None,
     **more: Any,
 ) -> Mapping[str, Any]:
-    """The answer to a scan that lists some files, after the scan has received their numbers."""
+    """Returns the answer to a scan that lists these files; the scan knows their numbers."""
     first = table.prune(predicate, {"top_k": list(orders)})
     paths = paths_of(table.ask("dictionary", dictionary=first["dictionary"]))
     files = [int(path[-1]) for path in paths]
@@ -56,14 +56,14 @@ def asked(
 
 
 def kept(table: Table, answer: Mapping[str, Any]) -> list[int]:
-    """The files that the scan reads."""
+    """The numbers of the files that the scan reads."""
     paths = paths_of(table.ask("dictionary", dictionary=answer["dictionary"]))
     skip = flags(answer["skip"], len(paths))
     return sorted(int(path[-1]) for path, skipped in zip(paths, skip, strict=True) if not skipped)
 
 
 def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) -> None:
-    """Until a scan has its file numbers, an order skips no file, and no reason is reported."""
+    """Before a scan knows the file numbers, an order skips no file and reports no reason."""
     answer = table.prune(ALL, {"top_k": [order()]})
     assert (kept(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
@@ -72,7 +72,7 @@ def test_a_scan_learns_the_numbers_before_it_says_what_it_lists(table: Table) ->
 
 
 def test_listed_files_bound_the_others(table: Table) -> None:
-    """Listed files give a bound for other files in both directions, and with several orders.
+    """Listed files bound the scan, in both directions, by group, and for several orders.
 
     A file that is not listed gives no bound.
     """
@@ -90,7 +90,7 @@ def test_listed_files_bound_the_others(table: Table) -> None:
 
 
 def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
-    """Rows of a file with hidden rows do not count, but a bound by other files skips the file."""
+    """A file with hidden rows gives no bound, but a bound from other files can skip it."""
     assert kept(table, asked(table, order(10), groups={0: -2})) == [0, 1]
     assert kept(table, asked(table, order(10), groups={0: -2, 1: -2, 7: -2})) == [0, 1, 2]
     groups = {0: 0, 1: -3, 2: 0, 3: 1, 4: 1, 5: 0, 6: 1, 7: -3}
@@ -99,9 +99,9 @@ def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
 
 
 def test_a_filter_beside_an_order(table: Table) -> None:
-    """Rows give a bound only if they certainly satisfy the filter.
+    """Rows that certainly satisfy the filter bound the scan.
 
-    The filter of a query with an order also skips files without the order.
+    The filter also skips files that the order alone would read.
     """
     above = {"op": ">", "col": ["x"], "value": 25}
     against = {"op": "or", "args": [{"op": "<=", "col": ["x"], "value": 25}]}
@@ -119,10 +119,9 @@ def test_a_filter_beside_an_order(table: Table) -> None:
 
 
 def test_what_bounds_nothing_reads_all(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scan without a bound reads all files.
+    """Without a bound, a scan reads all files and reports `unbounded`.
 
-    A scan reads all files because of too many rows, other numbers, an earlier instant, a missing
-    index or a large run.
+    The causes: many rows, another dictionary, an earlier instant, no index, or a large run.
     """
 
     def is_unbounded(answer: Mapping[str, Any]) -> None:
@@ -144,7 +143,7 @@ def test_what_bounds_nothing_reads_all(table: Table, monkeypatch: pytest.MonkeyP
 
 
 def of_format(table: Table, format_name: str) -> Table:
-    """The table in another format."""
+    """Changes the format of the table in the version of the index on `x`."""
     path = table.root / LEFT / "versions" / "1.json"
     path.write_bytes(
         render_manifest(dataclasses.replace(table.versions[0], format_name=format_name))
@@ -165,19 +164,16 @@ def of_format(table: Table, format_name: str) -> Table:
 def test_formats_whose_counts_are_no_promise(
     table: Table, format_name: str, files: list[int]
 ) -> None:
-    """Rows of a text format are not counted.
+    """In text formats, counts of rows are not reliable, so they give no bound.
 
-    The driver requests no first rows of a Delta scan with deletion vectors, and says which files
-    of Iceberg have deleted rows.
+    For Iceberg, the driver reports the files with deleted rows. For Delta with deletion vectors,
+    the driver requests no bound.
     """
     assert kept(table, asked(of_format(table, format_name), order())) == files
 
 
 def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
-    """Log files hide rows of files 0 and 1.
-
-    File 2 gives the bound, and rows of files 0 and 1 can be before the bound.
-    """
+    """Hudi slices with log files, which can hide rows, give no bound but are read."""
     listed = plain_locations(N)
     times = np.array([7, 7, *[0] * (N - 2)])
     table = of_format(Table(tmp_path, dataclasses.replace(listed, mtimes=times)), "hudi")
@@ -189,7 +185,7 @@ def test_slices_with_log_files_bound_nothing(tmp_path: Path) -> None:
 
 
 def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
-    """File 5 is in two runs, and its extents are taken from the first run."""
+    """A Hudi slice in two runs gives no bound and is read."""
     also = np.full((N, 1), -1)
     also[5] = 0
     times = np.array([0, 0, 0, 0, 0, 7, 0, 0])
@@ -202,7 +198,7 @@ def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
 def test_a_list_of_slices_that_cannot_be_read(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the index of the order fails, the index of the filter is still used."""
+    """If the index of the order fails, the index of the filter still skips files."""
 
     def fail(_: OpenVersion) -> None:
         raise UnavailableError("SIEVE_UNREACHABLE", "the store is away")
@@ -214,7 +210,7 @@ def test_a_list_of_slices_that_cannot_be_read(
 
 
 def test_a_damaged_index_bounds_nothing(table: Table) -> None:
-    """If an order needs a damaged index, the scan reports a reason, as for a filter."""
+    """If the index of the order is damaged, the scan reports the same reason as for a filter."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])
     answer = asked(table, order())

@@ -1,4 +1,4 @@
-"""Answers about cut files, which are read whole, skipped whole, or read in part."""
+"""Answers for cut files, which are read whole, skipped, or read in part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.wire import Part, files_of, flags, parts_of
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """The files have these ranges: 0; 1 to 3; 4 and 5; 6 and 7.
+    """A table of four files; the first has range 0, and the others have 1 to 3, 4 to 5 and 6 to 7.
 
     Range k has the keys 10 k to 10 k + 9.
     """
@@ -26,24 +26,24 @@ def table(tmp_path: Path) -> Table:
 
 
 def among(*values: int) -> dict[str, Any]:
-    """IN in the driver's form."""
+    """IN in the driver's wire form."""
     return {"op": "in", "col": ["x"], "values": list(values)}
 
 
 def skipped(answer: Mapping[str, Any]) -> list[bool]:
-    """True for each file that is skipped."""
+    """Returns a flag for each skipped file."""
     return flags(answer["skip"], 4).tolist()
 
 
 def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
-    """The dictionary has the number of ranges of each file, but no cuts."""
+    """The dictionary contains each file's number of ranges, but not the cut offsets."""
     told = table.ask("dictionary", dictionary=table.prune(equals("x", 5))["dictionary"])
     assert [ranges for _, ranges in files_of(told)] == [1, 3, 2, 2]
     assert told.keys() == {"files", "rows", "paths"}
 
 
 def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
-    """If a file is read whole or skipped, the answer has no cuts for it."""
+    """The answer contains the cut offsets only of the files that are read in part."""
     answer = table.prune(among(5, 15, 40, 50))
     assert skipped(answer) == [False, False, False, True]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -57,7 +57,7 @@ def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
 
 
 def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
-    """The first ten rows are in range 0, or in the first range of a listed file."""
+    """For the first rows, a file's group applies to each of its ranges."""
     order = {"col": ["x"], "descending": False, "nulls": "last", "rows": 10, "ties": True}
     orders = [order | {"against": {"op": "or", "args": []}}]
     name = table.prune({"op": "and", "args": []}, {"top_k": orders})["dictionary"]
@@ -69,7 +69,7 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
 
     answer = first(0, 0, 0, 0)
     assert (skipped(answer), parts_of(answer)) == ([False, True, True, True], {})
-    # If a file is not listed, it gives no bound and is not skipped.
+    # A file that is not listed gives no bound and is not skipped.
     answer = first(-1, 0, 0, -1)
     assert skipped(answer) == [False, False, True, False]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -81,9 +81,9 @@ def test_groups_of_files_are_those_of_their_ranges(table: Table) -> None:
 
 
 def test_hidden_rows_are_told_by_file(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file is skipped if all its ranges are skipped.
+    """If rows can be hidden, a file is skipped only if all its ranges are skipped.
 
-    A file is known if all its ranges are known.
+    A file is known only if all its ranges are known.
     """
     real = OpenVersion.placement
     rows = np.array([True, True, True, False, True, True, False, True])

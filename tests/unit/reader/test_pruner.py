@@ -32,21 +32,21 @@ from tests.unit.reader.indexed_table import LEFT, RIGHT, Table, both, equals
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """A table with an empty cache."""
+    """A table whose cache is empty."""
     return Table(tmp_path)
 
 
 def wait_for_rereads() -> None:
-    """Waits until no version is being read in the background any more."""
+    """Waits until no background thread is reading a version."""
     for thread in threading.enumerate():
         if thread.name == "sieve-reload":
             thread.join(30)
 
 
 def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
-    """A scan for one key reads the list of locations, and one run file with four locations.
+    """A scan for one key reads the list of locations and one run file.
 
-    The list of locations gives a number to each file of the table.
+    A second scan of the same files reads nothing.
     """
     assert table.kept(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
@@ -57,7 +57,10 @@ def test_a_scan_reads_what_its_predicate_needs(table: Table) -> None:
 
 
 def test_an_index_is_opened_when_a_predicate_speaks_of_its_column(table: Table) -> None:
-    """If another index is replaced all the time or is broken, scans lose no time."""
+    """An index is opened only if the predicate names its column.
+
+    So a broken index does not affect scans of other columns.
+    """
     (table.root / RIGHT / "versions" / "1.json").write_bytes(b"?")
     answer = table.prune(equals("x", 25))
     assert (answer["reasons"], answer["used"]) == ({}, ["x@1"])
@@ -69,7 +72,7 @@ def test_an_index_is_opened_when_a_predicate_speaks_of_its_column(table: Table) 
 
 
 def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None:
-    """If an index on one column is built, the list for queries of another column stays the same."""
+    """If an index is replaced, the dictionary of scans that do not use the index stays the same."""
     table.prune(equals("x", 31))
     first = table.prune(equals("y", 31))["dictionary"]
     assert table.prune(equals("x", 31))["dictionary"] == first
@@ -82,7 +85,7 @@ def test_a_list_of_files_outlives_indexes_that_have_no_say(table: Table) -> None
 
 
 def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None:
-    """One list includes the dropped index; it is not in the cache and cannot be made again."""
+    """If one of two indexes is dropped, scans use the other index, with a new dictionary."""
     table.prune(equals("y", 31), cache_bytes="0")
     first = table.prune(equals("x", 31), cache_bytes="0")["dictionary"]
     shutil.rmtree(table.root / RIGHT)
@@ -94,7 +97,10 @@ def test_a_dropped_index_does_not_keep_others_from_serving(table: Table) -> None
 
 
 def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
-    """There is a list for each version of the dropped index."""
+    """If an index is dropped, scans use the other index.
+
+    Dictionaries can name several versions of the dropped index.
+    """
     predicate = both(equals("x", 31), equals("y", 31))
     table.prune(predicate, cache_bytes="0")
     table.renew(RIGHT)
@@ -107,9 +113,10 @@ def test_any_number_of_lists_may_name_a_dropped_index(table: Table) -> None:
 
 @pytest.mark.parametrize("size", ["0", "100", "300000", "2MB", "1 g"])
 def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> None:
-    """A small cache makes look-ups read files again.
+    """For any cache size, scans return the same results.
 
-    The dictionary can be sent even if it does not fit in the cache.
+    With a small cache, scans read files again. A dictionary that does not fit into the cache is
+    sent anyway.
     """
     for key in (25, 61, 25, 3):
         assert table.kept(equals("x", key), cache_bytes=size) == [key // 10]
@@ -122,7 +129,7 @@ def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> 
 
 @pytest.mark.parametrize("size", ["lots", "-1", "1.5g", "12 parsecs", ""])
 def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
-    """If the cache size is invalid, the default size is used."""
+    """An invalid cache size has the effect of the default."""
     assert table.kept(equals("x", 1), cache_bytes=size) == [0]
     assert table.pruner.cache.max_bytes == DEFAULTS.cache_bytes
 
@@ -131,9 +138,9 @@ def test_a_size_that_is_none_fails_no_scan(table: Table, size: str) -> None:
 def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
     table: Table, gone: bool
 ) -> None:
-    """Only the damaged index cannot be used.
+    """A scan that needs a damaged or missing file of an index reports a reason.
 
-    The undamaged index is used, and scans that do not need the file are pruned.
+    The scan uses its other indexes. Scans that do not need the file are not affected.
     """
     reason = "index-gone" if gone else "index-corrupt"
     assert table.kept(equals("x", 5)) == [0]
@@ -157,9 +164,9 @@ def test_a_file_damaged_after_opening_is_a_reason_where_it_is_needed(
 
 
 def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> None:
-    """A file that failed is tried again when its version is read again, and not by each scan.
+    """A file that failed is read again in the background, when its version is read again.
 
-    A scan never waits for this.
+    No scan waits for the file.
     """
     path = table.run_file(LEFT, 1)
     data = path.read_bytes()
@@ -185,7 +192,7 @@ def test_a_file_that_failed_is_tried_again_in_the_background(table: Table) -> No
 
 
 def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
-    """If the list of one index is evicted and deleted, scans use the list of the other index."""
+    """If the list of an index is evicted and deleted, scans use the other index."""
     assert table.kept(equals("x", 5), cache_bytes="0") == [0]
     (path,) = (table.root / LEFT / "locations").iterdir()
     path.unlink()
@@ -195,7 +202,7 @@ def test_a_list_that_cannot_be_read_any_more_is_a_reason(table: Table) -> None:
 
 
 def test_scans_together_read_each_file_once(table: Table) -> None:
-    """Threads that open an index at the same time, with an empty cache, share each read."""
+    """If several scans open an index at the same time, each run file is read once."""
     answers: list[list[int]] = []
     start = threading.Barrier(8)
 
@@ -214,7 +221,7 @@ def test_scans_together_read_each_file_once(table: Table) -> None:
 
 
 def add_versions(table: Table, numbers: Iterable[int]) -> None:
-    """Adds versions of the index on `x`, one per day."""
+    """Adds versions of the index on `x`, one for each day of April."""
     for number in numbers:
         version = dataclasses.replace(
             table.versions[0],
@@ -230,7 +237,7 @@ def add_versions(table: Table, numbers: Iterable[int]) -> None:
 def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
     table: Table,
 ) -> None:
-    """The scan looks for no version that VACUUM has deleted, and for no version 0."""
+    """A scan of an instant before all versions uses the oldest version that exists."""
     add_versions(table, range(1, 4))
     day = 86_400_000
     first_of_april = 1_743_465_600_000
@@ -240,16 +247,13 @@ def test_a_scan_of_an_instant_before_all_versions_has_the_oldest_that_is_kept(
 
 
 def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
-    """A scan of an earlier instant that reads parts of slices needs many versions.
-
-    Versions of earlier instants are read in parallel.
-    """
+    """If a scan of an earlier instant needs many versions, these versions are read in parallel."""
     add_versions(table, range(2, 9))
     inside: list[str] = []
     at_once: list[int] = []
 
     class FarAway(CountingStore):
-        """A store that delays its calls."""
+        """A store with slow calls."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             inside.append(uri)
@@ -265,10 +269,7 @@ def test_versions_of_the_past_are_waited_for_together(table: Table) -> None:
 
 
 def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table) -> None:
-    """A DISABLE happens between the reading of the manifest and of the list.
-
-    The old version is not cached.
-    """
+    """If an index is disabled while a scan opens it, the next scan does not use the index."""
     folder = table.root / LEFT
     off = dataclasses.replace(
         table.versions[0],
@@ -279,7 +280,7 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
     )
 
     class Meanwhile(CountingStore):
-        """A store in which the statement of another thread commits first."""
+        """A store in which another thread's DISABLE is committed before the list is read."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             manifest = folder / "versions" / "2.json"
@@ -295,9 +296,9 @@ def test_a_change_while_a_version_is_read_is_seen_by_the_next_scan(table: Table)
 
 
 def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
-    """The version must belong to this table, and must be ready.
+    """A version is usable only if it is ready and belongs to the table.
 
-    The version must match the fingerprints of both sessions that read.
+    The version must match the fingerprints of all sessions that read.
     """
     (version, _), mark = table.versions, table.versions[0].fingerprint_parts
     other_mark = mark | {"spark": "9.9"}
@@ -330,7 +331,10 @@ def test_a_scan_may_use_a_version_only_as_it_was_made(table: Table) -> None:
 def test_is_not_null_alone_narrows_nothing(
     parts: list[str | tuple[str, ...]], expected: bool
 ) -> None:
-    """Spark adds IS NOT NULL to filters that no index can use; here a tuple means OR."""
+    """IS NOT NULL does not count as narrowing, because Spark adds it to most filters.
+
+    In the cases, a tuple stands for OR.
+    """
     leaves: dict[str, dict[str, object]] = {
         "not null": {"op": "is not null", "col": ["x"]},
         "is null": {"op": "is null", "col": ["x"]},
@@ -346,7 +350,7 @@ def test_is_not_null_alone_narrows_nothing(
 
 
 def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
-    """The index is outside the roots, or its registration is unreadable, or settings differ."""
+    """An index outside of the roots, or for another reader, is not used, with a reason."""
     roots = Roots(None)
     roots._databases["sales"] = ("file:/w/.sieve", time.monotonic())
     table.service = PruneService(roots, table.pruner)
@@ -363,7 +367,10 @@ def test_an_index_that_may_not_serve_is_a_reason(table: Table) -> None:
 
 
 def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
-    """An unreadable registration can belong to any column, and the other indexes are used."""
+    """If a registration is unreadable, the scan reports a reason and uses the other indexes.
+
+    The unreadable registration can belong to any column.
+    """
     first = table.prune(equals("x", 25))
     asked = table.ask
     table.ask = lambda kind, **body: asked(  # type: ignore[method-assign]
@@ -376,9 +383,9 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
 
 
 def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> None:
-    """The scan counts each part of the predicate that names an indexed column.
+    """Each unknown part of a predicate that names an indexed column counts as a reason.
 
-    The other parts of the predicate still narrow the scan.
+    The known parts still skip files.
     """
     parts = [{"op": "unknown", "why": "a function", "names": [name]} for name in ("x", "x", "z")]
     answer = table.prune(both(equals("x", 25), *parts))
@@ -390,10 +397,7 @@ def test_parts_of_a_predicate_that_no_index_takes_are_counted(table: Table) -> N
 
 
 def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -> None:
-    """If one version is broken, other versions serve scans that read parts of slices.
-
-    If no version is left, the scan reports a reason.
-    """
+    """If one version is broken, scans that read parts of slices use the other versions."""
     add_versions(table, range(1, 4))
     broken = dataclasses.replace(
         table.versions[0].runs[0],
@@ -420,10 +424,7 @@ def test_a_broken_version_leaves_the_other_versions_of_its_index(table: Table) -
 def test_each_group_of_versions_is_a_proof(
     monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...]
 ) -> None:
-    """One column has three encoders and another column has one.
-
-    Each group of versions can exclude files.
-    """
+    """Versions are evaluated in groups by encoder, each of which can exclude files."""
     keeps = {"a": 0b1110, "b": 0b1101, "c": 0b1011, "d": 0b0111}
     groups = {"x": [("a",), ("b",), ("c",)], "y": [("d",)]}
 
@@ -444,10 +445,7 @@ def test_each_group_of_versions_is_a_proof(
 def test_a_blocked_index_leaves_the_others_to_serve(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store does not answer any scan that needs the blocked index.
-
-    The blocked index is the first index that the scan needs.
-    """
+    """If the bulkhead blocks one index, the scan uses the other index and reports an error."""
     monkeypatch.setattr(Bulkhead, "blocked", lambda _self, wanted, _timeout: set(wanted[:1]))
     answer = table.prune(both(equals("x", 25), equals("y", 25)))
     assert answer["used"] == ["y@1"]
@@ -455,7 +453,7 @@ def test_a_blocked_index_leaves_the_others_to_serve(
 
 
 def test_an_index_in_trouble_is_asked_each_time(table: Table) -> None:
-    """A damaged index makes every scan report a reason."""
+    """Every scan that needs a damaged index reports a reason."""
     table.run_file(LEFT, 0).write_bytes(b"damaged")
     for _ in range(2):
         assert table.prune(equals("x", 3))["reasons"] == {"index-corrupt": 1}

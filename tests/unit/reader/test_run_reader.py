@@ -1,4 +1,4 @@
-"""Look-ups in runs: the files they read, how often, and the effect of failures."""
+"""Look-ups in runs: which files they read, how often, and what failures affect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BIGINT = Encoder("bigint")
 
 
 def segment(first: int, last: int, location: int) -> Row:
-    """A segment that has one block with one location."""
+    """A segment with one block of one location."""
     one = np.ones(1, np.int64)
     block = CSR(np.array([0, 1]), np.array([location], np.int32), one)
     payload = encode_segment(Segment(first, last, last - first + 1, block))
@@ -44,7 +44,10 @@ def segment(first: int, last: int, location: int) -> Row:
 
 
 def many_files() -> list[list[Row]]:
-    """Segment k has the keys 100 k to 100 k + 9 of location k; file f has every sixth segment."""
+    """Segment k has the keys 100 k to 100 k + 9 of location k.
+
+    File f has the segments f, f + 6, f + 12, and so on.
+    """
     return [
         [segment(100 * k, 100 * k + 9, k) for k in range(number, FILES * EACH, FILES)]
         for number in range(FILES)
@@ -52,12 +55,12 @@ def many_files() -> list[list[Row]]:
 
 
 def opened(folder: Path, run: RunRef, store: Store, bound: int = 1 << 20) -> Run:
-    """The run with an empty cache."""
+    """The run, with an empty cache."""
     return Run(store, f"file:{folder}", run, Cache(bound))
 
 
 def found(run: Run, *intervals: tuple[int, int]) -> list[int]:
-    """The ordinals of the locations that can contain keys in some intervals."""
+    """Returns the ordinals of the locations that can contain a key in these intervals."""
     return np.flatnonzero(run.locations_in(np.array(intervals).reshape(-1, 2))).tolist()
 
 
@@ -67,19 +70,19 @@ def name(number: int) -> str:
 
 
 def test_a_point_reads_the_one_file_that_can_hold_it(tmp_path: Path) -> None:
-    """A look-up of a single key reads only the file that can contain the key, and only once."""
+    """A look-up of one key reads only the file that can contain the key, and only once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
     assert store.read_names == [name(14 % FILES)]
-    # One key is in another segment of the same file, and one key is in no file.
+    # Key 805 is in another segment of the same file, and key 50 is in no file.
     assert found(index, (805, 805)) == [8]
     assert found(index, (50, 50)) == []
     assert store.read_names == [name(14 % FILES)]
 
 
 def test_intervals_read_the_files_that_they_meet(tmp_path: Path) -> None:
-    """Ranges and lists of keys read exactly the files that overlap them, each file once."""
+    """A look-up reads exactly the files that can contain a key of its intervals, each file once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (305, 305), (905, 905), (1600, 1603)) == [3, 9, 16]
@@ -96,7 +99,7 @@ CHUNKED = [segment(10 * k, 10 * k + 5, k) for k in range(FILES * EACH)]
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """The decoded payloads. In `CHUNKED`, each chunk of a file has three segments."""
+    """Records the decoded payloads; each chunk of a file has three segments of `CHUNKED`."""
     found: list[bytes] = []
     decode = run_file.decode
 
@@ -110,10 +113,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: list[bytes]) -> None:
-    """Only one chunk of the file is decoded.
-
-    Short segments next to each other are decoded together.
-    """
+    """A look-up decodes only the chunks of a file that can contain its keys."""
     rows = CHUNKED
     index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
     assert found(index, (41, 41)) == [4]
@@ -125,22 +125,22 @@ def test_only_the_chunks_that_can_hold_it_are_decoded(tmp_path: Path, decoded: l
 def test_queries_answered_together_decode_each_chunk_once(
     tmp_path: Path, decoded: list[bytes]
 ) -> None:
-    """For any cache size, each chunk is decoded once, even if a decoded chunk exceeds the cache."""
+    """Look-ups that are answered together decode each chunk once, even without a cache."""
     rows, store = CHUNKED, CountingStore()
     run = write_run(tmp_path, [rows[:12], rows[12:]], BIGINT, FILES * EACH)
     index = opened(tmp_path, run, store, bound=0)
     asked = np.array([[100, 135], [41, 41], [101, 101], [56, 59], [6, 9], [47, 61]])
     each = [np.flatnonzero(flags).tolist() for flags in index.locations_in_each(asked)]
     assert each == [[10, 11, 12, 13], [4], [10], [], [], [5, 6]]
-    # The key of the query is in a gap between keys of the first chunk.
+    # The key of one query is in a gap between keys of the first chunk.
     assert decoded == [row[-1] for row in rows[:15]]
     assert store.read_names == [name(0), name(1)]
 
 
 def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
-    """Segments of intervals, `each` per file: segment k has the keys 100 k to 100 k + 90.
+    """A run of `each` segments per file.
 
-    Entry i of segment k has the key 100 k + 10 i, and location i.
+    Entry i of segment k has the key 100 k + 10 i and the location i.
     """
 
     def one(k: int) -> Row:
@@ -158,9 +158,10 @@ def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
 def test_a_run_that_would_not_fit_decoded_is_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
-    """If a look-up needs most chunks of a file, the whole file is decoded and packed.
+    """A run that does not fit into the cache unpacked is packed.
 
-    Later look-ups use only the packed form.
+    If a look-up needs most chunks of a file, all are packed. Later look-ups use only the packed
+    form.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     decoded: list[tuple[str, int | None]] = []
@@ -185,18 +186,18 @@ def test_a_run_that_would_not_fit_decoded_is_packed(
     assert found(run, (0, 0), (110, 110), (220, 220), (490, 490)) == [0, 1, 2, 9]
     assert decoded == ([("packed", None), (kind, 0)] if room == "packed" else [(kind, 0)])
     decoded.clear()
-    # The packed form is used without the file, even for chunks that no query has used yet.
+    # The packed form is used without the file, even for chunks that no query has needed yet.
     cache.invalidate((f"file:{tmp_path}/runs/{RUN}/part-00000.parquet", ref.files[0].sha256))
     store.read_names.clear()
     assert found(run, (330, 330)) == [3]
     assert decoded == ([] if room == "packed" else [(kind, 3)])
     assert store.read_names == ([] if room == "packed" else ["part-00000.parquet"])
-    # A file with only one chunk is not packed.
+    # A file with one chunk is packed as a chunk, not as a file.
     one = long_run(tmp_path / "one", 1, 1)
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}/one", one, FileCache(1)), (50, 50)) == [5]
     assert decoded == [("packed", 0)]
-    # The cache stores nothing, so it is useless to pack files.
+    # If the cache stores nothing, packing is useless, so chunks are only decoded.
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}", ref, FileCache(0)), (0, 390)) == list(range(10))
     assert decoded == [("decoded", number) for number in range(4)]
@@ -205,9 +206,9 @@ def test_a_run_that_would_not_fit_decoded_is_packed(
 def test_a_packed_file_of_other_shapes_and_other_locations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments without cells are decoded as before.
+    """Segments that cannot be packed are decoded.
 
-    Locations beyond the locations of the run are refused.
+    A location that the run does not contain is damage.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     run = write_run(tmp_path, [[segment(0, 9, 0), segment(20, 29, 1)]], BIGINT, 2)
@@ -220,7 +221,7 @@ def test_a_packed_file_of_other_shapes_and_other_locations(
 
 
 def test_a_damaged_file_fails_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is read once, and the error is raised again until a retry."""
+    """A damaged file is read once, and its error is raised again until a retry."""
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     ref, store = long_run(tmp_path), CountingStore()
     run = Run(store, f"file:{tmp_path}", ref, FileCache(ref.bytes))
@@ -237,7 +238,10 @@ def test_a_damaged_file_fails_as_a_whole(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
-    """If a file does not fit in the cache, it is used but not cached."""
+    """Files that do not fit into the cache are read again for each look-up.
+
+    The results are the same.
+    """
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store, bound=0)
     for _ in range(2):
@@ -246,7 +250,7 @@ def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
 
 
 def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
-    """In a run with maps, a single key is looked up in the map of its range, and in no other."""
+    """A hash is looked up only in the map whose range of hashes contains it."""
     keys = np.arange(40, dtype=np.int64)
     signed = np.sort(hash_codes(keys).view(np.int64))
     halves = [signed[:20].tolist(), signed[20:].tolist()]
@@ -270,7 +274,10 @@ def test_hashes_read_the_files_whose_maps_can_hold_them(tmp_path: Path) -> None:
 
 
 def test_hashes_may_be_in_any_order(tmp_path: Path) -> None:
-    """Maps are in signed order, and the hashes of a list of values are in unsigned order."""
+    """The hashes of a look-up can be in any order.
+
+    Maps are in signed order, and the hashes of a list of values are in unsigned order.
+    """
     signed = np.sort(hash_codes(np.arange(40)).view(np.int64))
     maps = [
         [map_row(signed[n : n + 10].tolist(), range(n, n + 10), 40, 20)] for n in range(0, 40, 10)
@@ -287,7 +294,7 @@ def test_hashes_may_be_in_any_order(tmp_path: Path) -> None:
 
 
 def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None:
-    """If a map had more locations than the run, it would set flags that do not exist."""
+    """A map that names a location outside of the run is corrupt."""
     signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
     rows = [map_row(signed.tolist(), [0, 1, 2], 3)]
     run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT, 2)
@@ -300,7 +307,7 @@ def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None
 
 
 def spoil(folder: Path, number: int) -> bytes:
-    """Flips a bit of a run file; returns the original bytes."""
+    """Flips a bit of a run file, and returns the original bytes."""
     path = folder / "runs" / RUN / name(number)
     data = path.read_bytes()
     path.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
@@ -308,7 +315,7 @@ def spoil(folder: Path, number: int) -> bytes:
 
 
 def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> None:
-    """A damaged file affects only the look-ups that need it."""
+    """A damaged file makes only those look-ups fail that need the file."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     spoil(tmp_path, 2)
     assert found(index, (305, 305)) == [3]
@@ -319,9 +326,9 @@ def test_a_damaged_file_disturbs_the_look_ups_that_need_it(tmp_path: Path) -> No
 
 
 def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None:
-    """The error of a file that failed lasts until a retry.
+    """A file that failed is not read again before a retry.
 
-    A failed retry does not change anything, and a successful retry makes the file usable.
+    A successful retry makes the file usable.
     """
     store = CountingStore()
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), store)
@@ -342,7 +349,7 @@ def test_a_file_that_failed_is_not_read_for_each_look_up(tmp_path: Path) -> None
 
 
 def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
-    """A missing file and a damaged file have different errors, even if look-ups are repeated."""
+    """A missing file and a damaged file raise different errors, also when a look-up is repeated."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     (tmp_path / "runs" / RUN / name(0)).unlink()
     for _ in range(2):
@@ -351,7 +358,7 @@ def test_a_missing_file_is_told_apart(tmp_path: Path) -> None:
 
 
 def test_what_is_held_stays_proven_when_its_file_goes(tmp_path: Path) -> None:
-    """Verified bytes in the cache stay usable without their file."""
+    """Verified bytes in the cache are used even if their file is gone."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     assert found(index, (5, 5)) == [0]
     (tmp_path / "runs" / RUN / name(0)).unlink()
@@ -360,7 +367,7 @@ def test_what_is_held_stays_proven_when_its_file_goes(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SlowStore(CountingStore):
-    """A store that reads only when the test allows it."""
+    """A store that waits before each read until the test continues."""
 
     started: threading.Event = field(default_factory=threading.Event)
     go: threading.Event = field(default_factory=threading.Event)
@@ -373,7 +380,7 @@ class SlowStore(CountingStore):
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
-    """All scans get the result or the error of a single read."""
+    """If several scans need a file at the same time, all get the result or error of one read."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
         spoil(tmp_path, 2)
@@ -398,7 +405,7 @@ def test_scans_that_come_together_read_a_file_once(tmp_path: Path, damaged: bool
 
 
 def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
-    """A run file, and its description in the manifest."""
+    """A run file, and its description in a manifest."""
     data = run_file_bytes(rows)
     run = describe_run(RUN, 1, BIGINT, [(name(0), data)])
     assert run is not None
@@ -406,14 +413,17 @@ def told(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
 
 
 def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFileRef]:
-    """A file with another payload, while the description stays the same."""
+    """A run file with another payload in one row, and the description of the original file."""
     _, file = told(rows)
     rows = [(*r[:-1], payload if k == number else r[-1]) for k, r in enumerate(rows)]
     return run_file_bytes(rows), file
 
 
 def test_a_manifest_tells_each_file_its_ranges() -> None:
-    """Neighbouring segments make one range, unless a segment of another file is between them."""
+    """Neighbouring segments of a file form one range in the manifest.
+
+    A segment of another file between them ends the range.
+    """
     first = run_file_bytes([segment(0, 9, 0), segment(20, 29, 0), segment(60, 69, 0)])
     other = run_file_bytes([segment(50, 51, 0), segment(-5, -5, 0), segment(40, 49, 0)])
     run = describe_run(RUN, 1, BIGINT, [("a", first), ("b", other), ("c", run_file_bytes([]))])
@@ -427,7 +437,7 @@ def test_a_manifest_tells_each_file_its_ranges() -> None:
 
 @pytest.mark.parametrize("outside", [(9, 20), (-1, 9), (30, 30), (-9, -8), (15, 16)])
 def test_keys_that_the_manifest_does_not_tell_of_are_corrupt(outside: tuple[int, int]) -> None:
-    """Look-ups use the ranges of the manifest, and would not find keys outside these ranges."""
+    """A segment outside of the manifest's ranges is corrupt, as look-ups would not find it."""
     rows = [segment(0, 9, 0), segment(20, 29, 1)]
     other = describe_run(
         RUN, 2, BIGINT, [("a", run_file_bytes(rows)), ("b", run_file_bytes([segment(12, 13, 0)]))]
@@ -439,7 +449,7 @@ def test_keys_that_the_manifest_does_not_tell_of_are_corrupt(outside: tuple[int,
 
 
 def test_hashes_outside_the_ranges_are_corrupt() -> None:
-    """If hashes were outside the ranges of maps, look-ups would not find them."""
+    """A map with hashes outside of the ranges in the manifest is corrupt."""
     data, file = told([map_row([-5, 7], [0, 1], 2)])
     assert file.hashes == ((-5, 7),)
     assert parse_run_file(data, file).maps[0].n_keys == 2
@@ -451,7 +461,7 @@ def test_hashes_outside_the_ranges_are_corrupt() -> None:
     "ends", [[(0, 9), (9, 12)], [(-9, -3), (0, 5), (5, 12)], [(-9, 0), (0, 5), (6, 12)]]
 )
 def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
-    """If a key were in two segments, a look-up would search only one of them."""
+    """Overlapping segments in a file are corrupt, since a look-up would search only one of them."""
     data, _ = told([segment(first, last, k % 2) for k, (first, last) in enumerate(ends)])
     file = RunFileRef(name(0), len(data), "", ((-9, 12),), ())
     with pytest.raises(CorruptError, match="overlap"):
@@ -460,20 +470,20 @@ def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("payload", [b"", bytes(5), b"\x00\x01" + bytes(40)])
 def test_payloads_that_cannot_be_are_corrupt(payload: bytes) -> None:
-    """Impossible payloads are corrupt, even if their checksum is right."""
+    """Payloads that no encoder writes are corrupt, whatever the checksum."""
     with pytest.raises(CorruptError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, payload))
 
 
 @pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
-    """A later layout is not reported as damage, even if the bytes after its number are invalid."""
+    """A later shape or layout is reported as too new, whatever bytes follow its number."""
     with pytest.raises(UnsupportedError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
 
 
 def test_other_files_are_corrupt() -> None:
-    """A run file is corrupt if it is not Parquet, lacks the column, or is empty."""
+    """A run file is corrupt if it is not Parquet, is empty, or has no column of payloads."""
     data, file = told([segment(0, 9, 0)])
     sink = io.BytesIO()
     pq.write_table(pa.table({"payload": [1, 2]}), sink)

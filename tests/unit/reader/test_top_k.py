@@ -1,4 +1,4 @@
-"""Tests the locations that can contain one of the first rows, by classes and groups."""
+"""Top-k: the locations that can contain one of the first rows, by classes and groups."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sieve.predicate.tree import Or
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.top_k import Order, needed
 
-# For location k, each column has: least and greatest key, rows with a key, NULLs, NaNs. Location 3
-# does not have any keys.
+# The parts of each location: least and greatest key, rows with a key, NULLs, and NaNs. Location 3
+# has no keys.
 LOCATIONS = [
     (0, 9, 10, 0, 0),
     (10, 19, 10, 2, 0),
@@ -26,7 +26,7 @@ ALL = len(LOCATIONS)
 
 
 def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
-    """Entries for which only the number of rows in their location is known."""
+    """Entries of which only their locations' numbers of rows are known."""
     no = np.zeros(len(low), np.bool_)
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)
 
@@ -41,7 +41,7 @@ def kept(
     unsure: Sequence[int] = (),
     one_value: bool = True,
 ) -> list[int] | None:
-    """The needed locations."""
+    """Returns the locations that the first rows need, or None if there is no bound."""
     low, high, keyed, null, nan = np.array(LOCATIONS, np.int64).T
     there = np.flatnonzero(keyed)
     ends = uncertain(low[there], high[there], there)
@@ -87,12 +87,12 @@ def kept(
 def test_rows_are_counted_class_by_class(
     rows: int, options: dict[str, object], locations: list[int] | None
 ) -> None:
-    """The classes are NULL, NaN, and the keys up to a bound that enough rows do not exceed."""
+    """The first rows are counted by class: NULL, NaN, and keys up to a bound."""
     assert kept(rows, **options) == locations  # type: ignore[arg-type]
 
 
 def test_rows_that_may_be_missing_bound_nothing() -> None:
-    """A location that can lack rows is needed as soon as one of the first rows can be in it."""
+    """Rows of a location that can lack rows do not count, but the location can be needed."""
     assert kept(10, unsure=[0]) == [0, 1, 2]
     assert kept(10, unsure=[0, 1]) == [0, 1, 2, 4]
     assert kept(4, descending=True, unsure=[3]) == [2, 3, 4]
@@ -101,7 +101,10 @@ def test_rows_that_may_be_missing_bound_nothing() -> None:
 
 
 def test_each_group_has_its_own_first_rows() -> None:
-    """If a location is not listed, it belongs to no group and is not skipped."""
+    """Each group has its own first rows.
+
+    A location without a group gives no bound and is not skipped.
+    """
     assert kept(3, groups=[0, 1, 1, 1, 0]) == [0, 1, 2]
     assert kept(3, groups=[0, 1, 0, 1, 1]) == [0, 1]
     assert kept(3, groups=[-1, 0, 0, 0, 0]) == [0, 1, 2]
@@ -110,7 +113,10 @@ def test_each_group_has_its_own_first_rows() -> None:
 
 
 def test_a_group_with_fewer_rows_is_needed_whole() -> None:
-    """As in datafusion#23684, a group of NULLs has a MIN, and this MIN is NULL."""
+    """If a group has too few keys, all its locations are needed.
+
+    For example, the MIN of a group of NULLs is NULL (datafusion#23684).
+    """
     assert kept(2, nulls="never", groups=[0, 0, 0, 1, 0]) == [0, 3]
     assert kept(7, nulls="never", groups=[0, 0, 0, 0, 1]) == [0, 4]
 
@@ -125,7 +131,10 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
 def test_a_value_needs_no_second_location_that_has_it(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
-    """MIN is 4 or 5: one location certainly has a 5, and another location possibly has a 4."""
+    """Without ties, a second location with the bound as least key is not needed.
+
+    One location certainly has a 5, and another possibly has a 4.
+    """
     low, high = np.array(TIED, np.int64).T
     n = np.arange(len(TIED))
     found = extents(uncertain(low, high, n), np.ones(len(n), np.int64))

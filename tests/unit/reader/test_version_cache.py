@@ -1,4 +1,4 @@
-"""Tests the versions that a scan uses: the newest, those of an instant, or none."""
+"""The versions that a scan uses: the newest, the versions of an instant, or none."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ OTHER = {"spark": "9.9"}
 
 
 class Index:
-    """An index that has one version per day, the first of them on the first of May.
+    """An index with one version for each day, from the first of May on.
 
     Args:
         root: root of the index.
         versions: the number of versions.
-        vacuumed: the newest version with files that VACUUM has deleted.
+        vacuumed: the newest version whose files VACUUM has deleted.
     """
 
     def __init__(self, root: Path, versions: int, vacuumed: int = 0) -> None:
@@ -65,7 +65,7 @@ class Index:
             (self.folder / "vacuumed" / str(vacuumed)).touch()
 
     def path(self, number: int) -> Path:
-        """The path of the manifest of a version."""
+        """The path of a version's manifest."""
         return self.folder / "versions" / f"{number}.json"
 
     def used(self, instant: str | None, *, partial: bool = False, **other: Any) -> list[int]:
@@ -76,7 +76,7 @@ class Index:
         return [one.manifest.version for one in found]
 
     def asked(self, instant: str | None = None, *, partial: bool = False, **other: Any) -> Any:
-        """The result of one scan of the table."""
+        """A scan of the table."""
         fields = {"table": self.manifest.table, "fingerprints": [self.manifest.fingerprint_parts]}
         return SimpleNamespace(instant=instant, partially_visible=partial, **(fields | other))
 
@@ -91,7 +91,7 @@ class Index:
         ("2025-05-02T12:00:00.000Z", [2], [*range(2, 9), 9]),
         ("2025-05-08T00:00:00.000Z", [8], [8, 9]),
         ("2025-05-08T23:59:59.999Z", [8], [8, 9]),
-        # The newest version is not later than the instants that the scan uses.
+        # The newest version is not later than the instant.
         ("2025-05-09T00:00:00.000Z", [9], [9]),
         ("2025-06-01T00:00:00.000Z", [9], [9]),
     ],
@@ -99,7 +99,10 @@ class Index:
 def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
     tmp_path: Path, instant: str | None, one: list[int], many: list[int]
 ) -> None:
-    """A scan that reads parts of slices also uses later versions, up to eight in total."""
+    """A scan of an instant uses the last version that is not later than the instant.
+
+    A scan that reads parts of slices also uses later versions, up to eight in total.
+    """
     index = Index(tmp_path, 9)
     assert index.used(instant) == one
     assert index.used(instant, partial=True) == many
@@ -107,10 +110,7 @@ def test_a_scan_of_an_instant_has_the_last_version_up_to_it(
 
 
 def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
-    """For earlier instants, the oldest remaining version is used.
-
-    If VACUUM leaves only one version, this version is the newest.
-    """
+    """A scan of an earlier instant uses the oldest version that VACUUM has left."""
     index = Index(tmp_path, 5, vacuumed=3)
     assert index.used("2025-05-02T00:00:00.000Z") == [4]
     assert index.used("2025-05-02T00:00:00.000Z", partial=True) == [4, 5]
@@ -119,21 +119,21 @@ def test_what_vacuum_deleted_is_not_used(tmp_path: Path) -> None:
 
 
 def test_versions_of_the_past_are_read_once(tmp_path: Path) -> None:
-    """Old versions never change. The newest version stays in the cache only for a limited time."""
+    """Earlier versions are read only once, since they never change."""
     index = Index(tmp_path, 5)
     for _ in range(3):
         assert index.used("2025-05-02T12:00:00.000Z", partial=True) == [2, 3, 4, 5]
     names = index.store.read_names
-    # Each file was read at most twice: once to find its instant, and once to open the version.
+    # Each file is read at most twice: to find its instant, and to open the version.
     assert {name for name in names if name.endswith(".json")} == {f"{k}.json" for k in range(2, 6)}
     assert all(names.count(f"{k}.json") <= 2 for k in range(2, 5))
     assert names.count("5.json") == 1
 
 
 def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None:
-    """All undamaged versions after the instant are used.
+    """If a version is damaged, a scan uses the other versions after its instant.
 
-    If the instants cannot be determined, the newest version is used.
+    If the scan finds no version of its instant, it uses the newest version.
     """
     other = Index(tmp_path / "other", 5)
     other.path(3).write_bytes(b"?")
@@ -146,7 +146,7 @@ def test_a_damaged_version_of_the_past_leaves_the_others(tmp_path: Path) -> None
 
 
 def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
-    """If a version is for another table, or for a reader with other settings, a scan ignores it."""
+    """A scan ignores versions of another table or another reader."""
     index = Index(tmp_path, 3)
     assert index.used(None, fingerprints=[OTHER]) == []
     changed = replace(index.manifest, fingerprint_parts=OTHER, version=4, parent=index.manifest.id)
@@ -164,7 +164,7 @@ def test_a_version_that_a_scan_may_not_use_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
-    """DISABLE has an effect at once, even on scans of earlier instants."""
+    """A disabled index is not used, even by a scan of an instant before DISABLE."""
     index = Index(tmp_path, 3)
     off = replace(
         index.manifest,
@@ -179,9 +179,9 @@ def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
 
 
 def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None:
-    """A statement of this driver reports that an index has changed.
+    """After a statement of this driver, scans read the newest version again.
 
-    An unchanged index stays open.
+    An unchanged version stays open.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -202,9 +202,9 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 
 
 def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
-    """The files of an unchanged version need not be read again.
+    """If the newest version is unchanged, it stays open and is not read again.
 
-    If a version has the same number and another id, it is another version.
+    A version with another id is another version.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -218,7 +218,7 @@ def test_a_version_that_is_as_it_was_stays_open(tmp_path: Path) -> None:
 
 
 def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
-    """The indexes in the cache are listed by column, without reading a file.
+    """`in_memory` lists the cached indexes by column, without reading a file.
 
     Only indexes that the scan is allowed to use are listed.
     """
@@ -234,12 +234,12 @@ def test_indexes_in_memory_are_those_that_were_used(tmp_path: Path) -> None:
 
 
 def gone(index: Index) -> None:
-    """Deletes all versions."""
+    """Deletes the only version."""
     index.path(1).unlink()
 
 
 def without_list(index: Index) -> None:
-    """Deletes the version's list of files."""
+    """Deletes the version's list of locations."""
     for path in (index.folder / "locations").iterdir():
         path.unlink()
 
@@ -260,7 +260,7 @@ def damaged(index: Index) -> None:
 def test_an_index_that_cannot_be_read_is_a_reason(
     tmp_path: Path, break_it: Callable[[Index], None], reason: Reason, detail: str
 ) -> None:
-    """If an index is unreadable, the scan succeeds, and EXPLAIN describes the problem."""
+    """If an index is unreadable, the scan gets a reason and a detail instead of a version."""
     index = Index(tmp_path, 1)
     break_it(index)
     found = index.cache.newest(index.registration, LASTING)
@@ -270,10 +270,10 @@ def test_an_index_that_cannot_be_read_is_a_reason(
 
 
 def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
-    """If the store does not answer, the scan reports a reason, as for any other error."""
+    """If the store does not answer, the scan gets the reason for an error."""
 
     class Down(LocalStore):
-        """A store that does not answer any call."""
+        """A store that answers no call."""
 
         def read(self, *_: object) -> bytes:
             raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "down")
@@ -296,5 +296,5 @@ def test_a_store_that_does_not_answer_is_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_of_error_has_its_reason(kind: type[SieveError], reason: Reason) -> None:
-    """The reason for an error shows what the user should do."""
+    """Each kind of error has a reason, which tells the user what to do."""
     assert reason_of(kind("SIEVE_X", "x")) is reason

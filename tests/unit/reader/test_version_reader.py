@@ -1,4 +1,4 @@
-"""A version is opened from its files; only files that the manifest describes are used."""
+"""Opening a version from its files, which must be those that the manifest describes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVERY_KEY = KeyRanges(np.array([[LEAST, GREATEST]], np.int64))
 
 
 def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
-    """A run of five files with numbers from `first` on; file k has the keys 10 k to 10 k + 9."""
+    """A run of five files, numbered from `first` on; file k has the keys 10 k to 10 k + 9."""
     keys = np.arange(10 * first, 10 * (first + N), dtype=np.int64)
     pairs = (keys, (keys // 10 - first).astype(np.int32), np.ones_like(keys))
     segments = list(cut_segments(iter([pairs]), error=1, hole=1000))
@@ -43,24 +43,24 @@ def run_of(folder: Path, first: int, run_id: RunId = RUN) -> RunRef:
 
 @pytest.fixture
 def version(tmp_path: Path) -> Manifest:
-    """A version over five files, and its two files on disk."""
+    """A version of five files, and its list and run on disk."""
     return write_version(tmp_path, [run_of(tmp_path, 0)], plain_locations(N))
 
 
 def opened(version: Manifest, folder: Path) -> OpenVersion:
-    """The opened version; its cache is empty."""
+    """Opens the version, with an empty cache."""
     return open_version(LocalStore(), f"file:{folder}", version, Cache(1 << 20))
 
 
 def answer(version: Manifest, folder: Path) -> list[bool]:
-    """The result of a look-up of key 23, for which everything is read again."""
+    """Returns the result of a look-up of key 23, for which all files are read again."""
     return opened(version, folder).keep(KEY_23).tolist()
 
 
 def reader_of(number: int, version: Manifest, folder: Path) -> Callable[[], object]:
-    """A function that reads one of the two files again at each call.
+    """Returns a function that reads one of the two files again at each call.
 
-    To open the version, the function reads the list; for a look-up, it reads the run.
+    The function opens the version to read the list, or looks up a key to read the run.
     """
     if number == 0:
         return lambda: opened(version, folder)
@@ -69,18 +69,18 @@ def reader_of(number: int, version: Manifest, folder: Path) -> Callable[[], obje
 
 
 def files(folder: Path) -> list[Path]:
-    """The list of locations and the run file."""
+    """The paths of the list of locations and of the run file."""
     return sorted(folder.rglob("*.parquet"))
 
 
 def test_an_undamaged_version_answers(version: Manifest, tmp_path: Path) -> None:
-    """Key 23 is in the third file."""
+    """A look-up in an undamaged version finds the file with the key."""
     assert answer(version, tmp_path) == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) -> None:
-    """A file that is truncated to any length is corrupt, and is never read as a smaller index."""
+    """A list or run file that is truncated to any length is corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     for length in range(len(data)):
@@ -91,7 +91,7 @@ def test_every_cut_is_found_out(version: Manifest, tmp_path: Path, number: int) 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_every_flipped_bit_is_found_out(version: Manifest, tmp_path: Path, number: int) -> None:
-    """If one bit is flipped anywhere, the file is corrupt."""
+    """A list or run file with one flipped bit is corrupt."""
     path = files(tmp_path)[number]
     data, read = path.read_bytes(), reader_of(number, version, tmp_path)
     rng = random.Random(1)
@@ -104,14 +104,14 @@ def test_every_flipped_bit_is_found_out(version: Manifest, tmp_path: Path, numbe
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_missing_file_is_gone(version: Manifest, tmp_path: Path, number: int) -> None:
-    """A missing file is distinguished from damage, and causes another reason."""
+    """A missing file raises another error than a damaged file."""
     files(tmp_path)[number].unlink()
     with pytest.raises(GoneError):
         answer(version, tmp_path)
 
 
 def test_the_list_is_read_at_once(version: Manifest, tmp_path: Path) -> None:
-    """Without its list of locations, a version cannot be opened."""
+    """A version cannot be opened without its list of locations."""
     files(tmp_path)[0].unlink()
     with pytest.raises(GoneError):
         opened(version, tmp_path)
@@ -120,7 +120,7 @@ def test_the_list_is_read_at_once(version: Manifest, tmp_path: Path) -> None:
 def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
     version: Manifest, tmp_path: Path
 ) -> None:
-    """If a list has places outside all runs, look-ups must not use it."""
+    """A list with slots outside of all runs is corrupt, even if its checksum is right."""
     listed = dataclasses.replace(plain_locations(1), slots=np.array([N]))
     short = render_locations(listed, ("file:/t",))
     path = tmp_path / "locations" / f"{'ef' * 16}.parquet"
@@ -132,7 +132,10 @@ def test_files_that_fit_their_checksums_but_not_each_other_are_corrupt(
 
 
 def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) -> None:
-    """The counts of rows show which locations have a key: all rows, minus NULLs and NaNs."""
+    """A look-up of all keys reads no run, because counts show which locations have keys.
+
+    A location has no keys if all its rows are NULL or NaN.
+    """
     ten, none = np.full(N, 10), np.zeros(N, np.int64)
     nulls, nans = np.array([0, 10, 3, 0, 9]), np.array([0, 0, 7, 10, 0])
     folder = tmp_path / "other"
@@ -149,10 +152,7 @@ def test_any_key_will_do_needs_no_run_file(version: Manifest, tmp_path: Path) ->
 
 
 def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -> None:
-    """The range of all keys begins at the least key of all runs and ends at the greatest.
-
-    If a range has one key less, the look-up needs all runs.
-    """
+    """A range counts as all keys if it contains the least and the greatest key of all runs."""
     index = open_version(LocalStore(), f"file:{tmp_path}", version, Cache(1 << 20))
     spans = [run.span for run in index.runs]
     least, greatest = min(low for low, _ in spans), max(high for _, high in spans)
@@ -169,9 +169,9 @@ def test_the_keys_of_all_runs_are_every_key(version: Manifest, tmp_path: Path) -
 
 
 def test_runs_are_united(tmp_path: Path) -> None:
-    """Each run is used for its own locations.
+    """A look-up searches each run for the run's own locations.
 
-    The keys of one run are not the keys of the whole version.
+    The keys of one run are not all keys of the version.
     """
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
@@ -187,7 +187,7 @@ def test_runs_are_united(tmp_path: Path) -> None:
 
 
 def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
-    """Any of the runs can find the location, and the counts include all its rows."""
+    """If a location has slots in several runs, a look-up in any of the runs can find it."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     also = np.full((N, 2), -1)
     also[1], also[3, 0] = [N + 2, N + 4], N
@@ -204,7 +204,7 @@ def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
 
 
 def test_further_places_must_be_there(tmp_path: Path) -> None:
-    """If a list has places outside all runs, look-ups must not use it."""
+    """A list is corrupt if a further slot of a location is outside of all runs."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     listed = dataclasses.replace(plain_locations(N), also=np.full((N, 1), 2 * N))
     with pytest.raises(CorruptError, match="unknown place"):
@@ -212,7 +212,7 @@ def test_further_places_must_be_there(tmp_path: Path) -> None:
 
 
 def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: Path) -> None:
-    """A second version of the same files, as after ALTER, reads nothing and uses no more memory."""
+    """A second version of the same files, as after ALTER, reads nothing and adds no memory."""
     store, cache = CountingStore(), Cache(1 << 20)
     kept = open_version(store, f"file:{tmp_path}", version, cache).keep(KEY_23)
     read, held = len(store.read_names), cache.nbytes
@@ -223,7 +223,10 @@ def test_versions_that_share_files_hold_them_once(version: Manifest, tmp_path: P
 
 
 def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) -> None:
-    """If codes have different meanings in two runs, the runs cannot serve one predicate."""
+    """If the runs of a version have different encoders, the version is too new.
+
+    One predicate cannot be looked up in such runs.
+    """
     other = dataclasses.replace(version.runs[0], encoder={"type": "int"})
     mixed = dataclasses.replace(version, runs=(*version.runs, other))
     with pytest.raises(UnsupportedError, match="different"):
@@ -232,7 +235,10 @@ def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) ->
 
 @pytest.mark.parametrize("parts", [1, 2])
 def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts: int) -> None:
-    """Versions before and after a rename share the parts of their list, and share one cache."""
+    """Versions before and after a rename share the cached parts of their list.
+
+    The paths of each version are below its own root.
+    """
     before = write_version(tmp_path, [run_of(tmp_path, 0)], plain_locations(N))
     if parts == 2:
         changed = dataclasses.replace(plain_locations(1), rows=np.array([7]))
@@ -253,10 +259,7 @@ def test_a_list_of_a_table_that_moved_has_its_files_there(tmp_path: Path, parts:
 
 
 def test_each_range_of_a_file_is_looked_up_by_itself(tmp_path: Path) -> None:
-    """One file has three ranges and another has two, with a key in each range.
-
-    One of the ranges has a single NULL.
-    """
+    """Each range of a cut file is looked up separately, for keys and for NULL."""
     zeros, ones = np.zeros(N, np.int64), np.ones(N, np.int64)
     nulls = np.array([0, 0, 1, 0, 0], np.int64)
     listed = dataclasses.replace(

@@ -1,4 +1,4 @@
-"""The bytes of a segment of blocks, which are read back, compared with a sample, and damaged."""
+"""The bytes of a segment of blocks: decoding, a stored sample, and damage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = "<BBqqQIQI"
 
 
 def segment(first=0, last=5, width=2, blocks=((0, 4), (), (9,)), rows=(1, 2, 1 << 40)):
-    """A segment of three blocks; the middle block is empty."""
+    """A segment of three blocks, of which the middle one is empty."""
     offsets = np.cumsum([0, *map(len, blocks)])
     locations = np.array([location for block in blocks for location in block], np.int32)
     return Segment(first, last, width, CSR(offsets, locations, np.array(rows, np.int64)))
@@ -41,7 +41,10 @@ def same(one: Segment, other: Segment) -> bool:
     ],
 )
 def test_segments_survive_their_bytes(made):
-    """Decoding restores bounds, blocks and rows, even at the ends of every range."""
+    """A decoded segment has the bounds, blocks and rows of the encoded segment.
+
+    The segments include both ends of every range.
+    """
     again = decode_segment(encode_segment(made))
     assert same(again, made)
     assert again.blocks.offsets.dtype == again.blocks.rows.dtype == np.int64
@@ -49,7 +52,10 @@ def test_segments_survive_their_bytes(made):
 
 
 def test_the_layout_is_what_it_was():
-    """Bytes that a release has written stay readable: the sample has layout version 1."""
+    """A stored sample of layout version 1 is decoded, and encoding gives the same bytes.
+
+    So payloads that a release has written stay readable.
+    """
     sample = bytes.fromhex(
         "0101000000000000000005000000000000000200000000000000030000000300000000000000000000"
         "000200000000120400000000400901010000000202000000ffffffffff000000"
@@ -59,14 +65,14 @@ def test_the_layout_is_what_it_was():
 
 
 def test_unchanging_blocks_cost_bits_not_bytes():
-    """Each of a hundred thousand blocks with one location needs two and a half bits."""
+    """100,000 blocks with one location each need at most 2.5 bits per block."""
     n = 100_000
     blocks = CSR(np.arange(n + 1), np.arange(n, dtype=np.int32) % 2, np.ones(n, np.int64))
     assert len(encode_segment(Segment(0, n - 1, 1, blocks))) < n * 2.5 / 8
 
 
 def test_every_shortened_payload_is_corrupt():
-    """A truncated payload is corrupt, and so is a payload that is followed by more bytes."""
+    """A payload that is truncated, or followed by more bytes, is corrupt."""
     payload = encode_segment(segment())
     for length in range(len(payload)):
         with pytest.raises(CorruptError):
@@ -76,7 +82,7 @@ def test_every_shortened_payload_is_corrupt():
 
 
 def test_flipped_bits_are_refused_or_harmless():
-    """With a flipped bit, decoding returns a segment within its bounds or raises Sieve's error."""
+    """A payload with a flipped bit is decoded to a consistent segment or raises an error."""
     payload = encode_segment(segment())
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)
@@ -91,7 +97,7 @@ def test_flipped_bits_are_refused_or_harmless():
 
 @pytest.mark.parametrize(("shape", "version"), [(1, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, version):
-    """The error for a payload of a later release is another one than for damage."""
+    """A payload with a later shape or layout is reported as too new, not as damaged."""
     payload = bytes([shape, version]) + encode_segment(segment())[2:]
     with pytest.raises(UnsupportedError) as refusal:
         decode(payload)
@@ -123,14 +129,17 @@ def test_later_layouts_are_named_as_such(shape, version):
     ],
 )
 def test_nonsense_is_corrupt(head, counts, deltas, rows, problem):
-    """Each number in the layout is checked before it is used or memory is allocated for it."""
+    """Invalid numbers in a payload are corrupt.
+
+    Each number is checked before it is used and before memory is allocated for it.
+    """
     arrays = [pack(np.array(array, np.uint64)) for array in (counts, deltas, rows)]
     with pytest.raises(CorruptError, match=problem):
         decode(struct.pack(HEAD, *head) + b"".join(arrays))
 
 
 def test_outliers_do_not_widen_an_array():
-    """Among thousands of small numbers, one huge number adds twelve bytes."""
+    """One huge number among thousands of small ones adds only twelve bytes."""
     values = np.full(8000, 3, np.uint64)
     plain = len(pack(values))
     values[17] = (1 << 64) - 1
@@ -139,7 +148,7 @@ def test_outliers_do_not_widen_an_array():
 
 
 def test_bit_lengths_are_exact():
-    """The bit length is exact for the neighbours of every power of two."""
+    """`bit_lengths` is exact next to every power of two."""
     numbers = [max(0, min((1 << k) + d, (1 << 64) - 1)) for k in range(65) for d in range(-2, 3)]
     lengths = bit_lengths(np.array(numbers, np.uint64))
     assert lengths.tolist() == [number.bit_length() for number in numbers]
@@ -147,7 +156,7 @@ def test_bit_lengths_are_exact():
 
 @pytest.mark.parametrize("bits", [1, 7, 33, 64])
 def test_packed_size_is_what_packing_takes(bits):
-    """The size that is computed before packing equals the packed bytes, including outliers."""
+    """`packed_size` equals the number of packed bytes, with outliers."""
     values = np.random.default_rng(bits).integers(
         0, (1 << bits) - 1, 1000, np.uint64, endpoint=True
     )
@@ -168,6 +177,6 @@ def test_packed_size_is_what_packing_takes(bits):
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
-    """For an array of three, widths, exception counts and positions out of range are refused."""
+    """Impossible widths, numbers of exceptions and positions in an array are corrupt."""
     with pytest.raises(CorruptError):
         unpack(payload, 0, 3)

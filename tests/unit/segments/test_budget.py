@@ -1,4 +1,4 @@
-"""The prices for a budget, and the attempts to build a version until its bytes fit."""
+"""Prices for a budget, and the attempts to build a version until its bytes fit."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 
 
 def test_prices_fall_from_the_highest_that_can_be_right() -> None:
-    """The tried prices fall from four times the value of all locations to a thousandth of a file.
+    """The prices fall from the highest to a thousandth of a file for the whole budget.
 
-    If there are few files, the lowest price is lower.
+    The prices are evenly spaced on a logarithmic scale. The highest price is four times the value
+    of all locations. With few files, the lowest price is lower.
     """
     prices = prices_for(1000, 5000.0)
     assert len(prices) == 24
@@ -44,17 +45,17 @@ PRICES = np.array([8.0, 4.0, 2.0, 1.0])
 def test_a_price_is_interpolated_between_those_around_the_budget(
     curve: np.ndarray, budget: float, price: float
 ) -> None:
-    """The aim is slightly below the budget, because the estimate is inexact.
+    """The price is interpolated, on a logarithmic scale, between the prices around the budget.
 
-    The interpolation uses logarithms.
+    The aim is slightly below the budget, because the estimated curve is inexact.
     """
     assert choose_price(PRICES, curve, budget) == pytest.approx(price, rel=1e-6)
 
 
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
-    """Returns the bytes at a multiple of the price.
+    """Returns a function that maps a multiple of the price to a number of bytes.
 
-    Returns the bytes of the first step with at least this multiple of the price.
+    Each step gives the bytes up to this multiple.
     """
     return lambda times: next(size for most, size in steps if times <= most)
 
@@ -62,16 +63,16 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 @pytest.mark.parametrize(
     ("size", "lowest", "asked", "taken"),
     [
-        # The first attempt is close enough to the budget, or no further attempt is allowed.
+        # The first attempt is close enough to the budget, or its price is already the lowest.
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
-        # The first attempt is too large. The price therefore rises by the square of the ratio of
-        # bytes to budget, but at least by steps that grow.
+        # The first attempt is too large, so the price rises. It rises by the square of the ratio of
+        # bytes to budget, but at least by growing steps.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
         # The first attempt is too small, so the price falls until an attempt is too large. The next
-        # price is between these two.
+        # price is between the last two.
         (sizes((0.2, 95), (99, 50)), 0.1, [1, 1 / 1.3, 1 / 2.6, 0.1], 0.1),
         (sizes((0.8, 92), (99, 50)), 0.1, [1, 1 / 1.3], 1 / 1.3),
         (sizes((0.9, 60), (99, 50)), 0.9, [1, 0.9], 0.9),
@@ -81,7 +82,10 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 def test_attempts_go_from_the_expected_price_to_the_right_one(
     size: Callable[[float], float], lowest: float, asked: list[float], taken: float
 ) -> None:
-    """The budget is 100 bytes, and nine tenths of it are enough."""
+    """Attempts continue until the bytes are between 90 and 100.
+
+    The budget is 100 bytes. The first attempt has the expected price.
+    """
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -106,7 +110,10 @@ def test_attempts_go_from_the_expected_price_to_the_right_one(
 def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """The bytes determine the next price, at a fifth to four fifths of the way between both."""
+    """The bytes of two attempts determine the next price between their prices.
+
+    The next price is a fifth to four fifths of the way.
+    """
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -119,7 +126,10 @@ def test_the_next_attempt_lies_between_one_that_fits_and_one_that_does_not(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """When the two prices differ by less than a hundredth, no more attempts follow."""
+    """At most four attempts follow the first pair of prices around the budget.
+
+    No attempt follows if the two prices differ by less than a hundredth.
+    """
     tried: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -132,7 +142,7 @@ def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts
 
 
 def test_what_never_fits_is_tried_at_seven_higher_prices() -> None:
-    """If no attempt fits, only the last attempt is kept."""
+    """If nothing fits, seven higher prices are tried, and only the last attempt is kept."""
     tried: list[float] = []
     discarded: list[float] = []
 

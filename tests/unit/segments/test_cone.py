@@ -1,4 +1,4 @@
-"""Tests where segments end, how wide their blocks are, and how chunks are joined."""
+"""Segments of blocks: where they end, how wide their blocks are, and how chunks are joined."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sieve.segments.blocks.key_groups import Keys
 
 
 def chunk(codes, locations, rows=None):
-    """Arrays with the types that the build uses."""
+    """A chunk of pairs, in arrays of the types that the build uses."""
     rows = np.ones(len(codes)) if rows is None else rows
     return np.array(codes, np.int64), np.array(locations, np.int32), np.array(rows, np.int64)
 
 
 def contents(segment: Segment) -> list[dict[int, int]]:
-    """The number of rows by location, for each block."""
+    """For each block, the number of rows by location."""
     blocks = segment.blocks
     return [
         dict(zip(blocks.locations[a:b].tolist(), blocks.rows[a:b].tolist(), strict=True))
@@ -31,28 +31,34 @@ def contents(segment: Segment) -> list[dict[int, int]]:
 
 
 def test_one_location_makes_one_block():
-    """If the set of locations never changes, R is constant, and one block contains all keys."""
+    """If all keys are in one location, one block contains them all."""
     (segment,) = cut_segments([chunk(range(0, 3000, 3), [7] * 1000)])
     assert (segment.first, segment.last, segment.width) == (0, 2997, 2998)
     assert contents(segment) == [{7: 1000}]
 
 
 def test_blocks_are_as_many_as_changes_plus_one():
-    """If four stretches of keys are each in one file, there are four blocks of equal width."""
+    """A segment has as many blocks of equal width as the set of locations changes, plus one.
+
+    Four stretches of keys in one file each give four blocks.
+    """
     (segment,) = cut_segments([chunk(range(400), np.repeat([0, 1, 2, 3], 100))])
     assert segment.width == 100
     assert contents(segment) == [{0: 100}, {1: 100}, {2: 100}, {3: 100}]
 
 
 def test_width_is_rounded_up_and_no_block_is_left_over():
-    """Ten keys with five changes have the width ceil(10/6) = 2, so there are five blocks."""
+    """The width of blocks is rounded up, and no empty block follows the last key.
+
+    Ten keys with five changes have the width ceil(10/6) = 2, so there are five blocks.
+    """
     (segment,) = cut_segments([chunk(range(10), [0, 0, 1, 1, 2, 2, 3, 3, 4, 5])])
     assert segment.width == 2
     assert contents(segment) == [{0: 2}, {1: 2}, {2: 2}, {3: 2}, {4: 1, 5: 1}]
 
 
 def test_a_change_is_a_change_of_the_set():
-    """Sets of equal size with different members are different; the order of members is ignored."""
+    """A change is a change of the set of locations, whatever the order of its members."""
     keys = [1, 1, 2, 2, 3, 3, 4]
     (segment,) = cut_segments([chunk(keys, [0, 1, 1, 0, 1, 2, 1])])
     assert contents(segment) == [{0: 2, 1: 2}, {1: 2, 2: 1}]
@@ -60,7 +66,10 @@ def test_a_change_is_a_change_of_the_set():
 
 
 def test_equal_keys_over_many_chunks_are_one_key():
-    """The rows of a key in five chunks are added up, and this repetition ends no segment."""
+    """A key that occurs in several chunks is one key, with the sum of its rows.
+
+    The repetition does not end a segment.
+    """
     chunks = [chunk([1, 5], [0, 0], [1, 2])] + [chunk([5, 5], [0, 3], [1, 1])] * 5
     for batch in (1, 3, 1 << 18):
         with mock.patch("sieve.segments.blocks.key_groups._BATCH", batch):
@@ -70,13 +79,13 @@ def test_equal_keys_over_many_chunks_are_one_key():
 
 
 def test_full_segments_close():
-    """No segment has more than max_keys distinct keys."""
+    """No segment has more than `max_keys` distinct keys."""
     segments = list(cut_segments([chunk(range(10), [0] * 10)], max_keys=4))
     assert [(s.first, s.last) for s in segments] == [(0, 3), (4, 7), (8, 9)]
 
 
 def test_keys_of_many_locations_close_segments_too():
-    """The number of pairs is also limited: for each of max_keys keys, 16 pairs."""
+    """A segment ends, too, at 16 pairs for each of `max_keys` keys."""
     codes = np.repeat(np.arange(6), 40)
     segments = list(cut_segments([chunk(codes, np.tile(np.arange(40), 6))], max_keys=5))
     assert [(s.first, s.last) for s in segments] == [(0, 1), (2, 3), (4, 5)]
@@ -95,7 +104,7 @@ def test_large_holes_close_segments():
 
 
 def test_holes_between_batches_close_segments():
-    """A hole is also detected if a batch ends just before it."""
+    """A gap at the end of a batch ends a segment, too."""
     chunks = [chunk([code], [0]) for code in (0, 1, 100, 101)]
     with mock.patch("sieve.segments.blocks.key_groups._BATCH", 1):
         segments = list(cut_segments(chunks, hole=50))
@@ -103,50 +112,59 @@ def test_holes_between_batches_close_segments():
 
 
 def test_the_cone_closes_where_the_pace_of_change_changes():
-    """Once keys alternate between two files, the segment ends after about `error` changes."""
+    """A segment ends after about `error` changes at another pace.
+
+    Here the keys alternate between two files from the middle on.
+    """
     locations = np.concatenate([np.zeros(10_000), np.arange(10_000) % 2])
     segments = list(cut_segments([chunk(range(20_000), locations)], error=10))
     assert segments[0].first == 0
     assert 10_000 < segments[0].last < 10_100
-    # In the second segment, the set of locations changes at every key, so each key has a block.
+    # In the second segment, the locations change at every key, so each key has a block.
     assert segments[1].width == 1
 
 
 def test_the_whole_domain_is_one_segment():
-    """Block numbers are exact from -2^63 to 2^63 - 1, even if differences exceed 64 signed bits."""
+    """Block numbers are exact in a segment over all 2^64 codes.
+
+    The differences of such codes exceed an int64.
+    """
     (segment,) = cut_segments([chunk([LEAST, 0, GREATEST], [0, 1, 0])])
     assert segment.width == -(-(1 << 64) // 3)
     assert contents(segment) == [{0: 1}, {1: 1}, {0: 1}]
 
 
 def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
-    """A block of 2^64 codes would not fit in the 64 bits of a width, so there are two blocks."""
+    """A segment over all 2^64 codes in one location has two blocks.
+
+    The width of a single block would not fit into 64 bits.
+    """
     (segment,) = cut_segments([chunk([LEAST, GREATEST], [4, 4])])
     assert segment.width == 1 << 63
     assert contents(segment) == [{4: 1}, {4: 1}]
 
 
 def test_neighbours_beyond_2_to_the_53_stay_apart():
-    """Keys that are equal as doubles are still different keys, and each has its own block."""
+    """Keys that are equal as doubles are different keys, each with its own block."""
     keys = [(1 << 62) + i for i in range(5)]
     (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
     assert contents(segment) == [{i: 1} for i in range(5)]
 
 
 def test_the_default_error_is_that_of_an_index() -> None:
-    """The default error bound in the code is the one in the documentation."""
+    """The default of the option `error` is that of `cut_segments`."""
     assert IndexOptions("sieve").error == DEFAULT_ERROR
 
 
 def test_an_empty_chunk_among_others_ends_nothing():
-    """A task's batch can be without rows."""
+    """An empty chunk between others has no effect, since a task's batch can be without rows."""
     chunks = [chunk([], []), chunk([1, 2], [0, 0]), chunk([], []), chunk([3], [0])]
     (segment,) = cut_segments(chunks)
     assert (segment.first, segment.last, contents(segment)) == (1, 3, [{0: 3}])
 
 
 def test_nothing_makes_no_segments():
-    """Without chunks, or with only empty chunks, there is no segment."""
+    """Without pairs there is no segment."""
     assert list(cut_segments([])) == []
     assert list(cut_segments([chunk([], [])])) == []
 
@@ -155,7 +173,7 @@ def test_nothing_makes_no_segments():
     "options", [{"error": 0}, {"max_keys": 0}, {"max_keys": (1 << 24) + 1}, {"hole": 0}]
 )
 def test_parameters_out_of_range_are_refused(options):
-    """The error contains all three parameters with their limits."""
+    """The error for an invalid parameter names all three parameters and their limits."""
     with pytest.raises(InvalidInputError, match="max_keys"):
         list(cut_segments([], **options))
     assert list(cut_segments([], error=1, max_keys=1 << 24, hole=1)) == []
@@ -174,7 +192,7 @@ def test_parameters_out_of_range_are_refused(options):
     ],
 )
 def test_pairs_that_would_lose_rows_are_refused(chunks):
-    """Unsorted keys, negative locations, missing rows and unequal lengths are refused."""
+    """Unsorted keys, negative locations, counts below 1 and unequal lengths are refused."""
     with pytest.raises(InvalidInputError):
         list(cut_segments(chunks))
 
@@ -192,7 +210,7 @@ def test_pairs_that_would_lose_rows_are_refused(chunks):
     ],
 )
 def test_a_set_is_compared_with_the_one_before(sets, previous, changed):
-    """Each set is compared with the set before, also with the last set of the previous chunk."""
+    """Each key's set of locations is compared with the previous set, even across chunks."""
 
     def keys(some):
         offsets = np.cumsum([0, *map(len, some)])

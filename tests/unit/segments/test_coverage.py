@@ -23,7 +23,7 @@ def _entries(spans: list[tuple[int, int, int]]) -> Entries:
 
 @given(SPANS)
 def test_coverage_counts_each_location_once_a_key(spans: list[tuple[int, int, int]]) -> None:
-    """For each code, the stretches show how many locations have an entry that contains the code."""
+    """A coverage counts, for each code, the locations with an entry that contains the code."""
     coverage = Coverage.of(_entries(spans))
     assert np.all(coverage.first <= coverage.last)
     assert np.all(coverage.last[:-1] < coverage.first[1:])
@@ -38,7 +38,7 @@ def test_coverage_counts_each_location_once_a_key(spans: list[tuple[int, int, in
 
 @given(SPANS)
 def test_disjoint_entries_cover_the_same(spans: list[tuple[int, int, int]]) -> None:
-    """Overlapping entries of one location are merged, and no code is lost."""
+    """`disjoint` merges overlapping entries of a location and loses no code."""
     low, high, location = disjoint(_entries(spans))
     for where in range(4):
         mine = sorted(zip(low[location == where], high[location == where], strict=True))
@@ -49,7 +49,7 @@ def test_disjoint_entries_cover_the_same(spans: list[tuple[int, int, int]]) -> N
 
 
 def test_the_ends_of_the_codes_are_covered() -> None:
-    """Entries that begin at the least code or end at the greatest code do not wrap around."""
+    """The coverage is right at the least and greatest code, without overflow."""
     whole = Entries(
         np.array([LEAST, GREATEST, LEAST]),
         np.array([GREATEST, GREATEST, LEAST]),
@@ -62,5 +62,5 @@ def test_the_ends_of_the_codes_are_covered() -> None:
 
 
 def test_nothing_is_covered_by_nothing() -> None:
-    """The mean is 0, and so is the coverage of a code without entries."""
+    """The mean coverage of no entries is 0."""
     assert Coverage.of(_entries([])).mean() == 0.0

@@ -1,4 +1,4 @@
-"""The first and the last cell of entries, in every shape."""
+"""The first and the last cell of entries, in each shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from sieve.segments.shapes.grid import Grid
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
-    """A key is in the first and last cell, unless the entry extends to that end of its segment."""
+    """The first cell has a key unless the entry begins at the start of its segment.
+
+    The last cell has a key unless the entry ends at the end of its segment.
+    """
     grid = Grid.of(0, 31, np.zeros(1, np.uint64), np.array([2], np.uint8))
     begin, end = np.array([0, 0, 1, 2], np.uint64), np.array([3, 7, 1, 7], np.uint64)
     payload = encode(Cells(grid, begin, end, np.array([0, 3, 1, 2], np.int32)), shape)
@@ -30,7 +33,7 @@ def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
 
 
 def test_a_block_has_a_key_of_each_of_its_locations():
-    """The key of a block's entry can be anywhere in the block, the only cell of the entry."""
+    """A block is the only cell of its entries, and its key can be anywhere in the block."""
     blocks = CSR(np.array([0, 2, 3]), np.array([1, 4, 1], np.int32), np.ones(3, np.int64))
     ends = decode_ends(encode_segment(Segment(10, 25, 8, blocks)))
     assert (ends.low.tolist(), ends.first_by.tolist()) == ([10, 10, 18], [17, 17, 25])
@@ -43,7 +46,7 @@ def test_a_block_has_a_key_of_each_of_its_locations():
 
 @pytest.mark.parametrize("payload", [b"", b"\x01", bytes([9, 1]), bytes([2, 2]), bytes([2, 1])])
 def test_ends_of_nonsense_are_refused(payload):
-    """`decode_ends` raises the same errors as `decode`."""
+    """`decode_ends` refuses the same payloads as `decode`."""
     for read in (decode, decode_ends):
         with pytest.raises(SieveError):
             read(payload)

@@ -20,21 +20,21 @@ FIELDS = "shape layout first last keys locations lists postings bits seed window
 
 
 def draw(n_keys, n_locations, seed=0):
-    """Hashes of random keys, each in one location."""
+    """Random hashes, each in one location."""
     rng = np.random.default_rng(seed)
     hashes = np.sort(rng.integers(0, 1 << 64, n_keys, np.uint64))
     return hashes, rng.integers(0, n_locations, n_keys, np.int32)
 
 
 def sample():
-    """Three hashes: the first is in location 4, and the others are in locations 0 and 9."""
+    """Three hashes: one is in location 4, and the others are in locations 0 and 9."""
     hashes = hash_codes(np.array([1, 2, 2, 3, 3]))
     order = np.argsort(hashes, kind="stable")
     return hashes[order], np.array([4, 0, 9, 9, 0], np.int32)[order]
 
 
 def test_the_layout_is_what_it_was():
-    """A sample of layout version 1 must stay readable, and writing must produce the same bytes."""
+    """A stored sample of layout version 1 is decoded, and building gives the same bytes."""
     written = bytes.fromhex(
         "0401f02814e3ed5e531e8a142b3a9738d2db030000000a00000001000000020000000000000006e5"
         "050b101d169256030100000000000000000000000000d4020080d600000000000000000000000000"
@@ -47,9 +47,9 @@ def test_the_layout_is_what_it_was():
 
 
 def test_hashes_are_what_they_were():
-    """Indexes are used over several releases, so hashes must not change.
+    """Hashes are the same in every release, since stored maps contain them.
 
-    Hashes of bytes are the same as in Spark 3.5.
+    Hashes of bytes equal those of Spark 3.5.
     """
     assert hash_codes(np.array([0, 1, -1, 1 << 62])).tolist() == [
         0x0,
@@ -66,7 +66,10 @@ def test_hashes_are_what_they_were():
 
 @pytest.mark.parametrize(("n_locations", "most_bytes"), [(1000, 2.4), (100_000, 3.4)])
 def test_unique_keys_take_few_bytes_and_reads(n_locations, most_bytes):
-    """A present key reads only its location, and an absent key reads at most 0.02 locations."""
+    """In a map of unique keys, a present key finds only its location.
+
+    An absent key finds at most 0.02 locations.
+    """
     hashes, locations = draw(300_000, n_locations)
     payload = build_map(hashes, locations, n_locations, 6)
     assert len(payload) <= most_bytes * len(hashes)
@@ -89,7 +92,7 @@ def test_hashes_of_other_segments_find_nothing():
 
 
 def test_a_map_of_nothing_finds_nothing():
-    """A segment can be without keys."""
+    """A map without keys finds nothing."""
     payload = build_map(np.empty(0, np.uint64), np.empty(0, np.int32), 5, 8)
     assert len(payload) == estimate_bytes(0, 5, 8)
     segment = decode_map(payload)
@@ -97,7 +100,10 @@ def test_a_map_of_nothing_finds_nothing():
 
 
 def test_shared_sets_are_kept_once():
-    """Ten thousand hashes with the same set need as many bytes as one hash with this set."""
+    """Keys with the same set of locations share one list.
+
+    10,000 such keys need as many bytes as one.
+    """
     hashes, first = draw(100_000, 9)
     payload = build_map(np.repeat(hashes, 2), np.stack([first, first + 1], 1).ravel(), 10, 6)
     segment = decode_map(payload)
@@ -107,7 +113,10 @@ def test_shared_sets_are_kept_once():
 
 
 def test_a_failed_attempt_is_followed_by_others_with_more_room():
-    """If hashes cannot be peeled, they get another seed, and after some attempts more cells."""
+    """If the hashes cannot be peeled, building is repeated with another seed.
+
+    After some attempts, building uses more cells.
+    """
     hashes, locations = draw(5000, 100)
     real, failures = fuse_function._peel, [None] * 9
 
@@ -123,7 +132,7 @@ def test_a_failed_attempt_is_followed_by_others_with_more_room():
 
 
 def test_hashes_that_cannot_be_told_apart_fail_an_attempt():
-    """If hashes cannot be peeled, this is reported, and no cell is filled wrongly."""
+    """`_peel` reports that it failed, and fills no cell wrongly."""
     assert fuse_function._peel(np.array([[0, 5, 9], [0, 5, 9]], np.int32), 12) is None
 
 
@@ -143,7 +152,7 @@ def test_hashes_that_cannot_be_told_apart_fail_an_attempt():
     ],
 )
 def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits):
-    """A wrong order, length, location or size is an error."""
+    """Pairs with a wrong order, length or location, and impossible sizes are refused."""
     with pytest.raises(InvalidInputError):
         build_map(np.array(hashes, np.uint64), np.array(locations, np.int32), n_locations, bits)
 
@@ -157,13 +166,13 @@ def test_a_fingerprint_has_up_to_24_bits():
 
 @pytest.mark.parametrize("name", ["MAX_KEYS", "MAX_POSTINGS"])
 def test_too_much_for_one_segment_is_refused(name):
-    """The limits of readers are also limits of writers."""
+    """A map beyond the limits of readers is not written."""
     with mock.patch(f"sieve.segments.hash_map.format.{name}", 1), pytest.raises(InvalidInputError):
         build_map(*sample(), 10, 6)
 
 
 def forged(arrays=None, **fields):
-    """The sample's payload with changed fields and a right checksum."""
+    """The sample's payload with changed fields or arrays, and a right checksum."""
     payload = build_map(*sample(), 10, 6)
     head = dict(zip(FIELDS.split(), HEAD.unpack_from(payload), strict=True)) | fields
     cells = (((head["windows"] + 2) << min(head["window_bits"], 9)) * 10 + 7) // 8
@@ -175,13 +184,13 @@ def forged(arrays=None, **fields):
 
 
 def test_a_forged_payload_can_pass():
-    """Without changed fields, the helper `forged` makes the same payload as `build_map`."""
+    """Without changes, `forged` returns the payload of `build_map`."""
     assert forged(arrays=([0], [0], [8])) == build_map(*sample(), 10, 6)
 
 
 @pytest.mark.parametrize(("shape", "layout"), [(5, 1), (4, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, layout):
-    """For a payload of a later release, the error differs from the error for damage."""
+    """A map of a later shape or layout is reported as too new, not as damaged."""
     with pytest.raises(UnsupportedError) as refusal:
         decode_map(forged(shape=shape, layout=layout))
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
@@ -215,13 +224,13 @@ def test_later_layouts_are_named_as_such(shape, layout):
     ],
 )
 def test_payloads_that_lie_are_refused(lie, problem):
-    """Each field of the layout is checked, and the error names the wrong field."""
+    """Each invalid field is corrupt, even with a right checksum, and the error names the field."""
     with pytest.raises(CorruptError, match=problem):
         decode_map(forged(**lie))
 
 
 def test_the_estimate_is_close():
-    """The estimate is exact if there are no lists, and within a tenth if there are lists."""
+    """The estimated bytes are exact without lists, and within a tenth with lists."""
     rng = np.random.default_rng(3)
     for n_keys, n_locations in ((1, 1), (10, 3), (5000, 1000), (200_000, 100_000)):
         hashes, locations = draw(n_keys, n_locations)
@@ -236,9 +245,9 @@ def test_the_estimate_is_close():
 
 
 def test_a_budget_buys_the_most_bits_it_can():
-    """The chosen bits fit the budget, but one bit more does not fit.
+    """The chosen number of bits fits the budget, and one more bit does not.
 
-    A tiny budget leads to no map.
+    A budget that is too small gives no map.
     """
     for budget in (1_500_000, 2_000_000, 2_500_000, 3_500_000):
         bits = fingerprint_for(budget, 1_000_000, 1000)
@@ -250,7 +259,10 @@ def test_a_budget_buys_the_most_bits_it_can():
 
 @pytest.mark.parametrize("bits", [0, 3, 12])
 def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
-    """Some hashes have a single location, some share a list, and some were never indexed."""
+    """`holds` says the same as a look-up, for each hash and location.
+
+    Some hashes are in one location, some share a list, and some are not in the map.
+    """
     hashes, locations = draw(300, 7)
     pairs = np.concatenate([hashes, np.repeat(hashes[:120], 2)])
     order = np.argsort(pairs, kind="stable")
@@ -266,7 +278,7 @@ def test_a_hash_asked_by_itself_is_held_where_a_look_up_finds_it(bits):
 
 @pytest.mark.parametrize("by", [1, -1, 1 << 31, -(1 << 31)])
 def test_another_checksum_is_damage(by):
-    """A damaged payload has a checksum that is greater or less than the right checksum."""
+    """A payload with another checksum is corrupt."""
     payload = build_map(*sample(), 10, 6)
     stored = int.from_bytes(payload[-CHECK_BYTES:], "little")
     other = (stored + by) % (1 << 32)
@@ -275,10 +287,9 @@ def test_another_checksum_is_damage(by):
 
 
 def test_after_some_attempts_a_map_gets_more_room():
-    """After every four attempts, there are a tenth more cells.
+    """Every four attempts, the map gets a tenth more cells.
 
-    In the first attempt, there are an eighth more cells than keys. If there are few keys, there are
-    a third more cells.
+    The first attempt has an eighth more cells than keys, or a third more if there are few keys.
     """
     n = 1_000_000
     cells = [fuse_function.Layout.of(n, attempt).n_cells / n for attempt in range(9)]
@@ -294,13 +305,13 @@ def test_after_some_attempts_a_map_gets_more_room():
 
 
 def test_sets_of_one_digest_stay_apart(monkeypatch):
-    """If digests are equal, the sets themselves are compared, so no set replaces another set."""
+    """If the digests of two sets are equal, the sets themselves are compared, and both are kept."""
     monkeypatch.setattr(posting_lists, "mixed", np.ones_like)
     sets = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 3), (1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 3)]
     hashes = np.repeat(np.arange(len(sets), dtype=np.uint64), [len(one) for one in sets])
     segment = decode_map(build_map(hashes, np.concatenate(sets).astype(np.int32), 4, 8))
-    # Equal sets that follow each other share one list. If a different set comes between two equal
-    # sets, there are two lists.
+    # Equal sets that follow each other share one list. If another set comes between them, there are
+    # two lists.
     assert len(segment.lists) == 7
     for number, one in enumerate(sets):
         found = segment.locations_of(np.array([number], np.uint64))
@@ -309,7 +320,10 @@ def test_sets_of_one_digest_stay_apart(monkeypatch):
 
 @pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
 def test_the_estimate_of_sets_is_close(each, most):
-    """For sets of two locations, only the distance needs bits; the number needs no bits."""
+    """The estimate for maps with lists is close, and never below the real bytes.
+
+    For sets of two locations, only the distance needs bits; the number of locations needs none.
+    """
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))
     sets = np.array([np.sort(draw.choice(300, each, replace=False)) for _ in hashes], np.int32)
@@ -323,5 +337,5 @@ def test_the_estimate_of_sets_is_close(each, most):
     [(0, 0, 0), (1, 0, 0), (2, 0, 1), (4, 0, 2), (3, 1, 2), (4, 1, 3), (5, 0, 3), (5, 4, 4)],
 )
 def test_values_have_just_the_bits_for_each_location_and_list(n_locations, n_lists, bits):
-    """The greatest value is the number of locations and lists, minus one."""
+    """A value has just enough bits for the greatest value: locations plus lists, minus one."""
     assert value_bits(n_locations, n_lists) == bits

@@ -1,4 +1,4 @@
-"""Intervals of one location, and how they are cut, split and merged."""
+"""Intervals of locations: cutting, splitting and merging."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sieve.segments.query_model import QueryModel
 
 
 def made(*rows):
-    """Intervals that are made from (first, last, location, keys, rows)."""
+    """Intervals from tuples (first, last, location, keys, rows)."""
     first, last, location, keys, counts = zip(*rows, strict=True)
     return Intervals(
         np.array(first, np.int64),
@@ -43,7 +43,7 @@ MASS = QueryModel.of_sample(np.arange(1001))
 
 
 def test_the_most_valuable_gaps_are_kept():
-    """A location is cut at gaps with a value above the threshold, and keeps all keys and rows."""
+    """A location is cut at each gap whose value exceeds the threshold, and loses no key or row."""
     assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.1)) == [
         (1, 11, 7, 4, 10),
         (500, 500, 7, 1, 5),
@@ -54,7 +54,7 @@ def test_the_most_valuable_gaps_are_kept():
 
 
 def test_no_more_intervals_than_allowed():
-    """If there are too many gaps, the most valuable gaps are kept."""
+    """If a location would have too many intervals, only the most valuable gaps are kept."""
     assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.0, most=2)) == [
         (1, 500, 7, 5, 15),
         (1000, 1000, 7, 1, 6),
@@ -63,7 +63,7 @@ def test_no_more_intervals_than_allowed():
 
 
 def test_of_many_gaps_the_widest_are_kept():
-    """The widest gaps are kept, regardless of their place."""
+    """Of many gaps, the widest are kept, wherever they are."""
     gaps = np.random.default_rng(5).permutation(np.arange(1, 301))
     keys = np.append(0, np.cumsum(gaps))
     even = QueryModel.of_sample(np.arange(keys[-1] + 1))
@@ -72,7 +72,7 @@ def test_of_many_gaps_the_widest_are_kept():
 
 
 def test_one_key_is_one_interval():
-    """If all rows of a location have one key, the location cannot be cut."""
+    """A location with one key is one interval."""
     for key in (LEAST, 0, GREATEST):
         cut = cut_location(
             np.array([key]), np.array([9]), 0, QueryModel.of_sample(np.array([key])), 0.0
@@ -81,7 +81,7 @@ def test_one_key_is_one_interval():
 
 
 def test_a_budget_bounds_what_travels():
-    """Twice the budget allows twice the intervals, and each location has a guaranteed minimum."""
+    """A location may send intervals in proportion to the budget, plus a fixed minimum."""
     more, less = (
         overprovisioned_most(100, 1000, 10, 8000.0),
         overprovisioned_most(100, 1000, 10, 4000.0),
@@ -95,7 +95,7 @@ def test_a_budget_bounds_what_travels():
 
 
 def test_what_travels_is_known_in_sum():
-    """Together, all locations send at most the total, and at most one interval per row."""
+    """All locations together send at most the total, and at most one interval per row."""
     rows = [700, 200, 100, 0]
     sent = sum(overprovisioned_most(count, sum(rows), len(rows), 400.0) for count in rows)
     assert sent <= overprovisioned_total(10_000, len(rows), 400.0)
@@ -103,7 +103,7 @@ def test_what_travels_is_known_in_sum():
 
 
 def test_intervals_are_clipped_at_borders():
-    """Each stretch gets its piece of an interval, and each key and row counts in one piece."""
+    """An interval is split at borders, and each key and row counts in one piece."""
     intervals = made((0, 25, 1, 5, 50), (10, 10, 2, 1, 1), (30, 31, 3, 2, 2))
     stretch, pieces = split_at(intervals, np.array([10, 20]))
     assert stretch.tolist() == [0, 1, 2, 1, 2]
@@ -118,7 +118,7 @@ def test_intervals_are_clipped_at_borders():
 
 
 def test_borders_may_lie_at_the_ends_of_the_codes():
-    """A border can be the greatest code, and then this code has its own stretch."""
+    """A border at the greatest code gives this code its own stretch."""
     stretch, pieces = split_at(made((LEAST, GREATEST, 0, 2, 2)), np.array([LEAST + 1, GREATEST]))
     assert stretch.tolist() == [0, 1, 2]
     assert rows_of(pieces)[0][:2] == (LEAST, LEAST)
@@ -127,7 +127,7 @@ def test_borders_may_lie_at_the_ends_of_the_codes():
 
 
 def test_pieces_of_one_location_are_united():
-    """Overlapping pieces are merged and sorted by location and key.
+    """Overlapping pieces of one location are merged, and sorted by location and key.
 
     Pieces of other locations stay separate.
     """
@@ -141,14 +141,14 @@ def test_pieces_of_one_location_are_united():
 
 
 def test_nothing_is_united_from_nothing():
-    """An empty list of intervals can also be merged."""
+    """An empty list of intervals is merged and split to an empty list."""
     none = concatenated([])
     assert len(united(none)) == 0
     assert len(split_at(none, np.array([3]))[1]) == 0
 
 
 def test_a_piece_within_another_does_not_shorten_it():
-    """The piece that begins last can end before another piece ends."""
+    """A piece within a longer piece does not shorten the merged interval."""
     nested = made((0, 100, 0, 5, 5), (2, 3, 0, 1, 1), (90, 95, 0, 1, 1), (200, 201, 0, 2, 2))
     assert rows_of(united(nested)) == [(0, 100, 0, 7, 7), (200, 201, 0, 2, 2)]
 
@@ -165,7 +165,10 @@ def test_a_piece_within_another_does_not_shorten_it():
 def test_three_intervals_in_two_bytes_of_budget_travel(
     rows: int, locations: int, budget: float, total: int
 ) -> None:
-    """The limit grows by 64 intervals for each location, but by at most one for each row."""
+    """The total is 64 intervals per location plus 3 intervals for 2 bytes of the budget.
+
+    The total never exceeds the number of rows.
+    """
     assert overprovisioned_total(rows, locations, budget) == total
     if locations:
         most = overprovisioned_most(rows, rows, locations, budget)

@@ -1,4 +1,4 @@
-"""If segments are decoded to one grid, they keep cells and codes, and gaps become cells."""
+"""Joined grids: cells and codes are kept, and gaps between segments become cells."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from tests.drawn_cells import segments_of_cells
 def grid(
     first: int, last: int, start: tuple[int, ...] = (0,), shift: tuple[int, ...] = (0,)
 ) -> Grid:
-    """A grid that consists of these pieces."""
+    """A grid of these pieces."""
     made = Grid.of(first, last, np.array(start, np.uint64), np.array(shift, np.uint8))
     assert made is not None
     return made
 
 
 def test_a_gap_is_a_cell() -> None:
-    """A gap has at least one code, and there is no gap between adjacent grids."""
+    """A gap between grids becomes one cell; adjacent grids have no gap."""
     joined, pieces = join([grid(10, 20, (0, 4), (1, 2)), grid(21, 25), grid(27, 30)])
     assert joined is not None
     assert (joined.first, joined.last, pieces) == (10, 30, [0, 2, 4])
     assert joined.start.tolist() == [0, 4, 11, 16, 17]
     assert joined.shift.tolist() == [1, 2, 0, 63, 0]
-    # The cells are: two with two codes, two with four, five with one, the gap, and one with four.
+    # The cells: two of two codes, two of four, five of one, the gap, and four of one code.
     assert joined.cells == 2 + 2 + 5 + 1 + 4
     assert joined.base[pieces].tolist() == [0, 4, 10]
 
 
 def test_gaps_as_wide_as_there_are() -> None:
-    """A cell has at most 2^63 codes."""
+    """A gap wider than 2^63 codes becomes two cells, since a cell has at most 2^63 codes."""
     joined, _ = join([grid(LEAST, LEAST), grid(GREATEST, GREATEST)])
     assert joined is not None
     assert joined.cells == 4
@@ -46,9 +46,9 @@ def test_gaps_as_wide_as_there_are() -> None:
 
 @pytest.mark.parametrize(("second", "fits"), [(3, True), (2, False)])
 def test_a_grid_of_too_many_cells_is_none(second: int, fits: bool) -> None:
-    """A grid must have fewer than 2^64 cells.
+    """A joined grid with 2^64 or more cells does not exist.
 
-    The grids are 2^64 - 4 codes, then a gap, then the codes from `second` on.
+    The first grid has 2^64 - 4 codes, and the second begins after a gap.
     """
     first = grid(LEAST, GREATEST - 4)
     joined, _ = join([first, grid(GREATEST - 4 + second, GREATEST)])
@@ -64,7 +64,7 @@ def test_a_grid_of_too_many_cells_is_none(second: int, fits: bool) -> None:
 
 @given(segments_of_cells())
 def test_entries_keep_their_codes(drawn: list[Cells]) -> None:
-    """The entries are in the same order as the segments."""
+    """Entries over a joined grid have the codes and the order of their segments' entries."""
     payloads = [encode(cells, IN_CELLS) for cells in drawn]
     cells = decode_cells(payloads)
     assert cells is not None

@@ -1,7 +1,7 @@
 """Regression test of the planner, its model and its grids: fixed results for known columns.
 
-A worse choice of structure costs only bytes or files, never rows, so no other test would fail. If a
-change improves these numbers, the test must be updated.
+A worse plan costs only bytes or reads, never rows, so no other test would fail. A change that
+improves the numbers must update this test.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Column = list[np.ndarray]
 
 
 def late(random: np.random.Generator) -> Column:
-    """Ordered keys; 3 % of the keys are up to sixteen files late."""
+    """Ordered keys, 3 % of which are up to sixteen files late."""
     keys = np.arange(FILES * 250)
     delays = np.where(random.random(len(keys)) < 0.03, random.integers(0, 4000, len(keys)), 0)
     return np.array_split(keys[np.argsort(keys + delays, kind="stable")] * 7, FILES)
 
 
 def scattered(random: np.random.Generator) -> Column:
-    """Keys from a wide domain, each in a random file."""
+    """Keys of a wide domain, each in a random file."""
     return [random.integers(0, 1 << 40, 150) for _ in range(FILES)]
 
 
@@ -46,12 +46,12 @@ def tenants(random: np.random.Generator) -> Column:
 
 
 def skewed(random: np.random.Generator) -> Column:
-    """Most keys are close to each other, and a few keys are far away."""
+    """Mostly keys that are close to each other, and a few keys far away."""
     return [(random.exponential(1.0, 200) ** 3 * 1e6).astype(np.int64) for _ in range(FILES)]
 
 
 def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryModel]:
-    """The plan for a build of the column.
+    """Returns the plan for a build of the column, and the query model.
 
     If `even` is false, files grow from the first to the last.
     """
@@ -91,7 +91,11 @@ def planned(column: Column, budget: float, *, even: bool) -> tuple[Plan, QueryMo
 def test_what_a_budget_buys(
     make: Callable[[np.random.Generator], Column], even: bool, budget: int, known: list[float]
 ) -> None:
-    """Checks bytes, entries, blocks, and useless reads for a row's key, a code and a range."""
+    """A budget leads to known bytes, entries and blocks.
+
+    It also leads to known numbers of files that queries read without a match: for the key of a row,
+    for a code, and for a range.
+    """
     one, _ = planned(make(np.random.default_rng(3)), budget, even=even)
     _, _, segments = fitted(one, prices_for(FILES, budget), budget)
     size = sum(len(segment.payload) + SEGMENT_OVERHEAD for segment in segments)
@@ -118,7 +122,7 @@ def test_what_a_budget_buys(
 def test_what_a_trial_foretells(
     make: Callable[[np.random.Generator], Column], even: bool, price: float, known: list[float]
 ) -> None:
-    """Checks the bytes that the curve and a trial estimate, and the files that probes read."""
+    """The curve and a trial estimate known bytes, and a trial estimates known reads of probes."""
     one, model = planned(make(np.random.default_rng(3)), 1e6, even=even)
     (by_curve,) = one.curve(np.array([price]), 1e6)
     keys = model.codes[::50]

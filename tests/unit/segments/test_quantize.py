@@ -1,4 +1,4 @@
-"""Tests where the pieces of a grid begin, how wide cells are, and the bytes of a segment."""
+"""Grids and segments of intervals: pieces, widths of cells, and bytes."""
 
 from __future__ import annotations
 
@@ -44,13 +44,16 @@ from tests.unit.segments.test_shapes import column, random_files
 def test_the_width_of_cells_is_the_median_of_what_borders_ask_for(
     asked: list[float], bounds: list[int], shifts: list[int]
 ) -> None:
-    """For an even number of widths, the median is the mean of the middle two, rounded down."""
+    """The width of a piece's cells is the median of the widths that its borders ask for.
+
+    Of an even number of widths, the median is the mean of the middle two, rounded down.
+    """
     found = quantize._medians(np.array(asked), np.array(bounds))
     assert found.tolist() == shifts
 
 
 def cells(pieces: int) -> Cells:
-    """Entries of several locations on a grid that has this many pieces."""
+    """Entries of several locations on a grid with this many pieces."""
     start = 64 * np.arange(pieces, dtype=np.uint64)
     grid = Grid.of(0, 64 * pieces - 1, start, np.arange(pieces, dtype=np.uint8) % 3)
     assert grid is not None
@@ -62,20 +65,23 @@ def cells(pieces: int) -> Cells:
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_the_bytes_besides_arrays_are_known(shape: int) -> None:
-    """The head (31 bytes) and three bytes for each piece are exact, and arrays are estimated."""
+    """The estimated size of a segment's head and pieces is exact; only arrays are estimated.
+
+    The head has 32 bytes, and each piece has three.
+    """
     for pieces in (1, 2, 7, 40):
         given = cells(pieces)
         arrays = list(_arrays(given, shape).values())
         estimated = sum(integer_coding.expected_size(array) for array in arrays)
         assert expected_size(given, shape) - estimated == pytest.approx(32 + 3 * pieces, abs=1e-6)
         written = sum(len(integer_coding.encode(array)) for array in arrays)
-        # The first piece needs no width. If a segment has blocks, it stores their number.
+        # The first piece needs no width. A segment with blocks stores their number.
         blocks = 4 if shape == IN_BLOCKS else 0
         assert len(encode(given, shape)) - written == 32 + 3 * pieces - 2 + blocks
 
 
 def long_segments() -> Plan:
-    """Segments in which the number of bytes per entry is very different."""
+    """A plan of five segments with very different bytes per entry."""
     random = np.random.default_rng(4)
     n = 4 * 16384 + 100
     first = np.sort(random.choice(1 << 40, n, replace=False))
@@ -87,9 +93,9 @@ def long_segments() -> Plan:
 
 
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At most three segments, at equal distances, are encoded.
+    """A trial of many segments encodes at most three, at equal distances.
 
-    The bytes and entries of all segments are estimated from the encoded segments.
+    The trial estimates the bytes and entries of all segments from these.
     """
     planned = long_segments()
     price = 1e-12
@@ -104,7 +110,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Plan, "_cheapest", counted)
     size, _ = planned.trial(price, [])
-    # If there are five segments, only the second and the fourth are encoded.
+    # Of five segments, only the second and the fourth are encoded.
     assert tried == [segments[1].first, segments[3].first]
     written = sum(len(s.payload) + SEGMENT_OVERHEAD for s in segments)
     assert size == pytest.approx(written, rel=0.1)
@@ -115,7 +121,7 @@ def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_trial_of_a_few_segments_is_exact() -> None:
-    """All segments are encoded, so the bytes are the same as in the build."""
+    """A trial of up to three segments encodes all of them, so its bytes are those of the build."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     segments = list(planned.emit(1e-12))
     assert len(segments) <= 3
@@ -124,7 +130,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 
 def test_an_entry_costs_what_the_middle_segment_says() -> None:
-    """One more entry costs slightly less than the mean entry of the middle segment."""
+    """One more entry costs slightly less than a mean entry of the middle segment."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings
@@ -143,7 +149,10 @@ def test_an_entry_costs_what_the_middle_segment_says() -> None:
     ],
 )
 def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
-    """There are at most twice as many blocks as entries, because each entry has two borders."""
+    """A payload with more than twice as many blocks as the maximum number of entries is corrupt.
+
+    Each entry has two borders.
+    """
     head = struct.pack("<BBqqIIIBB", IN_BLOCKS, 1, 10, 19, 2, 7, 2, 0, 0)
     with pytest.raises(CorruptError, match=problem):
         decode(head + bytes([0]) + struct.pack("<I", n))
@@ -156,9 +165,9 @@ def test_blocks_are_at_most_twice_the_entries(n: int, problem: str) -> None:
 def test_blocks_are_the_stretches_between_distinct_borders(
     begin: list[int], end: list[int], blocks: int
 ) -> None:
-    """If several entries have the same border, this border counts once.
+    """The blocks of a segment are the stretches between distinct borders.
 
-    A gap between entries is also a stretch.
+    A gap between entries is a block, too.
     """
     grid = Grid.of(0, 9, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert grid is not None
@@ -168,7 +177,7 @@ def test_blocks_are_the_stretches_between_distinct_borders(
 
 
 def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.ndarray) -> float:
-    """Mean number of locations that have an entry that overlaps a range."""
+    """Returns the mean number of locations with an entry that overlaps a range."""
     found = 0
     for number in np.unique(location):
         own = location == number
@@ -179,7 +188,10 @@ def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.nda
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(coding: int) -> None:
-    """The files are counted for keys by rows, any code, and ranges of 0.05 % of the domain."""
+    """A segment's expected reads without a match equal the counted ones.
+
+    They are counted for the keys of rows, for any code, and for ranges of 0.05 % of the domain.
+    """
     files = random_files(10, 200)
     intervals, query_model = column(files)
     (segment,) = plan(intervals, query_model, codings=(coding,)).emit(3e-4)
@@ -200,7 +212,7 @@ def test_the_files_in_vain_of_a_segment_are_those_that_its_entries_add(coding: i
         for asked in kinds
     ]
     assert min(vain) > 0.05
-    # If only a sample of the column is known, other keys are between the sampled keys.
+    # The model expects other keys between the sampled keys, so the first kind is not compared.
     assert segment.expected[1:] == pytest.approx(vain[1:], rel=0.1)
 
 
@@ -219,8 +231,8 @@ SEGMENTS = {
         (CODINGS, 799.0, 2.0, True, "better", CELLS),
         (CODINGS, 799.0, 2.0, True, "worse", CODINGS),
         (CODINGS, 799.0, 2.0, True, "same", CODINGS),
-        # A plan without blocks is not tried in three cases: the result uses much of the budget, no
-        # segment has blocks, or no lower price exists.
+        # A plan without blocks is not tried if the first plan uses much of the budget, if none of
+        # its segments has blocks, or if there is no lower price.
         (CODINGS, 800.0, 2.0, True, "better", CODINGS),
         (CODINGS, 799.0, 2.0, False, "better", CODINGS),
         (CODINGS, 799.0, 1.0, True, "better", CODINGS),
@@ -236,7 +248,10 @@ def test_where_much_of_a_budget_is_left_cells_alone_may_do_better(
     cells: str,
     taken: Sequence[int],
 ) -> None:
-    """The better plan is the one in which queries read fewer files without a match."""
+    """If much of the budget is left, a plan without blocks is tried, and the better plan is kept.
+
+    In the better plan, queries read fewer files without a match.
+    """
     tried: list[Sequence[int]] = []
 
     def sought(planned: Plan, prices: np.ndarray, budget: float) -> Any:

@@ -1,4 +1,4 @@
-"""Expected queries: the shares of the six kinds, and the value of a gap."""
+"""The query model: the shares of six kinds of queries, and the value of a gap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def codes(*numbers):
 
 
 def test_a_gap_counts_keys_rows_and_length():
-    """Between 30 and 70 are three of eleven keys, 30 of 110 rows, and 39 of 101 codes."""
+    """The shares of a gap are the shares of keys, rows and codes in the gap.
+
+    Between 30 and 70 are three of eleven keys, 30 of 110 rows, and 39 of 101 codes.
+    """
     query_model = QueryModel.of_sample(np.repeat(np.arange(0, 101, 10), 10))
     (shares,) = query_model.shares(codes(31), codes(69)).T
     assert shares[:3] == pytest.approx([3 / 11, 30 / 110, 39 / 101])
@@ -29,9 +32,9 @@ def test_a_gap_counts_keys_rows_and_length():
 
 
 def test_beside_a_map_only_ranges_count():
-    """The weights and the cost of a byte stay the same.
+    """If a map answers equality, only ranges give a gap a value, with unchanged weights.
 
-    A tiny gap is not worth its bytes.
+    A tiny gap has no value.
     """
     model = QueryModel.of_sample(np.repeat(np.arange(0, 100_000, 10), 3)).of_ranges
     (shares,) = model.shares(codes(31), codes(69_990)).T
@@ -42,14 +45,17 @@ def test_beside_a_map_only_ranges_count():
 
 
 def test_a_hot_key_makes_the_gap_around_it_dear():
-    """Queries that are drawn by rows mostly look for the most frequent key."""
+    """A gap next to a frequent key has a higher value than another gap of the same width.
+
+    Queries for the key of a random row mostly look for the frequent key.
+    """
     query_model = QueryModel.of_sample(codes(10, 20, 30, 40), codes(2, 96, 2, 2))
     skip_probability = query_model.skip_probability(codes(10, 20), codes(30, 40))
     assert skip_probability[0] > skip_probability[1] + 0.1
 
 
 def test_neighbours_have_no_gap():
-    """No query looks for codes between two neighbouring codes, even at the ends of the domain."""
+    """The value of a gap between neighbouring codes is 0, even at the ends of the domain."""
     query_model = QueryModel.of_sample(codes(LEAST, 0, GREATEST))
     low = codes(LEAST, -1, 0, GREATEST - 1, 7)
     high = codes(LEAST + 1, 0, 1, GREATEST, 7)
@@ -57,10 +63,7 @@ def test_neighbours_have_no_gap():
 
 
 def test_all_codes_together_are_every_query():
-    """The whole 64-bit domain contains every query of every kind.
-
-    The column's domain also contains every query.
-    """
+    """The 64-bit domain contains all queries of each kind, and so does the column's domain."""
     for sample in (codes(LEAST, GREATEST), codes(5), codes(-3, 8, 9), np.arange(200_000)):
         query_model = QueryModel.of_sample(sample)
         ends = codes(LEAST, sample.min()), codes(GREATEST, sample.max())
@@ -68,7 +71,11 @@ def test_all_codes_together_are_every_query():
 
 
 def test_keys_that_were_not_sampled_lie_between_those_that_were():
-    """The sample has few of many unique keys, so half of a gap has about half of its keys."""
+    """If the sample contains few of many unique keys, the model expects keys between them.
+
+    Half of a gap then contains half of the gap's keys. If sampled keys repeat, the gap contains no
+    keys.
+    """
     query_model = QueryModel.of_sample(np.arange(0, 1_000_000, 1000))
     assert query_model.shares(codes(500_001), codes(500_500))[0] == pytest.approx(0.0005, rel=0.01)
     repeated = QueryModel.of_sample(np.repeat(np.arange(0, 1_000_000, 1000), 10))
@@ -76,9 +83,9 @@ def test_keys_that_were_not_sampled_lie_between_those_that_were():
 
 
 def test_a_large_sample_is_thinned_and_travels():
-    """The size of the model has a limit, for any number of sampled keys.
+    """A large sample is reduced to a limited number of keys, which keeps both ends.
 
-    The ends of the domain do not change.
+    So the pickled model has a limited size.
     """
     query_model = QueryModel.of_sample(np.arange(1 << 18))
     again = pickle.loads(pickle.dumps(query_model))
@@ -89,13 +96,13 @@ def test_a_large_sample_is_thinned_and_travels():
 
 
 def test_a_sample_needs_a_key():
-    """A column without keys has no query model."""
+    """A sample without keys is refused."""
     with pytest.raises(InvalidInputError):
         QueryModel.of_sample(codes())
 
 
 def test_neighbours_far_from_the_least_key_do_not_spoil_the_shares():
-    """Shares are between 0 and 1, even for keys that rounding makes equal."""
+    """Shares stay between 0 and 1 for keys that are equal when rounded to doubles."""
     far = np.arange(GREATEST - 50, GREATEST)
     query_model = QueryModel.of_sample(np.concatenate([codes(LEAST, 0), far]))
     with np.errstate(all="raise"):
@@ -106,16 +113,17 @@ def test_neighbours_far_from_the_least_key_do_not_spoil_the_shares():
 
 
 def test_the_densities_of_all_codes_add_up_to_one():
-    """Every query is somewhere in the domain; half of them follow keys, and half follow codes."""
+    """The densities of queries over all codes add up to 1."""
     keys = np.cumsum(np.random.default_rng(0).integers(1, 9, 2000))
     model = QueryModel.of_sample(np.repeat(keys, np.arange(2000) % 5 + 1))
     assert model.density(np.arange(keys[0], keys[-1])).sum() == pytest.approx(1, abs=0.01)
 
 
 def test_the_density_of_each_stretch_is_its_share_over_its_length():
-    """The density is the sum of half of each key's weight, a sixth by rows, and half by codes.
+    """The density of a code is the sum of its densities by keys, by rows and by codes.
 
-    The density is also defined before and after the keys.
+    Two of six kinds of query count by keys, one by rows, and three by codes. The density is also
+    defined outside of the keys.
     """
     model = QueryModel.of_sample(codes(0, 10, 12, 112), codes(4, 3, 2, 1))
     by_codes = 0.5 / 113
@@ -128,9 +136,9 @@ def test_the_density_of_each_stretch_is_its_share_over_its_length():
 
 
 def test_shares_of_a_thinned_sample():
-    """A key that is kept has the rows of all keys before the next kept key.
+    """In a reduced sample, a kept key has the rows of all keys up to the next kept key.
 
-    Most keys were not sampled.
+    `unseen` is the estimated share of keys that were not sampled.
     """
     keys = np.arange(3 * MOST_KEYS)
     model = QueryModel.of_sample(np.append(keys, keys[:10]))
@@ -144,7 +152,7 @@ def test_shares_of_a_thinned_sample():
 
 
 def test_beyond_all_keys_nothing_is_asked():
-    """No query looks for keys below the least or above the greatest key, or for an empty range."""
+    """Ranges outside of all keys, and empty ranges, have the share 0."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     first, last = np.array([LEAST, 1, 31, 40]), np.array([0, 9, 39, GREATEST])
     assert query_model.shares(first, last) == pytest.approx(np.zeros((6, 4)), abs=0)

@@ -25,7 +25,7 @@ HEAD = "<BBqqIIIBB"
 
 
 def column(files):
-    """Intervals and query model of files that are given as key codes; every gap is kept."""
+    """The intervals of files, given as key codes, with all gaps, and their query model."""
     query_model = QueryModel.of_sample(np.concatenate(files))
     parts = []
     for location, keys in enumerate(files):
@@ -35,13 +35,13 @@ def column(files):
 
 
 def random_files(n=40, keys=200):
-    """The locations that can contain a code."""
+    """Files with random keys."""
     rng = np.random.default_rng(0)
     return [rng.integers(0, 100_000, keys) for _ in range(n)]
 
 
 def found(segments, code):
-    """The locations that can contain a code."""
+    """Returns the locations that can contain a code."""
     entries = [decode(segment.payload) for segment in segments]
     return {
         int(at) for e in entries for at in e.location[(e.low <= code) & (e.high >= code)].tolist()
@@ -50,9 +50,9 @@ def found(segments, code):
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_bytes_buy_precision(codings):
-    """At a lower price, there are more bytes and fewer files without a match.
+    """A lower price leads to more bytes and fewer reads without a match.
 
-    Every plan finds all files with a match.
+    At each price, all locations with a match are found.
     """
     files = random_files()
     prepared = plan(*column(files), codings=codings)
@@ -72,9 +72,9 @@ def test_bytes_buy_precision(codings):
 
 
 def test_two_codings_are_no_worse_than_one():
-    """The better encoding of each segment costs no more than the same encoding for all segments.
+    """The choice of the better shape for each segment costs no more than one shape for all.
 
-    The cost of a plan is its files without a match, plus its bytes times the price.
+    The cost is the reads without a match, plus the bytes times the price.
     """
     rng = np.random.default_rng(1)
     tenants = [np.repeat(rng.choice(500, 20, replace=False), 10) << 32 for _ in range(50)]
@@ -94,21 +94,21 @@ def test_two_codings_are_no_worse_than_one():
 def test_figures_of_segments_add_up():
     """The rows and keys of all segments add up to the rows and keys of the column.
 
-    Reads count the files that have a key.
+    Queries read the files with the key.
     """
     files = [np.arange(100) for _ in range(8)] + [np.arange(1000, 1100)]
     segments = list(plan(*column(files)).emit(1e-9))
     assert sum(s.rows for s in segments) == 900
     assert sum(s.keys for s in segments) == 900
     reads = np.mean([len(found(segments, key)) for keys in files for key in keys.tolist()])
-    # 800 of the rows have keys that are in 8 files, and 100 rows have keys that are in one file.
+    # 800 rows have keys in 8 files, and 100 rows have keys in one file.
     assert reads == pytest.approx((800 * 8 + 100) / 900, rel=0.05)
     assert sum(s.expected for s in segments) == pytest.approx(np.zeros(3), abs=0.05)
     assert all(s.blocks >= 1 and s.postings >= 1 for s in segments)
 
 
 def test_many_locations():
-    """100,000 locations with the same keys cost little more than a byte per location."""
+    """100,000 locations with the same keys cost little more than one byte each."""
     n = 100_000
     intervals = Intervals(
         np.full(n, -5),
@@ -123,7 +123,7 @@ def test_many_locations():
 
 
 def test_long_intervals_at_most_double_the_entries():
-    """Entries that extend over many segments are repeated in each, but are never the majority."""
+    """Entries that extend over several segments are repeated, but at most double the entries."""
     rng = np.random.default_rng(2)
     long = [np.array([0, 10_000_000])] * 2_000
     short = [rng.integers(0, 10_000_000, 400) for _ in range(200)]
@@ -142,7 +142,7 @@ def test_long_intervals_at_most_double_the_entries():
 
 
 def test_all_keys_equal():
-    """If every file has the same key, there is one block, and it names all files."""
+    """If every file has the same key, one block names all files."""
     for key in (LEAST, 0, GREATEST):
         segments = list(plan(*column([np.full(3, key)] * 50)).emit(1e-3))
         assert len(segments) == 1
@@ -152,7 +152,7 @@ def test_all_keys_equal():
 
 @pytest.mark.parametrize("price", [1e-12, 1e-3, 10.0])
 def test_a_segment_may_span_all_codes(price):
-    """Keys are at both ends of the 64-bit domain, and the price can lead to a very fine grid."""
+    """Keys at both ends of the 64-bit domain are found at any price."""
     files = [np.array([LEAST, GREATEST - 2, GREATEST]), np.array([LEAST, GREATEST]), np.array([0])]
     segments = list(plan(*column(files)).emit(price))
     for location, keys in enumerate(files):
@@ -164,9 +164,9 @@ def test_a_segment_may_span_all_codes(price):
 
 
 def test_the_price_meets_the_budget():
-    """With the chosen price, about the whole budget is used.
+    """The chosen price uses most of the budget, and exceeds it by at most a tenth.
 
-    If a build exceeds the budget, it repeats at a higher price.
+    A build that exceeds the budget repeats at a higher price.
     """
     prepared = plan(*column(random_files()))
     for budget in (2_000.0, 8_000.0):
@@ -177,7 +177,10 @@ def test_the_price_meets_the_budget():
 
 
 def test_prices_at_the_ends():
-    """A version that never fits gets the greatest price; one that always fits gets the least."""
+    """If no price fits the budget, the greatest price is chosen.
+
+    If all prices fit, the least price is chosen.
+    """
     prices = np.array([4.0, 2.0, 1.0])
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 5.0) == 4.0
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 100.0) == 1.0
@@ -190,14 +193,14 @@ def test_prices_at_the_ends():
 
 
 def payloads():
-    """A payload for each shape."""
+    """A payload of each shape."""
     prepared = column(random_files(5, 20))
     return [next(plan(*prepared, codings=(one,)).emit(1e-4)).payload for one in CODINGS]
 
 
 @pytest.mark.parametrize("payload", payloads())
 def test_every_shortened_payload_is_corrupt(payload):
-    """A truncated payload is corrupt, and so is a payload that is followed by more bytes."""
+    """A payload that is truncated, or followed by more bytes, is corrupt."""
     for length in range(len(payload)):
         with pytest.raises(CorruptError):
             decode(payload[:length])
@@ -207,7 +210,7 @@ def test_every_shortened_payload_is_corrupt(payload):
 
 @pytest.mark.parametrize("payload", payloads())
 def test_flipped_bits_are_refused_or_harmless(payload):
-    """With a flipped bit, decoding returns entries within the segment or raises Sieve's error."""
+    """A payload with a flipped bit is decoded to entries within the segment, or raises an error."""
     for bit in range(8 * len(payload)):
         damaged = bytearray(payload)
         damaged[bit // 8] ^= 1 << bit % 8
@@ -222,14 +225,14 @@ def test_flipped_bits_are_refused_or_harmless(payload):
 
 @pytest.mark.parametrize(("shape", "version"), [(4, 1), (2, 2), (255, 255)])
 def test_later_layouts_are_named_as_such(shape, version):
-    """For a payload of a later release, the error differs from the error for damage."""
+    """A payload with a later shape or layout is reported as too new, not as damaged."""
     with pytest.raises(UnsupportedError) as refusal:
         decode(bytes([shape, version]) + payloads()[0][2:])
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
 
 
 def built(head, grid=b"\0", arrays=((0, 3), (1, 0)), blocks=None):
-    """A payload that the test assembles byte by byte."""
+    """A payload that is assembled from its parts."""
     parts = [struct.pack(HEAD, *head), grid]
     if blocks is not None:
         parts += [
@@ -243,13 +246,13 @@ GOOD = (2, 1, 10, 19, 2, 7, 2, 0, 0)
 
 
 def test_the_layout_is_what_it_says():
-    """If a payload follows the description of the layout, it is decoded as described."""
+    """Hand-assembled payloads are decoded to the entries that docs/format.md describes."""
     entries = decode(built(GOOD))
     assert entries.low.tolist() == [10, 11]
     assert entries.high.tolist() == [11, 11]
     assert entries.location.tolist() == [7, 8]
-    # The grid has a piece of 4 codes in cells of 2 codes, then cells of 1 code. In the payload,
-    # locations are separate from cells.
+    # The grid has a piece of 4 codes in cells of 2 codes, and then cells of 1 code. Locations are
+    # stored separately from cells.
     head = (2, 1, 10, 19, 3, 7, 9, 1, 1)
     entries = decode(built(head, bytes([1, 0, 4, 0]), ((1, 0, 3), (2, 5, 0), (1, 0, 3))))
     assert entries.low.tolist() == [12, 12, 16]
@@ -262,7 +265,7 @@ def test_the_layout_is_what_it_says():
 
 
 def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
-    """A grid has from one to 256 pieces, because the head has one byte for their number."""
+    """A grid has 1 to 256 pieces, because one byte stores their number."""
 
     def cells(pieces):
         start = 4 * np.arange(pieces, dtype=np.uint64)
@@ -280,7 +283,7 @@ def test_a_grid_has_as_many_pieces_as_a_byte_can_count():
 
 
 def test_a_stretch_without_intervals_takes_no_bytes():
-    """A task can get a part of the domain without any key."""
+    """A part of the domain without keys has no segment."""
     intervals, query_model = column(random_files(2))
     nothing = plan(intervals.take(np.zeros(len(intervals), np.bool_)), query_model)
     assert nothing.trial(1e-3, []) == (0, [])
@@ -289,17 +292,14 @@ def test_a_stretch_without_intervals_takes_no_bytes():
 
 @pytest.mark.parametrize(("last", "cells"), [(GREATEST, None), (GREATEST - 1, (1 << 64) - 1)])
 def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
-    """If each code of the whole domain had a cell, there would be one cell too many.
-
-    In a domain with one code less, there are 2^64 - 1 cells.
-    """
+    """A grid has at most 2^64 - 1 cells, so one cell for each of 2^64 codes is refused."""
     grid = Grid.of(LEAST, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert (grid and grid.cells) == cells
 
 
 @pytest.mark.parametrize("second", [9, 10, 11, 12])
 def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
-    """The next piece can begin anywhere, although the other cells have four codes."""
+    """The last cell of a piece ends where the next piece begins, even if it is shorter."""
     grid = Grid.of(100, 120, np.array([0, second], np.uint64), np.array([2, 0], np.uint8))
     cells = np.arange(grid.cells, dtype=np.uint64)
     first, last = grid.first_codes(cells), grid.last_codes(cells)
@@ -311,7 +311,10 @@ def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
 
 @pytest.mark.parametrize("locations", [1, 2, 3, 4])
 def test_entries_have_their_places_where_64_bits_end(locations):
-    """If the position of the last location exceeds 64 bits, the joint order is not used."""
+    """Entries are decoded right if the position of the last location exceeds 64 bits.
+
+    The entries are then not stored in one joint order.
+    """
     last = (1 << 64) // locations - 1
     begin = np.array([0, *[last - 1] * locations, *[last] * locations], np.uint64)
     grid = Grid.of(LEAST, LEAST + last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
@@ -357,7 +360,7 @@ def test_entries_have_their_places_where_64_bits_end(locations):
     ],
 )
 def test_nonsense_is_corrupt(head, rest, problem):
-    """Each number in the layout is checked before it is used."""
+    """Invalid numbers in a payload are corrupt; each number is checked before it is used."""
     with pytest.raises(CorruptError, match=problem):
         decode(built(head, **rest))
 
@@ -375,13 +378,16 @@ def test_nonsense_is_corrupt(head, rest, problem):
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
-    """Unknown modes, lengths beyond the end and streams that cannot be inflated are refused."""
+    """Arrays with an unknown mode, a length beyond the end, or an invalid stream are corrupt."""
     with pytest.raises(CorruptError):
         integer_coding.decode(payload, 0, 3 if len(payload) < 100 else 90)
 
 
 def test_the_shortest_form_of_an_array_is_written():
-    """Bit packing is used if it is shorter than the deflated classes and the deflated bytes."""
+    """An array is written in its shortest form.
+
+    The forms are bit packing, deflated classes, and deflated bytes.
+    """
     draw = np.random.default_rng(4)
     modes = set()
     for count in range(1, 200):
@@ -402,9 +408,9 @@ def test_the_shortest_form_of_an_array_is_written():
 @pytest.mark.parametrize("budget", [500, 3_000, 20_000, 60_000])
 @pytest.mark.parametrize("kind", ["sawtooth", "random"])
 def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
-    """The plan fits its budget even if the estimated curve is wrong.
+    """A plan fits its budget, even if the estimated curve is wrong.
 
-    Keys are random, or consecutive keys are distributed to the files in turn.
+    The keys are random, or consecutive keys are in the files in turn.
     """
     n, files = 20_000, 40
     codes = np.arange(n)
@@ -423,7 +429,7 @@ def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
 
 
 def stairs(times: float) -> float:
-    """The bytes at a multiple of the price; they have only three levels."""
+    """The bytes at a multiple of the price, on only three levels."""
     return 400.0 if times < 3 else 120.0 if times < 10 else 8.0
 
 
@@ -444,7 +450,7 @@ def stairs(times: float) -> float:
 def test_a_budget_is_used_and_what_is_not_taken_is_discarded(
     first: Callable[[float], float], budget: float, lowest: float, wanted: float
 ) -> None:
-    """The result uses at least a given share of the budget, and the other results are deleted."""
+    """The result uses at least a given part of the budget, and all other results are discarded."""
     held: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -459,7 +465,7 @@ def test_a_budget_is_used_and_what_is_not_taken_is_discarded(
 
 
 def test_a_failure_between_leaves_nothing() -> None:
-    """Results that were built before the failure are also deleted."""
+    """If an attempt fails, the results of earlier attempts are discarded."""
     held: list[float] = []
 
     def make(times: float) -> tuple[float, float]:
@@ -474,7 +480,10 @@ def test_a_failure_between_leaves_nothing() -> None:
 
 
 def test_what_repeats_far_apart_is_read():
-    """Deflate can refer to a byte 32 KB earlier, so a reader needs a window of that size."""
+    """Deflated numbers that repeat at a distance of 30,000 bytes are decoded.
+
+    Deflate can refer to a byte 32 KB earlier, so the reader needs a window of that size.
+    """
     draw = np.random.default_rng(4)
     numbers = draw.integers(0, 256, 30_000).astype(np.uint8)
     symbols = np.concatenate([numbers, numbers])
@@ -488,7 +497,7 @@ def test_what_repeats_far_apart_is_read():
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_a_stream_has_its_end_where_its_numbers_end(ended):
-    """A stream without its last block is refused, and so is a stream that is followed by bytes."""
+    """A deflated stream without its end, or followed by more bytes, is corrupt."""
     coder = zlib.compressobj(6, zlib.DEFLATED, -15)
     made = coder.compress(bytes([7, 8, 9])) + coder.flush(zlib.Z_SYNC_FLUSH)
     deflated = made + coder.flush()
@@ -499,7 +508,7 @@ def test_a_stream_has_its_end_where_its_numbers_end(ended):
 
 
 def test_widths_of_pieces_have_six_significant_bits():
-    """Widths are rounded down, and small widths are exact."""
+    """Stored widths have six significant bits and are rounded down; small widths are exact."""
     powers = [1 << k for k in range(64)]
     widths = sorted({w + d for w in powers for d in (-1, 0, 1) if w + d > 0} | {(1 << 64) - 1})
     mantissa, exponent = short_widths(np.array(widths, np.uint64))
@@ -508,7 +517,7 @@ def test_widths_of_pieces_have_six_significant_bits():
 
 
 def test_a_class_is_of_64_bits_at_most():
-    """A class of 65 is refused, even if there are bytes for it."""
+    """A class of 64 bits is decoded, and a class of 65 bits is corrupt."""
     for bits in (64, 65):
         payload = struct.pack("<BI", 1, 8) + b"\1\3\0\xfc\xff" + bytes([bits] * 3) + bytes(24)
         if bits == 64:
@@ -520,7 +529,7 @@ def test_a_class_is_of_64_bits_at_most():
 
 @pytest.mark.parametrize("longest", [56, 57, 58, 63, 64])
 def test_long_numbers_come_back_from_any_bit(longest):
-    """A number's low bits can begin at any bit of a byte, and can end in the next word."""
+    """Long numbers are decoded from any bit of a byte, and across the end of a word."""
     rng = np.random.default_rng(longest)
     top = np.uint64(1) << np.append(longest - 1, rng.integers(0, longest, 3000)).astype(np.uint64)
     values = top | rng.integers(0, GREATEST, len(top), np.uint64) & (top - np.uint64(1))

@@ -1,4 +1,4 @@
-"""Tests where the budget `auto` stops, and what an automatic map is allowed to cost."""
+"""The stopping rule of the budget `auto`, and the cost that an automatic map may have."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ LEAST = {"present": 1.0, "absent": 0.0, "range": 2.0}
 
 
 def stop(budget: float = 1000, little: float = 10, price: float = 1e-6) -> Stop:
-    """There is one probe of each kind, so that sums are equal to means."""
+    """A stopping rule with one probe of each kind, so that sums equal means."""
     return Stop(price, budget, little, (ONE, ONE, ONE), LEAST)
 
 
 def chosen(by: Stop, *trials: tuple[float, tuple[float, float, float]]) -> int:
-    """The position of the chosen price in the list of prices.
+    """Returns the position of the chosen price, and asserts that no price is tried twice.
 
-    A trial needs a job, so no price must be tried twice.
+    A trial needs a job.
     """
     asked = [Mock(return_value=trial) for trial in trials]
     place = by.choose(asked)
@@ -50,7 +50,7 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
     """With twice the queries, or twice the bytes of a file, a byte need save only half as much."""
     payback = Payback(locations=200, table_bytes=100_000_000, payback=10)
     assert payback.price == pytest.approx(1 / (10 * 500_000))
-    # A sixth of the queries are for an absent key.
+    # A sixth of the queries look for an absent key.
     assert payback.absent == pytest.approx(5_000_000 / 6)
     assert Payback(200, 200_000_000, 10).price == pytest.approx(payback.price / 2)
     assert Payback(200, 100_000_000, 20).price == pytest.approx(payback.price / 2)
@@ -61,9 +61,9 @@ def test_a_byte_must_save_what_it_costs_within_payback_queries() -> None:
 
 
 def test_near_the_least_is_enough_for_each_kind() -> None:
-    """Each kind of query must be near its minimum; ranges of many files must not hide others.
+    """Reads are near the minimum only if each kind of query is near its minimum.
 
-    For an absent key, a read of one file counts as near the minimum.
+    So ranges of many files cannot hide other kinds. For an absent key, one file counts as near.
     """
     assert served({"absent": 0.2, "range": 0.5}) == {"absent": 1.0, "range": 0.5}
     assert near({"present": NEAR, "absent": NEAR, "range": 2 * NEAR}, LEAST)
@@ -72,22 +72,22 @@ def test_near_the_least_is_enough_for_each_kind() -> None:
 
 
 def test_spending_stops_at_whichever_comes_first() -> None:
-    """The build stops near the minimum, at the budget, or otherwise at the last price."""
+    """The rule stops near the minimum, before the budget is exceeded, or at the last price."""
     far, close = (9.0, 9.0, 9.0), (1.04, 1.0, 2.0)
     assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (900, far), (1100, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (30, far), (40, far)) == 3
-    # The whole budget can be used, but no byte more.
+    # A version can use the whole budget, but no byte more.
     assert chosen(stop(), (1, far), (20, far), (30, far), (1000, far)) == 3
     assert chosen(stop(), (1, far), (20, far), (30, far), (1001, far)) == 2
-    # Even at the highest price, the bytes can exceed the budget.
+    # If even the highest price exceeds the budget, the highest price is chosen.
     assert chosen(stop(), (2000, far), (3000, far)) == 0
 
 
 def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
-    """Below the limit of negligible bytes, absent keys have their full weight.
+    """Below a few bytes, the rule goes on until absent keys are near their minimum, too.
 
-    If reads are near the minimum, a step beyond the limit is not made.
+    Beyond these bytes, reads near the minimum stop the rule.
     """
     near_by, exact = (1.04, 0.9, 2.0), (1.0, 0.0, 2.0)
     assert chosen(stop(), (1, near_by), (5, near_by), (8, exact), (9, exact)) == 2
@@ -95,7 +95,7 @@ def test_bytes_that_hardly_count_are_spent_a_little_further() -> None:
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """If a version has fewer bytes than one block, the price alone stops it.
+    """Bytes within one block of the store are free, so only the price stops the rule there.
 
     Probes miss the keys at the borders of files.
     """
@@ -108,10 +108,7 @@ def test_bytes_of_one_block_do_not_count() -> None:
 
 
 def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryModel]:
-    """The plan's input, the keys of each file, and the query model.
-
-    The keys are distributed to the files in turn.
-    """
+    """The intervals of a column, the keys of each file, and the query model."""
     query_model = QueryModel.of_sample(codes)
     of_files = [np.unique(codes[files == k]) for k in range(int(files.max()) + 1)]
     cuts = [
@@ -123,7 +120,7 @@ def column(codes: np.ndarray, files: np.ndarray) -> tuple[Any, list[Any], QueryM
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_trial_foretells_what_a_price_leads_to(codings: Sequence[int]) -> None:
-    """If all segments are tried, the bytes are exact, as are the files that the probes read."""
+    """A trial estimates the bytes of a build, and the files that probes read, within a tenth."""
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 1 << 40, 6000)
     cuts, of_files, query_model = column(codes, rng.integers(0, 20, 6000))
@@ -153,7 +150,7 @@ def test_a_trial_foretells_what_a_price_leads_to(codings: Sequence[int]) -> None
 
 
 def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
-    """A column with unique random numbers."""
+    """The profile of a column with unique random numbers."""
     codes = np.sort(np.random.default_rng(3).integers(0, 1 << 60, 1000))
     encoder, hashes = Encoder("bigint"), hash_codes(codes)
     sample = Sample(encoder, QueryModel.of_sample(codes), codes, hashes, rows, 8, rows)
@@ -162,13 +159,13 @@ def profile(rows: int, files: int, row_bytes: int = 50) -> Profile:
 
 
 def reads(of: Profile, kind: str, files: float, exact: float) -> Expected:
-    """The expected reads if all files have the mean size."""
+    """Expected reads if all files have the mean size."""
     each = of.location_bytes
     return Expected(kind, files, exact, of.n_files, files * each, exact * each)
 
 
 def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
-    """The expected reads of intervals for 200 files."""
+    """Expected reads with intervals, for each kind of query."""
     return [
         reads(of, "present", present, least),
         reads(of, "absent", present, 0),
@@ -177,9 +174,9 @@ def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
 
 
 def test_a_map_is_made_where_it_pays() -> None:
-    """A map pays for scattered keys.
+    """An automatic map is planned for scattered keys.
 
-    A map does not pay if intervals are as good as the map, or if it costs more than it saves.
+    No map is planned if intervals are as good, or if the map costs more than it saves.
     """
     options, wide = IndexOptions(), profile(5_000_000, 643)
     planned = auto_budget.plan_map(wide, options, expected(wide, 150), 5_000_000, 400_000)
@@ -195,17 +192,16 @@ def test_a_map_is_made_where_it_pays() -> None:
     # With rows of ten bytes, the map would have more than a tenth of the table's bytes.
     narrow = profile(5_000_000, 643, row_bytes=10)
     assert auto_budget.plan_map(narrow, options, expected(narrow, 150), 5_000_000, 400_000) is None
-    # Reads of tiny files cost less than reads of a map.
+    # With tiny files, reading the map would cost more than reading the files.
     cheap = profile(2_000, 1000, row_bytes=20)
     assert auto_budget.plan_map(cheap, options, expected(cheap, 1.2), 20_000, 100) is None
 
 
 @pytest.mark.parametrize(("files", "mapped"), [(1, False), (2, True), (9, True)])
 def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
-    """In a run of one file, a point query reads at most this file, with or without a map.
+    """A run of one file gets no map, because a point query reads at most this file.
 
-    If the base has a map and this run has none, queries read this run's file without a match until
-    a compaction makes a run of several files.
+    If only the base run has a map, queries read this file until a compaction.
     """
     delta = profile(20_000 * files, files)
     told = [
@@ -219,9 +215,9 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
 
 
 def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
-    """The limits are the bytes and seconds of a map.
+    """A map that needs too many bytes or too many seconds is not built automatically.
 
-    The seconds of a map are compared with the seconds of a build without a map.
+    The seconds are compared with those of the build without a map.
     """
     assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
     assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
@@ -229,9 +225,9 @@ def test_a_map_that_takes_too_much_is_left_to_the_user() -> None:
 
 
 def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
-    """If reads are near the minimum, there is no second reading.
+    """A second reading for more cuts happens only once, and only if it can save reads.
 
-    If all allowed cuts were read, or their bytes were used, there is no second reading.
+    No read can be saved if reads are near the minimum, or if all allowed cuts were read.
     """
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
@@ -246,16 +242,13 @@ def test_wider_cuts_are_read_once_and_only_where_they_may_save() -> None:
     assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
     assert wider.wider(options) is None
     assert of.wider(IndexOptions(budget="1%")) is None
-    # If a column has less than a tenth of the table's bytes, one task weighs the whole column.
+    # For a small column, the budget of intervals is what one task can compare, at most 320 KB.
     assert profile(100_000, 20).intervals_budget(options, "auto") == 320 << 10
     assert profile(1_000, 20).intervals_budget(options, "auto") < 320 << 10
 
 
 def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
-    """In each kind, both ends of the probes ascend.
-
-    A key that occurs is not among the absent keys.
-    """
+    """The probes of a stopping rule ascend in each kind, and the absent keys do not occur."""
     of = profile(100_000, 20)
     probes = make_probes(of.sample)
     hits = np.where(np.arange(len(probes.kinds)) % 7 == 0, 3, 0)
@@ -271,7 +264,7 @@ def test_probes_of_a_stop_are_in_order_and_absent_ones_do_not_occur() -> None:
 
 
 def version(options: IndexOptions, present: float, keys: int, **hashes: object) -> Any:
-    """The members of a manifest that show whether a map was omitted."""
+    """A manifest with the members that show whether a map was omitted."""
     kinds = tuple(expected(profile(1_000_000, 10), present))
     stats = SimpleNamespace(expected=kinds, ranges_total=10, rows=1_000_000)
     file = SimpleNamespace(hashes=hashes.get("hashes", ()))
@@ -281,7 +274,10 @@ def version(options: IndexOptions, present: float, keys: int, **hashes: object) 
 
 
 def test_a_version_tells_which_map_was_left_out() -> None:
-    """The version has the budget `auto` and no map, and a map would have saved files."""
+    """`map_left_out` names the limit that prevented a map that would have saved reads.
+
+    Only a version with the budget `auto` and without a map can lack such a map.
+    """
     many = 3_000_000_000
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, many)) == "bytes"
     assert auto_budget.map_left_out(version(IndexOptions(), 9.0, 50_000_000)) == "seconds"
@@ -303,12 +299,15 @@ def test_a_version_tells_which_map_was_left_out() -> None:
     ],
 )
 def test_each_of_six_kinds_of_query_counts_the_same(reads: dict[str, float], mean: float) -> None:
-    """Two kinds of query are for present keys, one is for absent keys, and three for ranges."""
+    """The mean weighs six kinds of query equally.
+
+    Two kinds look for present keys, one for absent keys, and three for ranges.
+    """
     assert mean_read(reads) == mean
 
 
 def test_a_table_of_nothing_has_a_price() -> None:
-    """Even a table without locations has a price, which is at most one file per byte."""
+    """Even a table without locations has prices, of at most one file per byte."""
     assert Payback(0, 0, 10).file == Payback(1, 0, 10).price == 1.0
     assert Payback(1, 700, 10).file == 7000.0
     assert Payback(2, 700, 10, 0.5).file == 1750.0

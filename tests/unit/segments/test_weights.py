@@ -1,4 +1,4 @@
-"""Weights of locations: an index uses its bytes where they save the most bytes read."""
+"""Weights of locations: an index spends its bytes where they save the most bytes read."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ MB = 1 << 20
 
 
 def test_weights_are_bytes_over_their_mean() -> None:
-    """The mean weight is 1.
+    """The weight of a location is its bytes divided by the mean bytes.
 
-    Equal sizes need no weights, and even a location without bytes has a weight.
+    Equal sizes need no weights. A location without bytes has a weight slightly above 0.
     """
     weights = weights_of(np.array([MB, 3 * MB]))
     assert weights is not None
@@ -44,20 +44,23 @@ def two_stretches(file: int) -> Codes:
 
 
 def column(files: list[Codes]) -> tuple[Intervals, QueryModel]:
-    """Every gap of each file, and the query model of all keys."""
+    """Intervals that keep all gaps of each file, and the query model of all keys."""
     model = QueryModel.of_sample(np.concatenate(files))
     parts = [cut_location(keys, np.ones_like(keys), k, model, 0.0) for k, keys in enumerate(files)]
     return concatenated(parts), model
 
 
 def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
-    """The locations that can contain a key in an interval."""
+    """Returns the locations that can contain a key of the interval."""
     entries = [decode(segment.payload) for segment in segments]
     return {int(k) for e in entries for k in e.location[(e.low <= last) & (e.high >= first)]}
 
 
 def test_the_gap_of_a_large_location_is_kept_first() -> None:
-    """If two locations have the same gap, the gap of the larger location saves more bytes."""
+    """Of two locations with the same gap, the larger location's gap is stored first.
+
+    This gap saves more bytes read.
+    """
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
     assert weights is not None
@@ -72,7 +75,10 @@ def test_the_gap_of_a_large_location_is_kept_first() -> None:
 
 
 def test_what_a_segment_reads_in_vain_counts_by_weight() -> None:
-    """At this price, no gap is stored, so a query for any code in the gap reads both locations."""
+    """The expected reads of a segment without a match count locations by weight.
+
+    At the high price no gap is stored, so a query in the gap reads both locations.
+    """
     cuts, model = column([two_stretches(0), two_stretches(1)])
     weights = weights_of(np.array([MB, 100 * MB]))
     assert weights is not None
@@ -86,14 +92,17 @@ def test_what_a_segment_reads_in_vain_counts_by_weight() -> None:
 
 
 def part_of(cuts: Intervals, weights: Weights | None) -> Part:
-    """All entries, in a single segment."""
+    """All entries, as a single part of a plan."""
     first, last = int(cuts.first.min()), int(cuts.last.max())
     ends = cuts.first, cuts.last, cuts.location
     return Part(first, last, *ends, weights, 0, 0, np.zeros(6))
 
 
 def test_shares_between_entries_count_by_weight() -> None:
-    """For any gaps, the result is the sum over locations of each location's share times weight."""
+    """With weights, the share between entries is a sum over locations.
+
+    Each location's share is multiplied by its weight.
+    """
     cuts, model = column([np.arange(5) * 900, np.array([7]), np.array([50, 4000]), np.arange(9)])
     weights = np.array([0.5, 2, 4, 8], np.float32)
     whole, alone = part_of(cuts, weights), part_of(cuts, None)
@@ -107,7 +116,7 @@ def test_shares_between_entries_count_by_weight() -> None:
 
 
 def test_borders_of_large_locations_are_finer() -> None:
-    """Moving a border costs its location's weight: 2^6 times the weight is 6 more bits."""
+    """The borders of a location with 2^6 times the weight are stored with 6 more bits."""
     cuts, model = column(scattered(8, 300, 10))
     grids = [
         quantize._pieces(part_of(cuts, weights), model, 1e-3)
@@ -130,12 +139,12 @@ def scattered(files: int, keys: int, stretches: int) -> list[Codes]:
 
 
 def sizes_of(files: int) -> Counts:
-    """A tenth of the files has nearly all bytes."""
+    """Sizes of files, of which a tenth has nearly all bytes."""
     return np.where(np.arange(files) % 10 == 0, 100 * MB, MB)
 
 
 def points(files: list[Codes]) -> Codes:
-    """Probes for single keys: present keys and absent keys."""
+    """Probes for single keys, present and absent."""
     rng = np.random.default_rng(5)
     codes = np.sort(
         np.concatenate([rng.choice(np.concatenate(files), 60), rng.integers(0, 4e9, 60)])
@@ -144,13 +153,13 @@ def points(files: list[Codes]) -> Codes:
 
 
 def bytes_read(segments: list[Segment], probes: Codes, sizes: Counts) -> int:
-    """The bytes of the locations that all probes read."""
+    """The bytes of all locations that the probes read."""
     return sum(int(sizes[list(locations_in(segments, *probe))].sum()) for probe in probes.tolist())
 
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
-    """The weighted files that probes read equal the bytes of the written segments' locations."""
+    """The weighted reads of a trial equal the bytes that probes read with the written segments."""
     files = scattered(40, 300, 10)
     sizes, probes = sizes_of(40), points(files)
     planned = plan(*column(files), weights_of(sizes), codings)
@@ -162,9 +171,9 @@ def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_tight_budget_reads_fewer_bytes_with_weights(codings: Sequence[int]) -> None:
-    """The bytes of the budget are used for the few large files.
+    """With weights, a tight budget is spent on the few large files, and queries read fewer bytes.
 
-    With a tight budget, queries instead read small files without a match.
+    Queries then read more small files without a match.
     """
     files = scattered(60, 400, 20)
     sizes, probes = sizes_of(60), points(files)

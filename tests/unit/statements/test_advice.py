@@ -27,21 +27,21 @@ def _advice(
 
 @pytest.mark.parametrize(("expected", "total"), [(51.0, 100), (400.0, 400), (2.0, 2)])
 def test_an_index_whose_keys_are_in_most_files_says_so(expected: float, total: int) -> None:
-    """If a key is in more than half of the files, DESCRIBE states that the index cannot help."""
+    """If a key is in more than half of the files, the advice says that the index cannot help."""
     words = _advice(expected, total) or ""
     assert "cannot help" in words
     assert f"in {expected:.3g} of {total} files" in words
 
 
 def test_a_table_of_one_file_has_nothing_to_skip() -> None:
-    """If there are more files, the index can help, so the advice does not suggest a DROP."""
+    """For a table of one file, the advice suggests no DROP: with more files, the index can help."""
     words = _advice(1.0, 1) or ""
     assert "cannot help yet" in words
     assert "DROP" not in words
 
 
 def test_values_that_may_share_a_code_are_not_given_up() -> None:
-    """A map can distinguish values that share a key code."""
+    """If values can share a code, the advice suggests a map, which distinguishes them."""
     for value in (1.0, 50.0):
         words = _advice(60.0, 100, value) or ""
         assert "shape = 'map'" in words
@@ -49,7 +49,7 @@ def test_values_that_may_share_a_code_are_not_given_up() -> None:
 
 
 def test_values_that_are_in_most_files_are_given_up() -> None:
-    """If a value is in all files, a map cannot exclude a file."""
+    """If values are in most files, the advice suggests no map."""
     words = _advice(60.0, 100, 51.0) or ""
     assert "cannot help" in words
     assert "in 51 of 100 files" in words
@@ -57,7 +57,7 @@ def test_values_that_are_in_most_files_are_given_up() -> None:
 
 
 def test_a_map_is_not_advised_to_an_index_that_has_one() -> None:
-    """The budget can cause short fingerprints in the index's map; the advice suggests no map."""
+    """For an index with a map, the advice suggests none, even if its fingerprints are short."""
     words = _advice(60.0, 100, 1.0, mapped=True) or ""
     assert "helps little" in words
     assert "map" not in words
@@ -65,13 +65,13 @@ def test_a_map_is_not_advised_to_an_index_that_has_one() -> None:
 
 @pytest.mark.parametrize(("expected", "total"), [(1.0, 100), (50.0, 100), (1.0, 2), (0.0, 0)])
 def test_others_are_left_in_peace(expected: float, total: int) -> None:
-    """For an index that skips half of the files or more, there is no advice."""
+    """There is no advice for an index that skips at least half of the files."""
     assert _advice(expected, total) is None
 
 
 @pytest.mark.parametrize(("larger", "words"), [(52, None), (90, "cannot help")])
 def test_one_of_two_uneven_files_is_half_of_the_table(larger: int, words: str | None) -> None:
-    """Files are never of one size, and a value is more often in the larger file."""
+    """The advice compares bytes: a value is more often in the larger of two files."""
     least = (larger**2 + (100 - larger) ** 2) / 100
     told = advice((Expected("present", 1.0, 1.0, 2.0, least, least),), 2, 100)
     assert (told is None) if words is None else (words in (told or ""))
@@ -85,14 +85,14 @@ MB = 1 << 20
     [(10, 9, None), (90, 9, "helps little"), (90, 80, "cannot help")],
 )
 def test_bytes_count_where_they_are_known(read: int, least: int, words: str | None) -> None:
-    """A query reads one of a hundred files, but this file can have most of the table's bytes."""
+    """The advice compares bytes, since one of a hundred files can have most of them."""
     kinds = (Expected("present", 1.0, 1.0, 100.0, read * MB, least * MB),)
     told = advice(kinds, 100, 100 * MB)
     assert (told is None) if words is None else (words in (told or ""))
 
 
 def test_describe_has_bytes_beside_files() -> None:
-    """DESCRIBE shows the bytes read, the bytes of the table, and the minimum."""
+    """DESCRIBE shows the expected bytes and files of each kind of query."""
     with_bytes = Expected("present", 1.0, 1.0, 3.0, 1_200_000.4, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (with_bytes,), 4, 4, 4_000_000)
     assert list(describe._expected(stats)) == [
@@ -118,7 +118,10 @@ def test_describe_has_bytes_beside_files() -> None:
 def test_ranges_in_vain_are_told(
     format_name: str, parts: dict[str, str], words: str | None
 ) -> None:
-    """Advice on useless ranges is for an index that exists, will change, or does not exist yet."""
+    """The advice says if `granularity = 'range'` has no effect on a table.
+
+    The options are current, pending, or those of an estimate.
+    """
     ranges = IndexOptions(granularity="range")
     table: Any = SimpleNamespace(
         info=SimpleNamespace(format_name=format_name, fingerprint_parts=parts)
@@ -138,7 +141,7 @@ def test_ranges_in_vain_are_told(
 
 @pytest.mark.parametrize(("files", "drop"), [(4, True), (1, False)])
 def test_an_index_that_cannot_help_is_to_be_dropped(files: int, drop: bool) -> None:
-    """A table of one file can get more files, and then the index can help."""
+    """The advice suggests DROP for an index that cannot help, unless the table has one file."""
     each = Expected("present", float(files), float(files), float(files), 1e6, 1e6)
     stats = BuildStats(9, 0, 0, 72, 1.0, (each,), files, files, 1_000_000)
     words = describe.advice_on(replace(SAMPLE, stats=stats)) or ""
@@ -147,9 +150,9 @@ def test_an_index_that_cannot_help_is_to_be_dropped(files: int, drop: bool) -> N
 
 
 def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
-    """The bytes are the bytes of the files that are read, and not of files of mean size.
+    """An estimate has the bytes of the files that are read, not of files of mean size.
 
-    For a kind of query without a probe, the value is NULL.
+    A kind of query without a probe has NULL.
     """
     present = Expected("present", 1.5, 1.0, 4.0, 90 * MB + 0.4, 80 * MB)
     estimate = Estimate(
@@ -161,9 +164,9 @@ def test_an_estimate_has_the_bytes_of_the_files_that_are_read() -> None:
 
 
 def test_an_estimate_says_how_many_files_it_has_read() -> None:
-    """The advice states that only a sample of the files was read.
+    """The advice says how many files were read as a sample.
 
-    If there is a query, its reads are shown instead of the reads of a key.
+    With a predicate, the estimate shows the reads of the predicate.
     """
     present = Expected("present", 1.504, 1.0, 40.0, 1.0 * MB, 1.0 * MB)
     estimate = Estimate(
@@ -179,5 +182,5 @@ def test_an_estimate_says_how_many_files_it_has_read() -> None:
     assert describe.estimate_row(table, column, some)[-1] == "estimated by a sample of 20 files"
     everywhere = replace(some, expected=(replace(present, bytes=40.0 * MB, exact_bytes=40.0 * MB),))
     words = describe.estimate_row(table, column, everywhere)[-1]
-    # There is no index that the advice could drop.
+    # ESTIMATE does not suggest DROP, because the index does not exist.
     assert words.endswith("of the table with any index. Estimated by a sample of 20 files")

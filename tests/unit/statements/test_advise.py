@@ -1,4 +1,4 @@
-"""ADVISE SIEVE INDEXES on a record of scans."""
+"""ADVISE SIEVE INDEXES, for a driver's record of scans."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ COLUMNS = [
 
 @pytest.fixture(autouse=True)
 def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
-    """The result of a test of a table's column; by default, a value is in one of ten files."""
+    """The test result for each table.
+
+    By default, a value is in one of ten files.
+    """
     of_tables: dict[str, ColumnTest] = {}
     usual = ColumnTest(Benefit.HELPS, 10, 1.0, 1.0)
 
@@ -42,7 +45,7 @@ def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Session]:
-    """Two tables of four files, which have a column id."""
+    """Two tables of four files with a column id."""
     made = Warehouse(tmp_path)
     for name in ("t", "u"):
         made.create_table(name, [range(10 * k, 10 * k + 10) for k in range(4)])
@@ -62,7 +65,7 @@ def scanned(
     skipped: int = 0,
     files_skipped: int = 0,
 ) -> None:
-    """Adds scans to the record, with ten files each."""
+    """Adds scans of ten files each to the driver's record."""
     tree = {"op": op, "col": [column]}
     asked = {"table": [database, table], "used": list(used), "filter": tree}
     session.recorded["since"] = round(time.time() * 1000)
@@ -79,18 +82,18 @@ def scanned(
 
 
 def advice(session: Session, scope: str = "") -> list[dict[str, Any]]:
-    """The rows of the statement."""
+    """The rows of ADVISE SIEVE INDEXES, as dictionaries."""
     rows = session.sql(f"ADVISE SIEVE INDEXES {scope}")
     return [dict(zip(COLUMNS, row, strict=True)) for row in rows]
 
 
 def test_an_empty_record_advises_nothing(session: Session) -> None:
-    """The record is empty, because the driver has not run a query."""
+    """If the driver has not run a query, the statement returns no rows."""
     assert advice(session) == advice(session, "ON t") == []
 
 
 def test_indexes_worth_having(session: Session) -> None:
-    """The index that saves the most comes first, and the rows contain statements to copy."""
+    """The index that saves the most comes first, with statements to copy."""
     scanned(session, "t", op=">", size=600)
     scanned(session, "u", size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
@@ -115,7 +118,7 @@ def test_indexes_worth_having(session: Session) -> None:
 
 
 def test_a_table_or_a_database(session: Session) -> None:
-    """ON limits the rows to a table, and IN limits them to a database; letter case is ignored."""
+    """ON limits the rows to a table, and IN to a database; letter case is ignored."""
     scanned(session, "t")
     scanned(session, "u")
     scanned(session, "t", database="other")
@@ -128,7 +131,7 @@ def test_a_table_or_a_database(session: Session) -> None:
 def test_a_column_that_an_index_cannot_help_is_left_out(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """CREATE's judgement decides, even if a point could leave one file of ten in the best case."""
+    """A column is not suggested if its test says that an index cannot help."""
     scanned(session, "t", size=3000)
     scanned(session, "u")
     tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
@@ -136,7 +139,7 @@ def test_a_column_that_an_index_cannot_help_is_left_out(
 
 
 def test_the_rank_is_that_of_the_test(session: Session, tests: dict[str, ColumnTest]) -> None:
-    """A column with values in three files saves less than a column with values in one file."""
+    """The test results decide the rank: values in three files save less than in one."""
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
     tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0)
@@ -147,7 +150,10 @@ def test_the_rank_is_that_of_the_test(session: Session, tests: dict[str, ColumnT
 def test_only_the_columns_that_could_save_most_are_tested(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A test takes seconds; if a column cannot be tested, another column is tested instead."""
+    """Only the columns with the most possible savings are tested, as a test takes seconds.
+
+    If a column cannot be tested, the next one is.
+    """
     scanned(session, "t", size=1200)
     scanned(session, "u")
     monkeypatch.setattr(advise, "MOST_TESTED", 1)
@@ -166,7 +172,7 @@ def test_only_the_columns_that_could_save_most_are_tested(
 def test_tables_are_listed_without_a_job(
     session: Session, monkeypatch: pytest.MonkeyPatch, scope: str
 ) -> None:
-    """A job is allowed to run only for tables with a tested column."""
+    """The statement runs jobs only for tables with a tested column."""
     scanned(session, "t")
     opened, table = [], PlainStatement.table
 
@@ -180,7 +186,7 @@ def test_tables_are_listed_without_a_job(
 
 
 def test_an_index_that_is_there(session: Session) -> None:
-    """The column of an existing index is not suggested again, and the index's savings are shown."""
+    """An existing index has a row with its savings, and its column is not suggested again."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400, files_skipped=540)
     session.recorded["since"] -= 2 * 86_400_000
@@ -214,7 +220,7 @@ def test_an_index_that_is_there(session: Session) -> None:
 def test_an_index_that_is_not_worth_keeping(
     session: Session, scans: int, skipped: int, action: str
 ) -> None:
-    """Many scans used the index and none skipped a file, so the row has a DROP statement."""
+    """If twenty scans used an index and skipped nothing, the row suggests DROP."""
     assert advise.WASTED_SCANS == 20
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=scans, skipped=skipped)
@@ -228,9 +234,10 @@ def test_an_index_that_is_not_worth_keeping(
 def test_an_index_that_cannot_help_is_dropped(
     session: Session, monkeypatch: pytest.MonkeyPatch, skipped: int, action: str, beside: int
 ) -> None:
-    """The action is `drop` after one scan, as in CREATE's advice, unless it skipped 1 % alone.
+    """If the index cannot help, the row suggests DROP after one scan.
 
-    Bytes that scans skipped with another index do not count.
+    An exception is an index that alone skipped 1 %. Bytes that another index also skipped do not
+    count.
     """
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     monkeypatch.setattr(advise, "benefit_of_version", lambda _: Benefit.CANNOT)
@@ -242,17 +249,14 @@ def test_an_index_that_cannot_help_is_dropped(
 
 
 def test_an_index_that_no_scan_asked_has_no_row(session: Session) -> None:
-    """If no scan of this driver used an index, the driver cannot judge it."""
+    """An index that no scan of this driver used has no row."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", op="!=")
     assert advice(session) == []
 
 
 def test_rows_are_in_order(session: Session) -> None:
-    """First are indexes to create, then indexes to drop, then indexes to keep.
-
-    Each group is sorted by savings.
-    """
+    """Indexes to create come first, then those to drop and to keep, each group by savings."""
     for table in ("t", "u"):
         session.sql(f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)")
         session.sql(f"CREATE SIEVE INDEX two ON {table} (id) OPTIONS (error = 1)")
@@ -268,7 +272,7 @@ def test_rows_are_in_order(session: Session) -> None:
 
 
 def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
-    """Columns that have been dropped since the scans are omitted."""
+    """A column that was dropped after the scans is not suggested."""
     scanned(session, "t", column="gone")
     assert advice(session) == []
 
@@ -276,10 +280,7 @@ def test_columns_that_cannot_be_indexed_are_left_out(session: Session) -> None:
 def test_what_the_user_may_not_query_is_left_out(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables that no longer exist, hidden tables and hidden columns are omitted.
-
-    Rows about hidden tables would reveal other users' queries.
-    """
+    """Hidden or missing tables and columns have no row, which would reveal other users' queries."""
     scanned(session, "hidden")
     scanned(session, "t")
     assert [row["table"] for row in advice(session)] == ["t"]
@@ -293,7 +294,7 @@ def test_what_the_user_may_not_query_is_left_out(
 
 
 def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
-    """The function covers a given database or, without an argument, the current database."""
+    """`sieve_advice` returns the rows for the current database, or for the given database."""
     scanned(session, "t")
     function = FUNCTIONS["sieve_advice"]
     rows = session.sql("ADVISE SIEVE INDEXES")
@@ -304,7 +305,7 @@ def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
 
 
 def kept_by_another(session: Session, table: str) -> Path:
-    """Moves the record of this driver to the file of another driver, and empties the record."""
+    """Moves this driver's record to the saved record of another driver; returns the folder."""
     scanned(session, table, size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
     record = parse_record(json.dumps(session.recorded | {"driver": "a" * 32}))
@@ -317,9 +318,9 @@ def kept_by_another(session: Session, table: str) -> Path:
 def test_what_other_drivers_have_kept_counts(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The records of other drivers count only if this driver also keeps a history.
+    """Records of other drivers count only if this driver keeps a history, too.
 
-    Files that are not records are reported.
+    Files that are no records are reported.
     """
     folder = kept_by_another(session, "u")
     scanned(session, "u", size=400)
@@ -343,7 +344,7 @@ def test_what_other_drivers_have_kept_counts(
 def test_a_history_that_cannot_be_read_is_done_without(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If the history is unreadable, the statement uses the driver's own scans."""
+    """If the history is unreadable, the statement uses its own driver's scans."""
     session.settings = parse_settings({"spark.sieve.history": "true"})
     folder = kept_by_another(session, "u")
     scanned(session, "t")

@@ -1,4 +1,4 @@
-"""Answers of CREATE, REFRESH and OPTIMIZE: the change, the time, and advice."""
+"""Answers of CREATE, REFRESH and OPTIMIZE: change, seconds and advice."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def answers(warehouse: Warehouse, *statements: str) -> list[tuple[Any, ...]]:
-    """Version, change and advice in the last statement's answer, with one row per index."""
+    """Runs the statements, and returns version, change and advice from the rows of the last one."""
     rows = [Session(warehouse).sql(statement) for statement in statements][-1]
     return [(row[1], row[5], row[6]) for row in rows]
 
 
 def test_change_says_what_was_done(warehouse: Warehouse) -> None:
-    """The change is created, unchanged, refreshed or rebuilt, depending on the index's runs."""
+    """The change is "created", "unchanged", "refreshed" or "rebuilt", by the work that was done."""
     create = CREATE.replace("INDEX ON", "INDEX IF NOT EXISTS ON")
     assert answers(warehouse, create) == [(1, "created", None)]
     assert answers(warehouse, create) == [(1, "unchanged", None)]
@@ -49,7 +49,7 @@ def test_change_says_what_was_done(warehouse: Warehouse) -> None:
 
 
 def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A REFRESH without work does not repeat the seconds of the build, and the rows add up."""
+    """The seconds are the time of the statement, so a REFRESH without work shows 0."""
     now, build = [0.0], creating.build_contents
 
     def slow(*args: Any) -> Any:
@@ -67,7 +67,7 @@ def test_seconds_are_the_statements(warehouse: Warehouse, monkeypatch: pytest.Mo
 
 
 def test_advice_says_what_is_not_well(warehouse: Warehouse) -> None:
-    """The advice is about a disabled index, a name with another use, and a lost registration."""
+    """The answer has advice about different options, a disabled index and a lost registration."""
     other = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id) OPTIONS (error = 2)"
     ((_, change, advice),) = answers(warehouse, CREATE, other)
     assert change == "unchanged"
@@ -87,7 +87,7 @@ CREATE_AGAIN = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id)"
 
 
 def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
-    """A file with a time in the future is in no version, and the answer counts such files."""
+    """The answer counts files that every query reads, such as a file with a time in the future."""
     future = time.time() + 3600
     os.utime(warehouse.folder / "t" / "00003.txt", (future, future))
     ((_, change, advice),) = answers(warehouse, CREATE)
@@ -97,7 +97,7 @@ def test_files_that_are_always_read_are_told(warehouse: Warehouse) -> None:
 
 
 def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
-    """SHOW without ON also counts new and changed files, but not for a disabled index."""
+    """SHOW of a database counts new and changed files, except for a disabled index."""
     session = Session(warehouse)
     session.sql(CREATE)
     assert [row[6] for row in session.sql("SHOW SIEVE INDEXES")] == ["ready"]
@@ -110,7 +110,7 @@ def test_show_of_a_database_knows_what_is_stale(warehouse: Warehouse) -> None:
 
 
 def test_each_sentence_comes_once_and_where_it_belongs() -> None:
-    """If there are several indexes, each has its own sentences, and shared ones appear once."""
+    """Each index has its own advice and the shared advice, without repetition."""
     advice = Advice()
     advice.add("for a", "a")
     advice.add("for all")

@@ -1,4 +1,4 @@
-"""The context of a statement: work for later jobs that is done when a table is resolved."""
+"""The context of a statement: what resolving a table prepares for later jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sql_ext.statements.context import StatementContext
 def test_code_is_sent_for_statements_that_may_run_jobs(
     monkeypatch: pytest.MonkeyPatch, jobs: bool
 ) -> None:
-    """SHOW of a database needs no executor, even to list partitions."""
+    """Only statements that may run jobs send code to executors; SHOW of a database does not."""
     sent: list[str] = []
     conf: dict[str, str] = {}
     clone = SimpleNamespace(

@@ -1,4 +1,4 @@
-"""Tables that declare their indexes: the builds by REFRESH and writes, and the effect of DROP."""
+"""Tables that declare their indexes: builds by REFRESH and by writes, and the effect of DROP."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def plain() -> Iterator[None]:
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    """A table of four files."""
+    """A table of four files without an index."""
     made = Warehouse(tmp_path / "shop")
     made.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     return made
 
 
 def declare(warehouse: Warehouse, columns: str, options: str = "") -> None:
-    """Runs ALTER TABLE t SET TBLPROPERTIES."""
+    """Sets the table properties that declare indexes."""
     more = {"sieve.columns": columns} | ({"sieve.options": options} if options else {})
     warehouse.alter("t", lambda before: before | more)
 
 
 def write(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> None:
-    """Sends the event of a write to the table t, with ``spark.sieve.refresh.auto``."""
+    """Sends the event of a write to the table t, in a session with ``spark.sieve.refresh.auto``."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     table = {key: info[key] for key in identity}
@@ -80,7 +80,7 @@ def missing(
     state: type[Failed | Gone | Ready] = Ready,
     **others: str,
 ) -> MissingIndexes:
-    """The indexes that a table of many columns lacks, if it has the given indexes."""
+    """The declared indexes that a table lacks, if it has these indexes in this state."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
     declared |= {f"sieve.{key}": value for key, value in others.items()}
@@ -111,7 +111,7 @@ def missing(
     ],
 )
 def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list[str]) -> None:
-    """Names are quoted and separated as in CREATE SIEVE INDEX, and are compared as in Spark."""
+    """The declaration lists columns in the syntax of CREATE SIEVE INDEX, in any case."""
     found = missing(warehouse, columns)
     assert ([one.name for one in found.wanted], found.refused) == (names, ())
     assert found.options == IndexOptions()
@@ -136,9 +136,9 @@ def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list
 def test_wrong_names_are_advice(
     warehouse: Warehouse, columns: str, name: str | None, words: str
 ) -> None:
-    """A wrong name does not prevent the build of other indexes.
+    """A wrong name is reported as advice, and the other declared indexes are built.
 
-    If the list cannot be read, no declared index is built.
+    If the list cannot be parsed, none is built.
     """
     found = missing(warehouse, f"flag, {columns}")
     (refused,) = found.refused
@@ -152,7 +152,7 @@ def test_wrong_names_are_advice(
 
 
 def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
-    """The advice names the most similar property, and the declared indexes are still built."""
+    """For an unknown property, the advice names a similar one, and indexes are still built."""
     found = missing(warehouse, "id", Column="day", opts="", stuff="")
     known = "sieve.columns and sieve.options"
     assert [one.name for one in found.wanted] == ["id_sieve"]
@@ -168,9 +168,9 @@ def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
 
 
 def test_options_are_those_of_create(warehouse: Warehouse) -> None:
-    """Options are pairs without parentheses.
+    """Declared options are pairs without parentheses.
 
-    If the options for an index are wrong, the index is not built.
+    An index that the options do not fit is not built.
     """
     found = missing(warehouse, "id, flag", "shape = 'map', budget = \"7%\"")
     assert (found.options.shape, found.options.budget) == ("map", "7%")
@@ -184,9 +184,9 @@ def test_options_are_those_of_create(warehouse: Warehouse) -> None:
 
 
 def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
-    """An index on the column counts, regardless of its name.
+    """Any index on the column counts, whatever its name.
 
-    An index of a table that does not exist does not count.
+    An index that is gone does not count.
     """
     assert missing(warehouse, "id", has={"mine": "id"}).wanted == ()
     assert missing(warehouse, "id", has={"mine": "id"}, state=Failed).wanted == ()
@@ -197,7 +197,7 @@ def test_what_a_table_has_it_does_not_lack(warehouse: Warehouse) -> None:
 
 
 def test_refresh_builds_what_is_declared(warehouse: Warehouse) -> None:
-    """A second REFRESH finds the declared index, and does not build it again."""
+    """The first REFRESH builds the declared index, and the second keeps it."""
     declare(warehouse, "id", "error = 1")
     ((name, version, files, *_),) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     assert (name, version, files) == ("id_sieve", 1, 4)
@@ -210,7 +210,7 @@ def test_refresh_builds_what_is_declared(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("which", ["id_sieve ON t", "ON t (ID)"])
 def test_refresh_of_one_builds_that_one(warehouse: Warehouse, which: str) -> None:
-    """The index is selected by its name or its column; for any other name, the index is unknown."""
+    """REFRESH by name or column builds only this declared index; other names are unknown."""
     declare(warehouse, "id, nope")
     with pytest.raises(InvalidInputError, match="SIEVE_UNKNOWN_INDEX"):
         Session(warehouse).sql("REFRESH SIEVE INDEX other ON t")
@@ -220,7 +220,10 @@ def test_refresh_of_one_builds_that_one(warehouse: Warehouse, which: str) -> Non
 
 
 def test_a_write_builds_what_is_declared(warehouse: Warehouse) -> None:
-    """The next write refreshes the index, and wrong names do not make the write fail."""
+    """A write builds the declared index, and the next write refreshes it.
+
+    A wrong name does not make the write fail.
+    """
     declare(warehouse, "nope, id", "error = 1")
     auto_refresh = AutoRefresh()
     write(warehouse, auto_refresh, Session(warehouse))
@@ -234,10 +237,7 @@ def test_a_write_builds_what_is_declared(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("by", ["statement", "write"])
 def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by: str) -> None:
-    """Another tool has restored the properties from the time before a DROP.
-
-    The restored registration does not prevent the build of the index.
-    """
+    """If a registration leads to a dropped index, the declared index is built again."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     before = warehouse.properties("t")
@@ -255,9 +255,9 @@ def test_a_registration_that_leads_nowhere_is_replaced(warehouse: Warehouse, by:
 
 
 def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
-    """The statement and the background refresh both build the index.
+    """If a background refresh builds the index meanwhile, REFRESH returns that index.
 
-    The second build leaves no files, and returns the index of the first build.
+    The second build leaves no files.
     """
     declare(warehouse, "id", "error = 1")
 
@@ -275,9 +275,9 @@ def test_a_refresh_meets_the_background(warehouse: Warehouse) -> None:
 
 
 def test_refresh_answers_with_advice_for_what_it_cannot_build(warehouse: Warehouse) -> None:
-    """There is a row for each wrong name, or one row for an unreadable declaration.
+    """REFRESH has a row of advice for each wrong name, or one for an unreadable declaration.
 
-    All declared indexes that are valid are built.
+    All valid declared indexes are built.
     """
     declare(warehouse, "nope, id, nil")
     told = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
@@ -291,10 +291,7 @@ def test_refresh_answers_with_advice_for_what_it_cannot_build(warehouse: Warehou
 
 
 def test_an_index_that_is_dropped_is_not_declared_any_more(warehouse: Warehouse) -> None:
-    """Neither a write nor REFRESH builds the index again.
-
-    The other columns are still declared.
-    """
+    """DROP also removes the index from the declaration, so it is not built again."""
     declare(warehouse, "`x,y`, id, nope", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
@@ -310,7 +307,7 @@ def test_an_index_that_is_dropped_is_not_declared_any_more(warehouse: Warehouse)
 
 
 def test_a_drop_that_cannot_undeclare_drops_nothing(warehouse: Warehouse) -> None:
-    """If DROP continued, the next write would build the index again."""
+    """If the declaration cannot be changed, DROP fails, and the index stays."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
 
@@ -328,7 +325,7 @@ def test_a_drop_that_cannot_undeclare_drops_nothing(warehouse: Warehouse) -> Non
 def test_an_index_that_is_dropped_while_a_write_is_caught_up_with_stays_dropped(
     warehouse: Warehouse,
 ) -> None:
-    """The background refresh reads the declaration before the DROP, and the tombstone after it."""
+    """An index that is dropped during a background refresh stays dropped."""
     declare(warehouse, "id")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     (index,) = warehouse.root.iterdir()
@@ -348,12 +345,15 @@ def test_an_index_that_is_dropped_while_a_write_is_caught_up_with_stays_dropped(
 def test_one_index_that_cannot_be_refreshed_keeps_none_from_being_built(
     warehouse: Warehouse,
 ) -> None:
-    """The state of an index that failed shows the failure, and the other index is used."""
+    """If one index cannot be refreshed, the declared index is built and used.
+
+    The state shows the failure.
+    """
     Session(warehouse).sql("CREATE SIEVE INDEX mine ON t (id)")
     (index,) = warehouse.root.iterdir()
     (index / "versions" / "1.json").write_text("damaged")
     warehouse.append("t", range(40, 50))
-    # The column has another name now, so `mine` is not an index on the column.
+    # The column of `mine` is renamed, so `mine` is not an index on `id`.
     registration = warehouse.properties("t")["sieve.index.mine"].replace('["id"]', '["old"]')
     warehouse.alter("t", lambda before: before | {"sieve.index.mine": registration})
     declare(warehouse, "id", "error = 1")
@@ -364,9 +364,9 @@ def test_one_index_that_cannot_be_refreshed_keeps_none_from_being_built(
 
 
 def test_an_index_whose_table_is_made_anew_is_declared_again(warehouse: Warehouse) -> None:
-    """The table is dropped and created twice, as in a job that is repeated.
+    """If the table is dropped and created again, a write builds the declared index again.
 
-    No part of the old indexes is left.
+    No old files are left.
     """
     for run in range(3):
         declare(warehouse, "id", "error = 1")
@@ -388,7 +388,7 @@ def test_an_index_whose_table_is_made_anew_is_declared_again(warehouse: Warehous
 
 
 def test_parts_of_statements_are_read_by_themselves() -> None:
-    """Parts of statements have the same grammar as in whole statements."""
+    """Column lists and options have the same grammar as in statements."""
     assert [path.parts for path in parse_columns("a.`b``c`, index")] == [("a", "b`c"), ("index",)]
     assert parse_options("a = 1, b.c = 'x' 'y', d = true") == {"a": 1, "b.c": "xy", "d": True}
     for text in ("a = 1, a = 2", "", "a"):

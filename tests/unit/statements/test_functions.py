@@ -1,4 +1,4 @@
-"""Table functions without Spark: the rows of statements, and rows that no statement has."""
+"""Table functions without Spark: rows of statements, and rows that only functions return."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from udfs import files, segments, status
 
 @dataclass(frozen=True, slots=True)
 class Statement(PlainStatement):
-    """The statement of a user; it records the columns for which it checks permissions."""
+    """A user's statement that records the columns whose permissions it checks."""
 
     asked: list[Any] = field(default_factory=list)
     denied: bool = False
@@ -35,7 +35,7 @@ class Statement(PlainStatement):
 
 
 def statement(warehouse: Warehouse, *, denied: bool = False, **other: Any) -> Statement:
-    """The context of a call."""
+    """The context of a function call."""
     at = Session(warehouse).context()
     assert isinstance(at, PlainStatement)
     names = [name for name in at.__dataclass_fields__ if name not in other]
@@ -43,7 +43,7 @@ def statement(warehouse: Warehouse, *, denied: bool = False, **other: Any) -> St
 
 
 def rows(at: Statement, name: str, **arguments: Any) -> list[Row]:
-    """The rows of a call; each row has as many values as the function has columns."""
+    """The rows of a call, each of which has a value for each column of the function."""
     answer = call({"name": name, "arguments": arguments}, at)
     assert answer["columns"] == FUNCTIONS[name].columns
     found = list(answer["rows"])
@@ -79,20 +79,20 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def test_a_function_gives_the_rows_of_its_statement(
     warehouse: Warehouse, name: str, arguments: dict[str, Any], sql: str
 ) -> None:
-    """A function has the same columns as its statement."""
+    """A function returns the rows of its statement."""
     at = statement(warehouse)
     assert rows(at, name, **arguments) == list(Session(warehouse).sql(sql)) != []
     assert at.asked == []
 
 
 def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
-    """If another detail is requested, the error names the only valid detail."""
+    """`sieve_describe` refuses any detail but 'extended', and the error says so."""
     with pytest.raises(InvalidInputError, match=r"takes 'extended' as its third .* not 'all'"):
         rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
 
 
 def test_segments_are_shown_to_whom_may_query_the_column(warehouse: Warehouse) -> None:
-    """The rows of segments contain keys of the column."""
+    """`sieve_segments` needs permission to query the column, because its rows contain keys."""
     at = statement(warehouse)
     found = rows(at, "sieve_segments", table=["t"], index="V")
     assert [row[1:3] for row in found] == [("1", "3")]
@@ -104,7 +104,7 @@ def test_segments_are_shown_to_whom_may_query_the_column(warehouse: Warehouse) -
 
 
 def png_size(row: Row) -> tuple[int, ...]:
-    """Width and height of the picture in the row of ``sieve_inspect``."""
+    """The width and height of the picture in a row of ``sieve_inspect``."""
     png = base64.b64decode(row[1], validate=True)
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     assert b"Software" not in png
@@ -112,7 +112,7 @@ def png_size(row: Row) -> tuple[int, ...]:
 
 
 def test_a_picture_is_shown_to_whom_may_query_the_column(warehouse: Warehouse) -> None:
-    """The function returns one row, made from DESCRIBE EXTENDED and the content of the index."""
+    """`sieve_inspect` returns one row, if the user may query the column."""
     at = statement(warehouse)
     ((summary, _),) = found = rows(at, "sieve_inspect", table=["t"], index="V")
     assert at.asked == [(["t"], ["id"])]
@@ -130,10 +130,7 @@ def test_a_picture_is_shown_to_whom_may_query_the_column(warehouse: Warehouse) -
 def test_what_cannot_be_drawn_is_told(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The index has no key, or the package matplotlib is missing.
-
-    If there is no picture, the error states what the user can do.
-    """
+    """If no key exists, or matplotlib is missing, the error states a remedy."""
     warehouse.create_table("empty", [[]])
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX v ON empty (id)")
@@ -146,7 +143,7 @@ def test_what_cannot_be_drawn_is_told(
 
 
 def test_the_files_of_a_scan_are_those_that_the_driver_plans(warehouse: Warehouse) -> None:
-    """The query must have exactly one table, and Spark plans it in the user's session."""
+    """Spark plans the query of `sieve_files` in the user's session; the table must exist."""
     asked: list[Any] = []
 
     def plan(session: Any, table: Any, predicate: str) -> str:
@@ -166,7 +163,10 @@ def test_the_files_of_a_scan_are_those_that_the_driver_plans(warehouse: Warehous
 
 
 def test_the_counters_of_the_driver_and_the_size_of_the_cache(warehouse: Warehouse) -> None:
-    """If the cache has no limit, the reported limit is 0."""
+    """`sieve_status` shows the driver's counters and the size of the cache.
+
+    A cache without a limit has the limit 0.
+    """
     counters = [["scans", None, 5], ["unused", "gone", 1]]
     driver = SimpleNamespace(counters=lambda: json.dumps(counters))
     at = statement(warehouse, driver=driver, cache=FileCache(1 << 20))

@@ -1,7 +1,4 @@
-"""The parser's stored tables return the same results as computed tables.
-
-Stored tables are only used if they fit.
-"""
+"""The parser's stored tables give the same results as computed ones, if they fit."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ TEXTS = (
 
 
 def parsed(parser: Any, text: str) -> Any:
-    """The parsed tree, or the error with the words that were expected."""
+    """The parsed tree, or the unexpected token with the tokens that were expected."""
     try:
         return parser.parse(text, start="start")
     except UnexpectedToken as error:
@@ -36,7 +33,7 @@ def parsed(parser: Any, text: str) -> Any:
 
 
 def test_stored_tables_parse_as_computed_ones() -> None:
-    """With stored tables, trees and errors are the same, and so are the results of single rules."""
+    """Stored tables give the same trees and errors, for statements and for single rules."""
     stored, computed = from_tables(encode_tables()), compute_grammar()
     assert stored is not None
     for text in TEXTS:
@@ -48,7 +45,7 @@ def test_stored_tables_parse_as_computed_ones() -> None:
 def test_tables_of_another_grammar_or_another_lark_are_not_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Tables of another grammar or another lark, or in another format, are not loaded."""
+    """Stored tables are refused if they are damaged or belong to another version of lark."""
     tables = encode_tables()
     assert from_tables(b"") is None
     assert from_tables(tables[:10]) is None
@@ -60,7 +57,7 @@ def test_tables_of_another_grammar_or_another_lark_are_not_loaded(
 def test_a_parser_is_loaded_where_there_are_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without stored tables, the parser computes them, as in a checkout without a build."""
+    """The parser uses stored tables, or else computes them, as in a checkout without a build."""
     (tmp_path / "statements").mkdir()
     (tmp_path / "jars").mkdir()
     grammar = Path(grammar_tables.__file__).with_name("grammar.lark").read_text()

@@ -1,4 +1,4 @@
-"""Tables that cannot be read, and malformed registrations: SHOW, repair and DROP."""
+"""Unreadable tables and malformed registrations: SHOW, repair and DROP."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def warehouse(tmp_path: Path) -> Iterator[Warehouse]:
 
 
 def spoil(warehouse: Warehouse, value: str = "{", name: str = KEY) -> None:
-    """Replaces the value of a registration by invalid text."""
+    """Replaces the value of a registration with this text."""
     warehouse.alter("t", lambda before: before | {name: value})
 
 
 @pytest.mark.parametrize("value", ["{", "", "null", '{"format": 99}'])
 def test_a_malformed_registration_is_shown_and_repaired(warehouse: Warehouse, value: str) -> None:
-    """SHOW and DESCRIBE show the malformed registration, and REFRESH registers the index again."""
+    """SHOW and DESCRIBE report a malformed registration, and REFRESH registers the index again."""
     spoil(warehouse, value)
     session = Session(warehouse)
     for statement in ("SHOW SIEVE INDEXES ON t", "SHOW SIEVE INDEXES"):
@@ -48,7 +48,7 @@ def test_a_malformed_registration_is_shown_and_repaired(warehouse: Warehouse, va
 
 
 def test_a_malformed_registration_is_repaired_beside_others(warehouse: Warehouse) -> None:
-    """A valid registration does not hide another registration that is malformed."""
+    """REFRESH repairs a malformed registration of a table that also has a valid registration."""
     session = Session(warehouse)
     session.sql("CREATE SIEVE INDEX second ON t (id)")
     spoil(warehouse)
@@ -56,10 +56,7 @@ def test_a_malformed_registration_is_repaired_beside_others(warehouse: Warehouse
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
-    """After the drop, REFRESH does not find the index any more.
-
-    If the registration never had an index, the drop only removes the property.
-    """
+    """DROP of a malformed registration deletes its index, if there is one, for good."""
     spoil(warehouse)
     spoil(warehouse, "x", f"{PREFIX}never")
     session = Session(warehouse)
@@ -71,7 +68,7 @@ def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) 
 
 
 def test_a_malformed_name_is_free(warehouse: Warehouse) -> None:
-    """CREATE can use the name of a malformed registration, both with and without OR REPLACE."""
+    """CREATE, with or without OR REPLACE, can use the name of a malformed registration."""
     session = Session(warehouse)
     for replace in ("", "OR REPLACE "):
         spoil(warehouse)
@@ -80,7 +77,7 @@ def test_a_malformed_name_is_free(warehouse: Warehouse) -> None:
 
 
 class _Unreadable(PlainStatement):
-    """A table that Spark cannot read."""
+    """A statement for which Spark cannot read the table."""
 
     def table(self, *_: object, **__: bool) -> CatalogTable:
         raise UnsupportedError("SIEVE_UNSUPPORTED_TABLE", "its folder is gone\nat some.Java")
@@ -92,7 +89,10 @@ class _Unreadable(PlainStatement):
 def test_an_unreadable_table_keeps_no_index(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Statements that need only the registration work, and statements that read the table fail."""
+    """If Spark cannot read a table, statements that need only the registration work.
+
+    REFRESH and CHECK fail.
+    """
     monkeypatch.setattr("tests.fake_spark.PlainStatement", _Unreadable)
     session = Session(warehouse)
     for statement in ("SHOW SIEVE INDEXES ON t", "SHOW SIEVE INDEXES"):

@@ -42,13 +42,13 @@ def _pairs(file: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("statement", "record"), _pairs("statements.txt"))
 def test_a_statement_parses_to_its_record(statement: str, record: str) -> None:
-    """For each statement form, quoting rule and comment rule, the record is as expected."""
+    """Each statement parses to the expected record, for each form, quotation and comment."""
     assert repr(parse_statement(statement)) == record
 
 
 @pytest.mark.parametrize(("statement", "message"), _pairs("statements-errors.txt"))
 def test_a_wrong_statement_is_refused_in_words(statement: str, message: str) -> None:
-    """The error has the position, the word found and the expected words, and marks the position."""
+    """The error names and marks the position, with the found and the expected words."""
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
     assert refusal.value.condition == "SIEVE_SYNTAX_ERROR"
@@ -59,7 +59,7 @@ def test_a_wrong_statement_is_refused_in_words(statement: str, message: str) -> 
     "statement", (GOLDEN / "statements-identity.txt").read_text(encoding="utf-8").splitlines()
 )
 def test_a_record_says_all_that_the_statement_said(statement: str) -> None:
-    """If a record of a complete statement is rendered as text, the text is the same."""
+    """Rendering the record of a complete statement gives the same text."""
     assert _written(parse_statement(statement)) == statement
 
 
@@ -103,16 +103,16 @@ def test_a_record_says_all_that_the_statement_said(statement: str) -> None:
     ],
 )
 def test_a_wrong_call_is_refused_in_words(call: str, problem: str) -> None:
-    """For an unknown procedure or argument, the error names the most similar name.
+    """For an unknown procedure or argument of CALL, the error suggests a similar name.
 
-    Missing, repeated and unnamed arguments are refused.
+    Missing, repeated and invalid arguments are refused.
     """
     with pytest.raises(InvalidInputError, match=problem):
         parse_statement(f"CALL sieve.{call}")
 
 
 def test_a_long_line_is_cut_around_the_place() -> None:
-    """The caret is below the wrong word, even if the word is far to the right."""
+    """The error shows only a part of a long line, with the caret below the wrong word."""
     statement = f"CREATE SIEVE INDEX ON t ({', '.join(f'column{i}' for i in range(500))} x)"
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
@@ -134,14 +134,14 @@ def test_a_long_line_is_cut_around_the_place() -> None:
     ],
 )
 def test_texts_are_unescaped_as_spark_does(literal: str, value: str) -> None:
-    """A doubled quote is one quote, a backslash is an escape, and a raw string is not changed."""
+    """Doubled quotes and backslash escapes are decoded as in Spark; raw strings are not."""
     made = parse_statement(f"CREATE SIEVE INDEX ON t (c) COMMENT {literal}")
     assert isinstance(made, CreateIndex)
     assert made.comment == value
 
 
 def test_the_caret_stands_under_the_word_as_it_is_shown() -> None:
-    """A combining accent has no cell of its own, and a Chinese character has two cells."""
+    """The caret is below the wrong word, even after wide or combining characters."""
     for before, cells in (("e\u0301e\u0301", 2), ("\u8868\u8868", 4), ("ee", 2)):
         with pytest.raises(InvalidInputError) as refusal:
             parse_statement(f"DROP SIEVE INDEX `{before}` x ON t")
@@ -151,14 +151,14 @@ def test_the_caret_stands_under_the_word_as_it_is_shown() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_editors_count_them(end: str) -> None:
-    """The line ends of every system increase the line number by one."""
+    """LF, CR LF and CR each count as one line end in the position of an error."""
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 3, column 2: "):
         parse_statement(f"SHOW SIEVE{end}INDEXES{end} wrong")
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 2, column 12: "):
         parse_statement(f"{end}SHOW SIEVE wrong")
 
 
-# The alphabet has letters that break simple quoting, and words of the language itself.
+# The alphabet has characters that break simple quoting, and the pieces are words of the language.
 hostile = st.text(
     st.one_of(st.sampled_from("`'\"\\;-/*().,= \n\t\0#éß表😀"), st.characters(codec="utf-8")),
     min_size=1,
@@ -231,13 +231,13 @@ commands: st.SearchStrategy[Command] = st.one_of(
 
 @given(commands)
 def test_any_name_survives_quoting(command: Command) -> None:
-    """Names and texts of any characters are rendered and parsed unchanged in any statement."""
+    """Rendering and parsing preserve names and strings of any characters."""
     assert parse_statement(_written(command)) == command
 
 
 @given(commands, st.data())
 def test_comments_and_case_change_nothing(command: Command, data: st.DataObject) -> None:
-    """Comments between words, and keywords in any case, have no effect on the record."""
+    """Comments between words, and the case of keywords, do not change the record."""
     gaps = st.sampled_from([" ", "\n", " /* ` ' /* */ */ ", " -- it's\n", "\t\r\n"])
     words = re.findall(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|[^ `']+", _written(command), re.DOTALL)
     text = "".join(
@@ -250,7 +250,7 @@ def test_comments_and_case_change_nothing(command: Command, data: st.DataObject)
 
 @given(st.lists(pieces | hostile, max_size=14).map(" ".join) | st.text())
 def test_no_text_brings_the_parser_down(text: str) -> None:
-    """For any text, the parser returns a record or raises a syntax error with a position."""
+    """For any text, the parser returns a record, or an error with the position in the text."""
     with contextlib.suppress(InvalidInputError):
         parse_statement(text)
         return
@@ -260,21 +260,21 @@ def test_no_text_brings_the_parser_down(text: str) -> None:
 
 @given(hostile.filter(lambda text: text.strip()), st.sampled_from(["", " ", "\n/* x */ "]))
 def test_the_query_of_explain_is_spark_s_to_judge(tail: str, gap: str) -> None:
-    """EXPLAIN SIEVE accepts the rest of the text unchanged, even if it is not valid SQL."""
+    """EXPLAIN SIEVE passes the rest of the text to Spark unchanged, even if it is invalid SQL."""
     command = parse_statement(f"EXPLAIN SIEVE {gap}SELECT {tail}")
     assert command == ExplainSieve(f"SELECT {tail}".rstrip())
 
 
 @given(hostile.filter(lambda text: text.strip()))
 def test_the_predicate_of_estimate_is_spark_s_to_judge(tail: str) -> None:
-    """The text after WHERE is accepted unchanged, except the semicolons at its end."""
+    """ESTIMATE passes the text after WHERE to Spark unchanged, except for final semicolons."""
     command = parse_statement(f"ESTIMATE SIEVE INDEX ON t (a) WHERE b = 1 AND {tail}")
     assert isinstance(command, EstimateIndex)
     assert command.predicate == f"b = 1 AND {tail}".rstrip().rstrip("; \t\r\n")
 
 
 def _written(command: Command) -> str:  # noqa: C901, PLR0912 - one case a statement
-    """The statement in its longest form: every name quoted, every part in grammar order."""
+    """The statement in its longest form, with all names quoted and all parts in grammar order."""
     match command:
         case CreateIndex(table, columns, name, if_not_exists, options, comment, replace):
             parts = [
@@ -342,7 +342,7 @@ def _options(options: dict[str, OptionValue]) -> str:
 
 def _literal(value: OptionValue) -> str:
     if isinstance(value, str):
-        # Before % and _, Spark keeps a backslash, because LIKE patterns need it.
+        # Spark keeps a backslash before % and _, because LIKE patterns need the backslash.
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"'{escaped}'"
     return str(value).lower() if isinstance(value, bool) else repr(value)

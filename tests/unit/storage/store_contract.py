@@ -1,4 +1,4 @@
-"""The contract of every store, as tests that each backend's test class inherits."""
+"""The contract of every store: tests that the test class of each backend inherits."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sieve.storage.permissions import Permissions
 
 @contextmanager
 def open_folder() -> Iterator[Path]:
-    """A temporary folder that other users can enter, outside pytest's folders.
+    """A temporary folder that other users can enter.
 
-    Whenever pytest starts, it closes its top folder to other users.
+    Pytest closes its own top folder to other users.
     """
     with tempfile.TemporaryDirectory(prefix="sieve-") as name:
         folder = Path(name).resolve()
@@ -31,10 +31,10 @@ def open_folder() -> Iterator[Path]:
 
 
 class StoreContract:
-    """Needs two fixtures: `store`, and `folder`, the URI of an empty folder."""
+    """Tests that need the fixtures `store`, and `folder`, the URI of an empty folder."""
 
     def test_read_gives_the_bytes_created(self, store: Store, folder: str) -> None:
-        """The created bytes are read back, even if there are none, or more than one buffer."""
+        """`read` returns the created bytes, even for an empty file or more than one buffer."""
         for name, data in (("empty", b""), ("all", bytes(range(256))), ("big", b"\x00\xff" * 5**9)):
             uri = join(folder, name)
             assert store.create(uri, data) is True
@@ -42,26 +42,26 @@ class StoreContract:
             assert store.size(uri) == len(data)
 
     def test_second_create_changes_nothing(self, store: Store, folder: str) -> None:
-        """An existing file keeps its content, and create returns False for it."""
+        """A second `create` of a name returns False, and the file keeps its content."""
         uri = join(folder, "1.json")
         assert store.create(uri, b"first") is True
         assert store.create(uri, b"second") is False
         assert store.read(uri) == b"first"
 
     def test_create_leaves_no_other_names(self, store: Store, folder: str) -> None:
-        """Both successful and failed calls delete their temporary files."""
+        """`create` leaves no temporary files, whether it succeeds or not."""
         store.create(join(folder, "1.json"), b"x")
         store.create(join(folder, "1.json"), b"y")
         assert [entry.name for entry in store.list(folder)] == ["1.json"]
 
     def test_create_does_not_make_folders(self, store: Store, folder: str) -> None:
-        """Create makes no folder, so a paused writer cannot bring back a dropped index's folder."""
+        """`create` makes no folder, so a paused writer cannot restore a dropped index's folder."""
         with pytest.raises(GoneError):
             store.create(join(folder, "gone", "1.json"), b"x")
         assert not store.exists(join(folder, "gone"))
 
     def test_odd_names_are_taken_literally(self, store: Store, folder: str) -> None:
-        """Blanks, percent signs and non-ASCII letters have no special meaning in names."""
+        """Blanks, percent signs, question marks and non-ASCII letters are valid in names."""
         for name in ("a b", "100%25", "ärger", "q?x#y"):
             inner = join(folder, name)
             store.mkdirs(inner)
@@ -70,7 +70,7 @@ class StoreContract:
         assert {entry.name for entry in store.list(folder)} == {"a b", "100%25", "ärger", "q?x#y"}
 
     def test_absent_things(self, store: Store, folder: str) -> None:
-        """If a file is missing, a question returns None or False, and a read raises an error."""
+        """For a missing file, `size` is None, `exists` is False, and a read raises an error."""
         uri = join(folder, "none")
         assert store.size(uri) is None
         assert store.exists(uri) is False
@@ -84,7 +84,7 @@ class StoreContract:
         assert store.size(folder) is None
 
     def test_read_stops_at_its_limit(self, store: Store, folder: str) -> None:
-        """A file longer than the limit is refused, and a file of exactly the limit is read."""
+        """`read` accepts a file as long as the limit, and refuses a longer file."""
         uri = join(folder, "f")
         store.create(uri, b"12345")
         assert store.read(uri, limit=5) == b"12345"
@@ -102,7 +102,7 @@ class StoreContract:
         assert (second.name, second.is_dir) == ("b", True)
 
     def test_delete(self, store: Store, folder: str) -> None:
-        """Files and whole folders can be deleted, and it is no error to delete a missing file."""
+        """`delete` removes files and whole folders; deleting a missing file is no error."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "b", "c", "x"), b"")
         store.create(join(folder, "a"), b"")
@@ -111,7 +111,7 @@ class StoreContract:
         assert store.list(folder) == []
 
     def test_the_clock_leaves_no_probe(self, store: Store, folder: str) -> None:
-        """The time never goes backwards, and a request for the time does not change the folder."""
+        """`now_ms` never goes backwards, and leaves no probe file in the folder."""
         before, after = store.now_ms(folder), store.now_ms(folder)
         assert 1_500_000_000_000 < before <= after
         assert store.list(folder) == []
@@ -119,7 +119,7 @@ class StoreContract:
             store.now_ms(join(folder, "none"))
 
     def test_foreign_uris_are_refused(self, store: Store, folder: str) -> None:
-        """Other schemes, and paths that leave the folder, raise an error before any call."""
+        """Other schemes, and paths that leave the folder, are refused before any call."""
         for uri in ("http://host/x", "/no/scheme", join(folder, "x") + "/../../y", folder + "\0"):
             for reach in (store.read, store.delete):
                 with pytest.raises((InvalidInputError, UnsupportedError)):
@@ -132,12 +132,12 @@ class StoreContract:
 
 
 class PermissionsContract:
-    """Tests for backends with owners, groups and modes; needs the same fixtures."""
+    """Tests of backends with owners, groups and modes, with the same fixtures."""
 
     def test_new_folders_and_files_are_as_open_as_their_folder(
         self, store: Store, folder: str
     ) -> None:
-        """A new file or folder has no more permission bits than its folder, which is restricted."""
+        """A new file or folder has no permission bits that its restricted parent folder lacks."""
         owner = store.permissions(folder)
         store.restrict(folder, Permissions(owner.owner, owner.group, 0o750))
         inner = join(folder, "x", "y")
@@ -147,7 +147,7 @@ class PermissionsContract:
         assert store.permissions(join(inner, "f")).mode == 0o640
 
     def test_restrict_gives_the_mode_asked_for(self, store: Store, folder: str) -> None:
-        """Folders get the given mode, and files get this mode without the execute bits."""
+        """`restrict` sets the given mode on a folder, and without execute bits on a file."""
         like = store.permissions(folder)
         store.create(join(folder, "f"), b"")
         for mode in (0o700, 0o755, 0o770):
@@ -156,7 +156,7 @@ class PermissionsContract:
             assert store.restrict(join(folder, "f"), asked).mode == mode & 0o666
 
     def test_permissions_count_the_folders_above(self, store: Store, folder: str) -> None:
-        """If a file is open to all but its folder is closed to others, it counts as closed."""
+        """If a parent folder is closed to others, `permissions` reports the file as closed."""
         own = store.permissions(folder)
         inner = join(folder, "inner")
         store.mkdirs(inner)
@@ -166,13 +166,10 @@ class PermissionsContract:
 
 
 class AtomicCreateContract:
-    """Tests for backends whose `create` is atomic between processes.
-
-    The tests need the same fixtures.
-    """
+    """Tests of backends whose `create` is atomic between processes, with the same fixtures."""
 
     def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
-        """If eight threads create one name, exactly one gets True, and the file has its bytes."""
+        """If eight threads create one name, one succeeds, and the file contains its bytes."""
         for turn in range(10):
             uri = join(folder, f"{turn}.json")
             start = threading.Barrier(8)

@@ -1,4 +1,4 @@
-"""The refusals of the Hadoop store, and the permissions that it sets, without a JVM."""
+"""The Hadoop store without a JVM: unsupported schemes, and the permissions that it sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.storage.permissions import Permissions
 
 @pytest.mark.parametrize("scheme", ["s3", "abfss", "http", "viewfs"])
 def test_schemes_without_an_atomic_rename(scheme: str) -> None:
-    """A file system that cannot decide between two writers is refused before any call to it."""
+    """A file system without an atomic rename is refused before the store calls it."""
     store = store_for(f"{scheme}://place/x", None, None)
     with pytest.raises(UnsupportedError, match=r"spark\.sieve\.path"):
         store.create(f"{scheme}://place/x/f", b"")
@@ -35,14 +35,14 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
 def test_an_owner_that_may_not_be_set_stays(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
-    """Local file systems report a refused change of owner as a command that failed.
+    """If the user cannot set the owner, the file keeps its owner; other failures are errors.
 
-    If the owner cannot be set for any other cause, this is an error.
+    Local file systems report a refused change of owner as a failed command.
     """
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,
         getClass=lambda: SimpleNamespace(
-            # As in py4j, the class name is a new object each time.
+            # As in py4j, the class name is a new string object at each call.
             getName=lambda: "".join(failure), getSuperclass=lambda: None
         ),
     )  # fmt: skip
@@ -75,9 +75,9 @@ def test_an_owner_that_may_not_be_set_stays(
 def test_nobody_else_is_let_in_while_rights_change(
     monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int, has_acl: bool, ignores: bool
 ) -> None:
-    """The store removes the access control list.
+    """While `restrict` changes permissions, only the owner can open the file.
 
-    If a file system accepts no mode, it cannot have an index.
+    `restrict` removes the access control list, and refuses a file system that ignores modes.
     """
     calls: list[Any] = []
     mode = [0o777]

@@ -1,4 +1,4 @@
-"""Errors are classified by class, condition and stack."""
+"""Java errors are classified by class, condition and stack, and not by message."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class Java:
 
 
 def spark_error(java: Java, text: str = "[SIEVE_INDEX_DROPPED] said by the way") -> Exception:
-    """The PySpark exception for a Java exception."""
+    """The PySpark exception that wraps a Java exception."""
     error = PySparkException(text)
     error._origin = java  # type: ignore[attr-defined]
     return error
 
 
 def test_conditions_are_those_of_all_that_an_error_was_raised_from() -> None:
-    """Both Java's causes, with either name of the method, and Python's causes count.
+    """`conditions` collects the conditions of all Java and Python causes of an error.
 
-    Messages do not count.
+    Conditions in messages do not count.
     """
     inner = Java(cause=Java(getErrorClass="FAILED_READ_FILE.NO_HINT"), getCondition=None)
     outer = Java(getCondition="TABLE_OR_VIEW_NOT_FOUND", cause=inner)
@@ -86,7 +86,7 @@ sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] h cannot see file:/r
 
 
 def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> None:
-    """A worker's condition is read only from exceptions for Python errors, at any depth."""
+    """A worker's condition is read from the last line of a Python error, at any depth."""
     python = Java("org.apache.spark.api.python.PythonException", TRACEBACK)
     job = Java("org.apache.spark.SparkException", "Job aborted due to " + TRACEBACK, cause=python)
     assert worker_conditions(spark_error(job)) == {"SIEVE_ROOT_NOT_SHARED"}
@@ -96,9 +96,9 @@ def test_a_worker_tells_its_condition_in_the_last_line_of_its_traceback() -> Non
 
 
 def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
-    """If a class contains an anonymous class, the anonymous class counts as the class.
+    """`raised_in` finds a class, or a class within it, on the stack of a cause.
 
-    A class whose name only begins in the same way does not count.
+    A class whose name only begins alike does not count.
     """
     reader = "org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1"
     failed = Java("java.io.IOException", stack=("java.io.File", reader))
@@ -108,7 +108,7 @@ def test_a_class_on_the_stack_of_a_cause_was_at_work() -> None:
 
 
 def test_nothing_is_decided_by_the_text_of_an_error() -> None:
-    """An error's message is read by only one check, which asks if it names a file."""
+    """Only one check searches the message of an error; this check asks if a file is named."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):
@@ -117,7 +117,7 @@ def test_nothing_is_decided_by_the_text_of_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["Aaa", "PythonException", "PythonExceptionX", "Zzz"])
 def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None:
-    """If an error is not from a worker, it can quote a line with a condition."""
+    """Only exceptions of workers are searched for conditions, as other errors can quote one."""
     kind = type(name, (Exception,), {})
     error = kind("Traceback\nsieve.errors.ConflictError: [SIEVE_INDEX_DROPPED] dropped")
     found = {"SIEVE_INDEX_DROPPED"} if name == "PythonException" else set()
@@ -139,7 +139,7 @@ def test_only_errors_of_workers_are_read_for_their_conditions(name: str) -> None
 def test_a_missing_right_is_told_by_class_or_state(
     name: str, state: str | None, is_denied: bool
 ) -> None:
-    """Any cause counts, and exceptions of other programs than Spark have no state."""
+    """A missing permission is recognised by class or SQLSTATE, in any cause."""
     told = {} if state is None else {"getSqlState": state}
     assert denied(spark_error(Java(cause=Java(name, **told)))) == is_denied
     assert not denied(ValueError("AccessControlException"))
@@ -156,7 +156,7 @@ def test_a_missing_right_is_told_by_class_or_state(
     ],
 )
 def test_a_server_has_answered_unless_a_connection_failed(names: list[str], replied: bool) -> None:
-    """An error without a Java exception proves nothing about a server."""
+    """An error from Java proves that the server replied, unless a cause is a failed connection."""
     java = None
     for name in reversed(names):
         java = Java(name, cause=java)

@@ -30,22 +30,22 @@ from tests.unit.storage.store_contract import (
 
 
 class TestLocalStore(StoreContract, PermissionsContract, AtomicCreateContract):
-    """The store contract on a folder of this machine."""
+    """The store contract on a local folder."""
 
     @pytest.fixture
     def store(self) -> LocalStore:
-        """The tested store."""
+        """The store under test."""
         return LocalStore()
 
     @pytest.fixture
     def folder(self) -> Iterator[str]:
-        """The empty folder for the tests."""
+        """An empty folder."""
         with open_folder() as path:
             yield f"file:{path}"
 
 
 def failing(number: int) -> Callable[..., Any]:
-    """Replaces a system call by a call that fails with this error number."""
+    """A stand-in for a system call, which fails with this error number."""
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -73,10 +73,7 @@ def failing(number: int) -> Callable[..., Any]:
 def test_failures_of_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
 ) -> None:
-    """If the file possibly exists after a failure, the error is a different one.
-
-    No draft is left.
-    """
+    """After a failed link, the error says whether the file may exist, and no draft is left."""
     monkeypatch.setattr(os, "link", failing(number))
     with pytest.raises(kind, match=f"file:{tmp_path}/f") as caught:
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -88,7 +85,7 @@ def test_failures_of_link(
 def test_link_that_took_effect_before_it_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """After a lost reply (NFS), the link count shows that the caller was first."""
+    """If the reply of a link is lost (NFS), the link count shows that the link succeeded."""
     link = os.link
 
     def link_then_fail(source: str, target: str) -> None:
@@ -100,7 +97,7 @@ def test_link_that_took_effect_before_it_failed(
 
 
 def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole content is synced before the name exists, and the folder is synced afterwards."""
+    """The whole content is synced before the name exists; the folder is synced afterwards."""
     events: list[tuple[str, int, bool]] = []
     fsync, target = os.fsync, tmp_path / "f"
 
@@ -117,7 +114,7 @@ def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a crash can remove the name, the outcome is unknown, and not a success."""
+    """If the folder cannot be synced, a crash can remove the name, so the outcome is unknown."""
     monkeypatch.setattr("sieve.storage.local._sync", failing(errno.EIO))
     with pytest.raises(UnknownOutcomeError):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -125,14 +122,14 @@ def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_errors_name_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error of the operating system becomes an error of Sieve that contains the path."""
+    """The error for a failed read contains the path."""
     monkeypatch.setattr("builtins.open", failing(errno.EACCES))
     with pytest.raises(UnavailableError, match=f"file:{tmp_path}/f"):
         LocalStore().read(f"file:{tmp_path}/f")
 
 
 def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
-    """If a symbolic link in an index folder is deleted, the target of the link is not deleted."""
+    """Deleting a symbolic link, or its folder, does not delete the link's target."""
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "x").touch()
     (tmp_path / "index").mkdir()
@@ -145,7 +142,7 @@ def test_delete_removes_a_link_and_not_its_target(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give files away")
 @pytest.mark.parametrize("owner", ["nobody", "daemon"])
 def test_restrict_takes_owner_and_group(tmp_path: Path, owner: str) -> None:
-    """The index has the owner and group of the table if the user is allowed to set them.
+    """`restrict` sets the owner and group of the table if the user is allowed to set them.
 
     The test uses the user daemon, which has the id 1.
     """
@@ -157,7 +154,7 @@ def test_restrict_takes_owner_and_group(tmp_path: Path, owner: str) -> None:
 def test_restrict_without_the_right_to_change_the_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the user cannot set the table's group, no group is allowed to read the index."""
+    """If the user cannot set the table's group, `restrict` removes the group's permissions."""
     monkeypatch.setattr(os, "chown", failing(errno.EPERM))
     (tmp_path / "d").mkdir()
     own = LocalStore().permissions(f"file:{tmp_path}/d")
@@ -169,7 +166,10 @@ def test_restrict_without_the_right_to_change_the_group(
 def test_nobody_else_is_let_in_while_rights_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_dir: bool, alone: int
 ) -> None:
-    """Otherwise, the old mode would apply to the new group, or the new mode to the old group."""
+    """While `restrict` changes the group, only the owner can open the file.
+
+    Otherwise, the old mode would apply to the new group.
+    """
     path = tmp_path / "f"
     path.mkdir() if is_dir else path.touch()
     path.chmod(0o777)
@@ -184,7 +184,7 @@ def test_nobody_else_is_let_in_while_rights_change(
 
 
 def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the mode does not change, `restrict` fails, because the index would stay open."""
+    """If the file system ignores modes, `restrict` fails, because the index would stay open."""
     (tmp_path / "d").mkdir()
     (tmp_path / "d").chmod(0o777)
     monkeypatch.setattr(os, "chmod", lambda *_: None)
@@ -193,7 +193,7 @@ def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_mode_for_never_lets_anybody_in() -> None:
-    """For all modes and any owners and groups, no user gets an additional permission."""
+    """`mode_for` never gives a user a permission that the table's mode does not give."""
     table = [Permissions("alice", "staff", mode) for mode in range(0o1000)]
     users = [("alice", {"staff"}), ("bob", {"staff"}), ("bob", {"crew"}), ("carl", set[str]())]
     for like in table:
@@ -206,19 +206,19 @@ def test_mode_for_never_lets_anybody_in() -> None:
 
 
 def rights(permissions: Permissions, user: str, groups: set[str]) -> int:
-    """The three permission bits that a user has on a file."""
+    """The three permission bits of a user on a file."""
     if user == permissions.owner:
         return permissions.mode >> 6
     return permissions.mode >> 3 & 7 if permissions.group in groups else permissions.mode & 7
 
 
 def test_lists_of_rights_count_as_closed() -> None:
-    """If there is an access control list, only the owner's bits count."""
+    """If a file has an access control list, only the owner's bits count."""
     assert without_acl(Permissions("a", "g", 0o775)).mode == 0o700
 
 
 def test_behind_a_folder_of_another_group() -> None:
-    """Members of the file's group can enter a folder of another group only as others."""
+    """In a folder of another group, members of the file's group have only the bits of others."""
     file = Permissions("a", "g", 0o755)
     for other in ("f", "h"):
         assert behind(file, Permissions("a", other, 0o750)).mode == 0o700
@@ -227,7 +227,7 @@ def test_behind_a_folder_of_another_group() -> None:
 
 
 def test_uri_parts() -> None:
-    """Scheme, authority and path are separated, and parents have the same scheme and authority."""
+    """A URI has scheme, authority and path; its parent has the same scheme and authority."""
     assert split("hdfs://nn:8020/a/b c") == ("hdfs", "nn:8020", "/a/b c")
     assert split("file:/a") == ("file", "", "/a") == split("file:///a")
     assert parent("hdfs://nn:8020/a/b") == "hdfs://nn:8020/a"
@@ -238,13 +238,13 @@ def test_uri_parts() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\0"])
 def test_join_takes_plain_names_only(name: str) -> None:
-    """A name in a manifest cannot refer to a file outside its folder."""
+    """`join` refuses a name that could lead outside of the folder."""
     with pytest.raises(InvalidInputError):
         join("file:/a", name)
 
 
 def test_the_scheme_picks_the_store() -> None:
-    """The scheme decides which store is used, without a call of the JVM."""
+    """The scheme selects the store, without a call of the JVM."""
     assert isinstance(store_for("file:/x", None, None), LocalStore)
     assert isinstance(store_for("s3a://bucket/x", None, None), S3Store)
     with pytest.raises(InvalidInputError):
@@ -254,7 +254,7 @@ def test_the_scheme_picks_the_store() -> None:
 def test_a_new_folder_admits_nobody_before_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before a new folder has its permissions, other users must not be able to open it."""
+    """A new folder is closed to other users until it has its permissions."""
     modes: list[int] = []
     make = os.mkdir
 
@@ -270,7 +270,7 @@ def test_a_new_folder_admits_nobody_before_it_has_its_permissions(
 def test_a_file_that_cannot_be_written_leaves_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file cannot be written, as on a full disk, neither a draft nor a name is left."""
+    """If a file cannot be written, as on a full disk, neither a draft nor the file is left."""
     monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
     with pytest.raises(UnavailableError, match=f"cannot create file:{tmp_path}/f: No space left"):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -278,7 +278,7 @@ def test_a_file_that_cannot_be_written_leaves_no_draft(
 
 
 def test_a_read_is_bounded(tmp_path: Path) -> None:
-    """A file as long as the limit is read, and a longer file is damage."""
+    """A file as long as the limit is read, and a longer file is reported as damaged."""
     (tmp_path / "f").write_bytes(b"12345")
     assert LocalStore().read(f"file:{tmp_path}/f", 5) == b"12345"
     with pytest.raises(CorruptError, match="is longer than 4 bytes"):
@@ -288,14 +288,14 @@ def test_a_read_is_bounded(tmp_path: Path) -> None:
 def test_what_another_process_deletes_meanwhile_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both listings and deletions ignore a file that another process has deleted."""
+    """`list` and `delete` ignore a file that another process deletes meanwhile."""
     (tmp_path / "d").mkdir()
     for name in ("a", "b"):
         (tmp_path / "d" / name).write_bytes(b"12")
     scan = os.scandir
 
     class Members:
-        """The members of a folder; one of them disappears before it is examined."""
+        """The members of a folder, one of which is deleted before it is examined."""
 
         def __init__(self, path: str) -> None:
             self._members = [*scan(path)]
@@ -335,9 +335,9 @@ def test_what_another_process_deletes_meanwhile_is_left_out(
 def test_a_folder_that_another_process_makes_meanwhile_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder keeps the permissions that the other process has set.
+    """If another process creates the folder meanwhile, it keeps its permissions.
 
-    If the name belongs to a file, no folder is created.
+    If the name belongs to a file, `mkdirs` fails.
     """
     make = os.mkdir
 
@@ -359,9 +359,9 @@ def test_a_folder_that_another_process_makes_meanwhile_is_taken(
 def test_lists_of_rights_go_where_an_index_is_restricted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An access control list could admit users that the table's mode does not admit.
+    """`restrict` removes access control lists, which could admit more users than the mode.
 
-    Some file systems have no access control lists.
+    Some file systems have none.
     """
     (tmp_path / "d").mkdir()
     own = LocalStore().permissions(f"file:{tmp_path}/d")
@@ -397,7 +397,7 @@ def test_each_failure_of_the_system_has_its_error(
     kind: type[Exception],
     told: str,
 ) -> None:
-    """A failure of the system means a missing file, a denied call, or a temporary problem."""
+    """The error says if a file is missing, a call is denied, or the system has failed."""
     monkeypatch.setattr(os, "scandir", failing(number))
     with pytest.raises(kind, match=told) as caught:
         LocalStore().list(f"file:{tmp_path}/f")
@@ -420,7 +420,10 @@ def test_only_names_that_this_host_knows_are_given(
     group: str,
     given: list[tuple[int, int]],
 ) -> None:
-    """The group is set first, because an owner who gave a file away cannot change its group."""
+    """`restrict` sets only names that this host knows, and the group before the owner.
+
+    An owner who gave a file away cannot change its group.
+    """
     (tmp_path / "d").mkdir()
     calls: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "chown", lambda _, uid, gid: calls.append((uid, gid)))
@@ -429,7 +432,7 @@ def test_only_names_that_this_host_knows_are_given(
 
 
 def test_a_draft_that_is_gone_has_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If another process has deleted the draft, it is unknown if a failed link had an effect."""
+    """If a link fails and its draft is gone, the outcome is unknown."""
 
     def link(source: str, _: str) -> None:
         Path(source).unlink()
@@ -443,7 +446,7 @@ def test_a_draft_that_is_gone_has_no_link(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_file_is_its_owners_alone_until_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From its creation on, only the owner has access to a new file."""
+    """Only the owner has access to a new file from its creation on."""
     modes: list[int] = []
     real = os.open
 

@@ -1,4 +1,4 @@
-"""Names of users and groups, and ids for names that are unknown on this host."""
+"""Names of users and groups, and ids for names that this host does not know."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ UNKNOWN = 1_999_999_999
 def test_an_id_stands_for_itself_and_an_unknown_name_for_no_change(
     id_of: Callable[[str], int],
 ) -> None:
-    """If Hadoop finds no name, it reports a decimal id; for an id of -1, chown has no effect."""
+    """A decimal id stands for itself, as Hadoop reports it; an unknown name has the id -1."""
     assert id_of(str(UNKNOWN)) == UNKNOWN
     assert id_of("nobody of this host") == -1
     assert id_of("-5") == -1
 
 
 def test_names_of_this_host() -> None:
-    """Names are mapped to ids and back, and an id without a name is its own name."""
+    """A name is mapped to its id and back; an id without a name becomes a decimal name."""
     user, group = pwd.getpwuid(os.getuid()), grp.getgrgid(os.getgid())
     assert (user_name(user.pw_uid), uid_of(user.pw_name)) == (user.pw_name, user.pw_uid)
     assert (group_name(group.gr_gid), gid_of(group.gr_name)) == (group.gr_name, group.gr_gid)

@@ -1,4 +1,4 @@
-"""Puts to object stores, which are conditional, and buckets that ignore the conditions."""
+"""Conditional puts to object stores, and buckets that ignore the condition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from sieve.storage.s3 import PAUSES, S3Store
 def test_a_bucket_is_probed_by_two_puts_of_one_name(
     monkeypatch: pytest.MonkeyPatch, second: bool, lack: str
 ) -> None:
-    """A server that accepts both puts cannot decide between two writers."""
+    """The probe puts one name twice, and deletes it.
+
+    A server that accepts both puts ignores the condition.
+    """
     answers, deleted = [True, second], list[str]()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: uri)
     monkeypatch.setattr(S3Store, "_put_if_absent", lambda *_: answers.pop(0))
@@ -32,9 +35,10 @@ def test_a_bucket_is_probed_by_two_puts_of_one_name(
 
 
 def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bool, list[int]]:
-    """Puts an object if it is absent, against a server with the given replies.
+    """Puts an object if it is absent, on a server that replies with these statuses.
 
-    Returns the result and the number of puts.
+    Returns:
+        The result, and one item for each put.
     """
     left, puts = [*statuses], list[int]()
 
@@ -52,7 +56,7 @@ def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bo
 
 
 def test_a_put_that_meets_another_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other put can fail, and in the end the server reports which put was first."""
+    """A put that collides (409) is repeated until the server reports which put was first."""
     assert put_with(monkeypatch, 409, 409, None) == (True, [0, 1, 2])
     assert put_with(monkeypatch, 409, 412) == (False, [0, 1])
 
@@ -61,16 +65,13 @@ def test_a_put_that_meets_another_is_repeated(monkeypatch: pytest.MonkeyPatch) -
 def test_a_put_of_unknown_outcome_is_reported(
     monkeypatch: pytest.MonkeyPatch, statuses: tuple[int, ...]
 ) -> None:
-    """A put with another error is not repeated, and a collision is repeated only a few times."""
+    """A collision is repeated a few times, and any other error is an unknown outcome at once."""
     with pytest.raises(UnknownOutcomeError):
         put_with(monkeypatch, *statuses)
 
 
 def test_a_single_writer_looks_before_it_puts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without conditional puts, only a single writer puts, and it checks first.
-
-    In any other case, the store puts nothing.
-    """
+    """Without conditional puts, only a single writer puts, after it checks the name."""
     there, path = set[str](), SimpleNamespace(getParent=lambda: "folder")
     fs = SimpleNamespace(
         getFileStatus=lambda _: SimpleNamespace(isDirectory=lambda: True),

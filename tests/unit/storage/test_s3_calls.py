@@ -1,4 +1,4 @@
-"""The calls of Hadoop's S3A for a put, and the result of each reply of the server."""
+"""The calls of Hadoop's S3A for a put, and the outcome for each reply of the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ S3_EXCEPTION = "software.amazon.awssdk.services.s3.model.S3Exception"
 
 
 class Failure:
-    """A Java exception as py4j presents it, for a response of S3 with a status."""
+    """A Java exception as py4j presents it, for an S3 response with this status."""
 
     _target_id = "o1"
 
@@ -48,7 +48,7 @@ class Failure:
 
 
 def failure(status: int) -> Py4JJavaError:
-    """The exception that S3A raises for a response of the server."""
+    """The exception that S3A raises for a response with this status."""
     inner = Failure(S3_EXCEPTION, status)
     return Py4JJavaError("", Failure("org.apache.hadoop.fs.s3a.AWSS3IOException", cause=inner))
 
@@ -67,14 +67,15 @@ class Path(str):
 
 @dataclass
 class Bucket:
-    """A file system with one bucket, which has the folder `HOME`.
+    """A file system with one bucket, which contains the folder `HOME`.
 
     Attributes:
-        capable: true if Hadoop can put conditionally.
+        capable: true if Hadoop supports conditional puts.
         answers: the status of each put in order; 0 is a success, and -1 is a success with a lost
-        reply.
+            reply.
         objects: bytes and writer of each object.
         calls: the calls in order.
+        broken: the exception that each write raises, if any.
     """
 
     capable: bool = True
@@ -117,7 +118,7 @@ class Bucket:
 
 
 class Put:
-    """The builder and the stream of one put."""
+    """The builder and the output stream of one put."""
 
     def __init__(self, bucket: Bucket, path: str) -> None:
         self._bucket, self._path = bucket, path
@@ -162,7 +163,7 @@ class Put:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    """An empty bucket that no process has probed yet; sleep calls return at once."""
+    """An empty bucket that has not been probed yet; sleep calls return at once."""
     made = Bucket()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: Path(uri))
     monkeypatch.setattr(S3Store, "open", lambda _store, uri: (made, Path(uri)))
@@ -176,7 +177,10 @@ PROBED = ["put if absent", "put if absent", "delete False"]
 
 
 def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
-    """The second put of a name fails, and the object has the bytes of the first put, in chunks."""
+    """The bucket is probed once; then the second put of a name fails.
+
+    The object has the bytes of the first put, which are written in chunks.
+    """
     data = bytes(CHUNK) + b"end"
     assert [bucket.store().create(FILE, d) for d in (data, b"other")] == [True, False]
     assert bucket.objects[FILE][0] == data
@@ -186,9 +190,9 @@ def test_a_bucket_is_probed_once_and_then_decides(bucket: Bucket) -> None:
 
 
 def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> None:
-    """The pauses are 0.1, 0.4 and 1.6 seconds, times a factor of 0.5 to 1.5.
+    """The pauses after collisions are 0.1, 0.4 and 1.6 seconds, times a factor of 0.5 to 1.5.
 
-    After three collisions, the outcome is unknown.
+    After three repetitions, the outcome is unknown.
     """
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [409, 409, 409, 0]
@@ -202,7 +206,7 @@ def test_a_collision_is_waited_for_a_little_longer_each_time(bucket: Bucket) -> 
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
 def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
-    """Only after a collision does the store repeat a put."""
+    """An error other than a collision is an unknown outcome, and the put is not repeated."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [answer]
     with pytest.raises(UnknownOutcomeError, match=f"{FILE} may or may not have been created"):
@@ -211,7 +215,7 @@ def test_another_answer_is_an_unknown_outcome_at_once(bucket: Bucket, answer: in
 
 
 def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
-    """After a lost reply, the retry finds the first attempt's object, with its writer's name."""
+    """If the reply of a put is lost, its object's writer shows that this put was first."""
     s3._lacks["s3a://bucket"] = ""
     bucket.answers = [-1]
     assert bucket.store().create(FILE, b"x")
@@ -229,10 +233,7 @@ def test_a_put_whose_reply_was_lost_is_ours(bucket: Bucket) -> None:
 def test_a_bucket_without_conditions_serves_one_writer(
     bucket: Bucket, capable: bool, answers: list[int], lack: str
 ) -> None:
-    """The writer checks before each put.
-
-    Other drivers get an error that states what to do.
-    """
+    """Without conditional puts, a single writer checks each name, and others get an error."""
     bucket.capable, bucket.answers = capable, answers
     with pytest.raises(UnsupportedError, match=f"{lack}.*single.writer=true"):
         bucket.store().create(FILE, b"x")
@@ -245,7 +246,7 @@ def test_a_bucket_without_conditions_serves_one_writer(
 
 
 def test_a_bucket_that_does_not_answer_is_probed_again(bucket: Bucket) -> None:
-    """The result of the probe is unknown, so the store does not remember it."""
+    """If the server does not answer the probe, the probe is repeated at the next call."""
     bucket.answers = [500]
     with pytest.raises(UnavailableError, match="cannot tell whether s3a://bucket decides") as told:
         bucket.store().create(FILE, b"x")
@@ -255,7 +256,7 @@ def test_a_bucket_that_does_not_answer_is_probed_again(bucket: Bucket) -> None:
 
 
 def test_what_cannot_be_written_is_not_put(bucket: Bucket) -> None:
-    """If the stream were closed, it would put the part that has been written."""
+    """A stream that cannot be written is aborted, since closing it would put a part."""
     s3._lacks["s3a://bucket"] = ""
     bucket.broken = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
@@ -266,7 +267,7 @@ def test_what_cannot_be_written_is_not_put(bucket: Bucket) -> None:
 def test_a_missing_right_is_no_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server has refused the put, so the outcome is known."""
+    """A put that the server refuses for a missing permission has a known outcome."""
     s3._lacks["s3a://bucket"] = ""
     denied = Py4JJavaError("", Failure("java.nio.file.AccessDeniedException"))
     monkeypatch.setattr(Put, "close", lambda _: (_ for _ in ()).throw(denied))
@@ -275,7 +276,7 @@ def test_a_missing_right_is_no_unknown_outcome(
 
 
 def test_a_folder_must_be_there(bucket: Bucket) -> None:
-    """S3 would create a file even below a file or in a missing folder."""
+    """`create` refuses a missing folder, and a name below a file, which S3 would accept."""
     for parent in ("file", "gone"):
         with pytest.raises(GoneError, match=f"cannot create {HOME}/{parent}/f"):
             bucket.store().create(f"{HOME}/{parent}/f", b"x")
@@ -289,7 +290,7 @@ def test_a_folder_must_be_there(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("group", ["s3a://a", "s3a://z", "staff"])
 def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str) -> None:
-    """For S3, a bucket stands for a group; the bucket policy admits the members of this group."""
+    """`restrict` accepts only the table's bucket, because the bucket's policy admits readers."""
     own = Permissions("me", "s3a://bucket", 0o770)
     assert bucket.store().permissions(FILE) == own
     assert bucket.store().restrict(FILE, Permissions("you", "s3a://bucket", 0o700)) == own
@@ -300,7 +301,7 @@ def test_only_the_bucket_of_the_table_has_its_readers(bucket: Bucket, group: str
 def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the writer of an object cannot be read, the object can be this writer's."""
+    """If the writer of an existing object cannot be read, the outcome of the put is unknown."""
     s3._lacks["s3a://bucket"] = ""
     bucket.objects[FILE] = b"x", b"another"
 
@@ -316,7 +317,7 @@ def test_an_object_whose_writer_cannot_be_asked_is_an_unknown_outcome(
 def test_a_bucket_that_is_written_to_by_one_driver_alone_is_told_of_once(
     bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The warning appears only if the bucket has no conditional puts."""
+    """A single writer gets one warning for each bucket without conditional puts."""
     bucket.capable = False
     alone = bucket.store(single_writer=True)
     for name in ("f", "g"):

@@ -1,4 +1,4 @@
-"""The files that have changed according to a Delta log, and logs that are incomplete."""
+"""Changed files according to a Delta table's log, and incomplete logs."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Access:
 
 
 def test_commits_in_a_row_tell_all() -> None:
-    """Changed files are listed by path.
+    """If the log is complete, the changes are the paths that it names.
 
-    Files that still exist are described as in a listing.
+    Existing files are described as in a listing.
     """
     access = Access(6, [4, 5, 6])
     changed = delta.list_changed(access, Commit(TABLE, 3))
@@ -69,16 +69,16 @@ def test_commits_in_a_row_tell_all() -> None:
     ids=["first gone", "one gone", "last gone", "all gone", "failed", "replaced", "back", "many"],
 )
 def test_all_is_listed_where_the_log_does_not_tell(access: Access) -> None:
-    """All files are listed if a commit is missing or the table or its state differs.
+    """All files are listed if a commit is missing, the table or its state differs, or a call fails.
 
-    All files are also listed if there are many commits.
+    All files are also listed if there are too many commits.
     """
     assert delta.list_changed(access, Commit(TABLE, 3)) is None
 
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
 def test_two_hundred_commits_are_read_one_by_one(commits: int) -> None:
-    """With more than two hundred commits, a listing is as fast as the log."""
+    """Above 200 commits, the log is not read, since a listing is as fast."""
     access = Access(3 + commits, [*range(4, 4 + commits)])
     found = delta.list_changed(access, Commit(TABLE, 3))
     assert (found is not None) == (commits <= 200)

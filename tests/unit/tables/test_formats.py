@@ -1,4 +1,4 @@
-"""The tables that a build refuses."""
+"""Tables and options that a build refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sieve.tables.formats import refuse_kind, refuse_names, refuse_option
 
 
 def schema(**types: object) -> str:
-    """A schema in the form in which Spark writes it."""
+    """A schema in Spark's JSON form."""
     fields = [{"name": k, "type": v, "nullable": True, "metadata": {}} for k, v in types.items()]
     return json.dumps({"type": "struct", "fields": fields}, separators=(",", ":"))
 
@@ -26,7 +26,10 @@ NESTED = [
 
 @pytest.mark.parametrize("kind", NESTED, ids=str)
 def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
-    """Spark does not skip an object in a void column, so no build can trust the values."""
+    """JSON with a VOID type at any depth is refused.
+
+    Spark does not skip an object in a void column.
+    """
     parts = {"format": "json x", "records": "whole", "schema": schema(a="integer", v=kind)}
     refused = refuse_option("t", parts)
     assert refused is not None
@@ -43,10 +46,7 @@ def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
     ],
 )
 def test_other_tables_may_have_a_void(format_name: str, text: str) -> None:
-    """A column named void is an ordinary column.
-
-    Other formats find columns by position or by name.
-    """
+    """A column that is named void is accepted, and so is the type VOID in other formats."""
     parts = {"format": f"{format_name} x", "records": "whole", "schema": text}
     assert refuse_option("t", parts) is None
 
@@ -68,7 +68,10 @@ def test_other_tables_may_have_a_void(format_name: str, text: str) -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary: bool) -> None:
-    """A query can cut a file at other offsets than the build, and would read other values there."""
+    """CSV and JSON are refused if lines depend on where Spark splits a file.
+
+    A query can split a file at other offsets than the build.
+    """
     for format_name in ("csv", "json"):
         parts = {"format": f"{format_name} x", "records": "whole"} | own
         refused = refuse_option("t", parts)
@@ -106,7 +109,7 @@ def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary:
     ],
 )
 def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> None:
-    """For an unsupported table, the error states its kind and a remedy."""
+    """The error for an unsupported relation states its kind and a remedy."""
     refused = refuse_kind("shop.t", kind)
     assert refused.condition == "SIEVE_UNSUPPORTED_TABLE"
     assert refused.message.startswith("shop.t is ")
@@ -125,7 +128,7 @@ def test_what_is_not_indexed_is_named_with_what_to_do(kind: str, told: str) -> N
 def test_names_that_a_build_adds_are_no_names_of_columns(
     columns: list[str], taken: str | None
 ) -> None:
-    """Names match in any case, and the error names the first name and a remedy."""
+    """A column whose name begins with `__sieve_`, in any case, is refused by name."""
     refused = refuse_names("shop.t", columns)
     if taken is None:
         assert refused is None
@@ -149,7 +152,10 @@ def test_names_that_a_build_adds_are_no_names_of_columns(
 def test_stray_quotes_may_not_depend_on_other_columns(
     format_name: str, handling: str | None, refused: bool
 ) -> None:
-    """Values are independent of the query's other columns only with CSV's default."""
+    """Any handling of stray quotes in CSV other than the default is refused.
+
+    With other handling, values depend on the query's other columns.
+    """
     option = {} if handling is None else {"option.unescapedquotehandling": handling}
     found = refuse_option("shop.t", {"format": f"{format_name} x", "schema": "{}"} | option)
     assert (found is not None) == refused

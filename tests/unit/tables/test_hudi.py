@@ -1,4 +1,4 @@
-"""Decisions based on a Hudi table's properties, timeline and log files, without Hudi."""
+"""Decisions from a Hudi table's properties, timeline and log files, without Hudi."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ARCHIVE = "file:/t/.hoodie/timeline/history"
 
 
 def text(value: str) -> Any:
-    """A Java object that has this text."""
+    """A stand-in for a Java object with this text."""
     return SimpleNamespace(toString=lambda: value)
 
 
@@ -45,7 +45,7 @@ def text(value: str) -> Any:
     ],
 )
 def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: str | None) -> None:
-    """With other layouts, readers of Parquet miss rows, or listings lack some slices."""
+    """Hudi tables of other versions or base file formats, or made by bootstrap, are refused."""
     assert refusal(PARTS | more) == refused
 
 
@@ -63,12 +63,12 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
     ],
 )
 def test_whose_records_are_as_one_write_wrote_them(more: Mapping[str, str], whole: bool) -> None:
-    """Records can differ if a merge joins parts of records, or a reader merges in its own way."""
+    """Records are whole only with a standard merge mode and no payload class of the user."""
     assert takes_whole_records(PARTS | more) == whole
 
 
 class Timeline:
-    """The shim's access to a table's timeline, which has the action, its state, and its time."""
+    """The shim's access to a timeline of actions, each with its state and time."""
 
     def __init__(
         self,
@@ -118,13 +118,13 @@ OWN = ("commit", True, AT)
     ],
 )
 def test_where_nothing_was_written_no_partition_changed(actions: Sequence[Any]) -> None:
-    """Actions that keep the rows do not count, and neither do earlier or incomplete actions."""
+    """Actions that keep the rows, and earlier or incomplete actions, change no partition."""
     assert changed_partitions(Timeline(*actions), AT) == frozenset()
 
 
 @pytest.mark.parametrize("at", [AT + 1, None])
 def test_partitions_of_later_commits_changed(at: int | None) -> None:
-    """A commit without a completion time can be later."""
+    """The partitions of a later commit, or of a commit without a completion time, have changed."""
     found = changed_partitions(
         Timeline(("deltacommit", True, 5), OWN, ("deltacommit", True, at)), AT
     )
@@ -151,7 +151,7 @@ def test_partitions_of_later_commits_changed(at: int | None) -> None:
     ],
 )  # fmt: skip
 def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
-    """If the timeline is incomplete, all slices are listed."""
+    """If the timeline does not show all changes, all slices are listed."""
     assert changed_partitions(timeline, AT) is None
 
 
@@ -165,7 +165,7 @@ def test_a_timeline_that_does_not_tell(timeline: Timeline) -> None:
     ids=["commits", "partitions", "archived"],
 )
 def test_a_timeline_at_its_limits_tells(timeline: Timeline) -> None:
-    """Up to the limits, commits are read.
+    """Up to 50 commits and 100 partitions, the timeline shows the changes.
 
     Commits that were archived long before have no effect.
     """
@@ -173,7 +173,7 @@ def test_a_timeline_at_its_limits_tells(timeline: Timeline) -> None:
 
 
 BASE, ONE, TWO = (100, 1), (110, 2), (120, 3)
-"""Length and time of a slice: of its base file, and with one and two log files."""
+"""Length and time of a slice: with its base file, one log file, and two log files."""
 
 
 class Slices:
@@ -227,7 +227,7 @@ class Slices:
 
 
 def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = False) -> bool:
-    """Returns whether files that were appended since a state can be read alone; then reads them."""
+    """Requests to read the slice's new log files alone, and returns whether this is possible."""
     found = find_appended(access, {7: (*state, all_rows)}, PARTS)
     assert access.closed == len(access.read)
     assert bool(found) == bool(access.appends)
@@ -236,14 +236,17 @@ def appended(access: Slices, state: tuple[int, int] = BASE, *, all_rows: bool = 
 
 
 def test_what_was_appended_to_a_known_base_file_is_read_alone() -> None:
-    """All log files are examined, and the reader starts at the first new log file."""
+    """If a base file is known, all log files are checked and then read alone."""
     access = Slices()
     assert appended(access)
     assert (access.read, access.appends) == ([0, 1], [(7, 0)])
 
 
 def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_known() -> None:
-    """If some rows are unknown, a row that a log file has hidden can become visible again."""
+    """If all rows are known, only the newer log files are read.
+
+    If not, a row that a log file has hidden can become visible again.
+    """
     access = Slices()
     assert appended(access, ONE, all_rows=True)
     assert (access.read, access.appends) == ([1], [(7, 1)])
@@ -252,7 +255,7 @@ def test_what_was_appended_to_known_log_files_is_read_alone_where_all_rows_are_k
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
 def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
-    """A slice without an earlier state was written again, or has not changed."""
+    """A slice without an earlier state, or without a change, is read whole."""
     assert not appended(Slices(), state, all_rows=True)
 
 
@@ -270,26 +273,26 @@ def test_a_slice_in_no_earlier_state_is_read_whole(state: tuple[int, int]) -> No
     ids=["gone", "much", "deletes", "deletes at last", "partial", "compacted", "failure"],
 )
 def test_log_files_that_change_other_rows_are_read_with_all_of_the_slice(access: Slices) -> None:
-    """Some log blocks have no rows, or hide rows with keys that the block does not contain.
+    """A slice is read whole if its log blocks delete rows, are partial, or were compacted.
 
-    If a log file cannot be read, the slice is also read whole.
+    A slice is also read whole if its log files are large or unreadable.
     """
     assert not appended(access)
 
 
 def test_a_slice_at_the_limit_of_log_bytes_is_read_alone() -> None:
-    """Log files with up to a quarter of the base file's bytes are read alone."""
+    """Log files of up to a quarter of the base file's bytes are read alone."""
     assert appended(Slices(bytes_logged=25))
 
 
 def test_other_errors_are_not_taken_for_failures_of_hudi() -> None:
-    """A programming error must not be hidden."""
+    """A programming error is raised, not hidden as a failure of Hudi."""
     with pytest.raises(ArithmeticError):
         find_appended(Slices(error=ArithmeticError()), {7: (*BASE, False)}, PARTS)
 
 
 def test_nothing_is_asked_of_tables_that_merge_records() -> None:
-    """If a table merges records, or if no slice is given, `find_appended` does not call Hudi."""
+    """Without slices, or if a table merges records, `find_appended` does not call Hudi."""
     access = Slices(error=ArithmeticError())
     assert find_appended(access, {}, PARTS) == frozenset()
     other = PARTS | {"hudi.hoodie.record.merge.mode": "CUSTOM"}
@@ -297,7 +300,7 @@ def test_nothing_is_asked_of_tables_that_merge_records() -> None:
 
 
 class Folders:
-    """A file system in which some folders exist."""
+    """A file system in which only the given folders exist."""
 
     def __init__(self, *there: str, listed: str | None = "[]", error: Exception | None = None):
         self._there, self._listed, self._error = there, listed, error
@@ -324,7 +327,7 @@ class Folders:
 
 
 def test_what_changed_is_listed_by_partition(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deleted partition has no files, and its folder counts as a changed folder."""
+    """Changed partitions are listed as folders, even if a partition was deleted."""
     since: list[Any] = []
     partitions: list[Any] = [frozenset({"a", "b"})] * 3 + [None]
 
@@ -336,7 +339,7 @@ def test_what_changed_is_listed_by_partition(monkeypatch: pytest.MonkeyPatch) ->
     access = Folders("file:/t/a", listed="[1]")
     assert list_changed(access, 77) == (frozenset({"file:/t/a", "file:/t/b"}), "[1]")
     assert access.asked == [["a"]]
-    # If Hudi does not answer, or if a call fails, all files are listed.
+    # If Hudi does not answer, or if a call fails, the changes are unknown.
     assert list_changed(Folders("file:/t/a", listed=None), 77) is None
     assert list_changed(Folders(error=Py4JError("gone")), 77) is None
     assert list_changed(Folders(), 77) is None

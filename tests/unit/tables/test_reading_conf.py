@@ -15,7 +15,7 @@ UNBOUND: Conf = ((BYTES, str(2**31 - 1)),)
 
 
 def session(*keys: str) -> Any:
-    """A session of a Spark that has some settings."""
+    """A session of a Spark version that knows these settings."""
 
     def option(key: str) -> Any:
         return SimpleNamespace(isEmpty=lambda: key not in keys)
@@ -38,8 +38,8 @@ def session(*keys: str) -> Any:
 def test_what_is_set_to_read_a_column(
     parts: dict[str, str], whole_texts: bool, keys: list[str], conf: Conf
 ) -> None:
-    """A struct with a default is read with all of its fields.
+    """A struct with a default is read whole, and batches have no byte limit.
 
-    Batches have no byte limit unless Python gets whole texts.
+    If Python gets whole texts, batches keep their limit.
     """
     assert reading_conf(session(*keys), parts, whole_texts=whole_texts) == conf

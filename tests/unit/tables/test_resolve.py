@@ -1,4 +1,4 @@
-"""Names that are unknown to Spark, and tables that builds refuse, without Spark."""
+"""Table names: unknown and refused tables, and stale listings, without Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sieve.tables.resolve import open_table, plan_column
 
 
 class Session:
-    """A session whose catalog has some tables; it records the listings that are invalidated."""
+    """A session with these tables and views; it records the listings that it drops."""
 
     def __init__(self, *tables: str, views: Sequence[str] = ()) -> None:
         self.forgotten: list[str] = []
@@ -37,7 +37,7 @@ class Session:
 
 
 def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
-    """The shim, which resolves each name to one kind of relation, or to no relation."""
+    """A shim that resolves each name to this kind of relation, or to none."""
 
     def resolve(_session: object, _parts: object) -> Any:
         if kind is None:
@@ -45,7 +45,7 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
             cause = SimpleNamespace(getCondition=lambda: condition, getCause=lambda: None)
             error._origin = cause  # type: ignore[attr-defined]
             raise error
-        # As in py4j, the kind is a new string object each time.
+        # As in py4j, the kind is a new string object at each call.
         return SimpleNamespace(kind=lambda: "".join(kind))
 
     def names(_session: object, database: str) -> str:
@@ -79,7 +79,7 @@ def test_three_names_like_it_are_told() -> None:
 
 
 def test_another_error_of_spark_is_told_as_it_is() -> None:
-    """If the user is not allowed to see a table, it is not reported as missing."""
+    """Another error of Spark is raised unchanged; a hidden table is not reported as missing."""
     with pytest.raises(AnalysisException):
         open_table(driver(None, "OTHER"), None, Session(), ["t"])  # type: ignore[arg-type]
 
@@ -98,9 +98,9 @@ def test_another_error_of_spark_is_told_as_it_is() -> None:
 def test_a_listing_that_the_session_keeps_is_forgotten(
     parts: list[str], forgotten: list[str]
 ) -> None:
-    """A build must list the current files.
+    """Before a build, the session drops its cached listing of the table.
 
-    Views and other catalogs have no listing in the session.
+    Views and tables of other catalogs have no such listing.
     """
     session = Session("orders", "shop.orders", "shown", views=["shown"])
     with pytest.raises(UnsupportedError):
@@ -109,7 +109,7 @@ def test_a_listing_that_the_session_keeps_is_forgotten(
 
 
 def resolved(format_name: str, **parts: str) -> Any:
-    """The shim, which resolves each name to a table of some format."""
+    """A shim that resolves each name to a table of this format."""
     info = {
         "catalog": "spark_catalog", "database": "shop", "table": "orders", "create_time_ms": 1,
         "location": "file:/w/orders", "format": format_name, "columns": [], "fingerprint": "a",
@@ -123,7 +123,7 @@ def resolved(format_name: str, **parts: str) -> Any:
 
 @pytest.mark.parametrize("format_name", ["parquet", "orc", "csv", "json", "delta", "hudi"])
 def test_a_table_of_files_is_opened(format_name: str) -> None:
-    """Tables of each format that can be indexed are opened."""
+    """A table of each supported format is opened."""
     driver = resolved(format_name, **{"hudi.hoodie.table.version": "9"})
     assert open_table(driver, None, Session(), ["orders"]).info.format_name == format_name  # type: ignore[arg-type]
 
@@ -137,13 +137,13 @@ def test_a_table_of_files_is_opened(format_name: str) -> None:
     ],
 )
 def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
-    """If a table has another layout, the error has the name as the user typed it."""
+    """A table of an unsupported layout is refused, with the table's name as the user typed it."""
     with pytest.raises(UnsupportedError, match=rf"shop\.orders {told}"):
         open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
 
 
 def test_the_right_to_query_a_column_is_asked_for_by_planning() -> None:
-    """An authorizer can refuse when Spark plans, for any characters in names."""
+    """`plan_column` plans a query, which an authorizer can refuse, for any characters in names."""
     planned: list[Any] = []
 
     def select(table: str, column: str) -> Any:

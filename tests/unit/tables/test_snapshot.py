@@ -1,4 +1,4 @@
-"""The files so old that length and time tell them apart from any later state."""
+"""Stable files: files so old that their length and time identify one state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INDEX = "file:/warehouse/.sieve/1"
 
 @dataclass
 class Clocked:
-    """A file system with a clock that advances only when the test waits."""
+    """A file system whose clock advances only when the test waits."""
 
     now: int = NOW
     waited: list[float] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Clocked:
         self.now += round(seconds * 1000)
 
     def snapshot(self, *listings: Sequence[DataFile], driver: int | None = None) -> Snapshot:
-        """A snapshot of a table with a listing that changes at each call."""
+        """A snapshot of a table whose listing changes at each call."""
         left = iter(listings)
         return stable_snapshot(
             lambda: next(left),
@@ -44,12 +44,12 @@ class Clocked:
 
 
 def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
-    """A file of the given age."""
+    """A file with this age."""
     return DataFile(f"{root}/{name}", 10, NOW - ms)
 
 
 def test_two_seconds_are_enough_and_need_no_wait() -> None:
-    """If the time of a file is a whole second, the file is stable after exactly two seconds."""
+    """A file whose time is a whole second is stable after exactly two seconds."""
     disk = Clocked()
     snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
     assert snapshot.stable == (True, True)
@@ -58,9 +58,9 @@ def test_two_seconds_are_enough_and_need_no_wait() -> None:
 
 
 def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
-    """If a time has a fraction, the file system counts milliseconds.
+    """A file whose time has a fraction is stable after one second.
 
-    If a time is a whole second, the file system can count seconds or milliseconds.
+    A fraction shows that the file system counts milliseconds.
     """
     disk = Clocked()
     assert disk.snapshot([aged(1001), aged(1999, "b")]).stable == (True, True)
@@ -71,7 +71,7 @@ def test_a_time_with_a_part_of_a_second_needs_one_second() -> None:
 
 
 def test_a_young_file_is_waited_for() -> None:
-    """When the remaining time has passed, the table is listed again."""
+    """A snapshot waits for young files, and then lists the table again."""
     disk = Clocked(NOW + 500)
     files = [aged(1499), aged(0, "b")]
     snapshot = disk.snapshot(files, files)
@@ -81,7 +81,7 @@ def test_a_young_file_is_waited_for() -> None:
 
 
 def test_what_changes_during_the_wait_stays_unsettled() -> None:
-    """The second listing is used, and there is no second wait for a file that has changed again."""
+    """A file that changes during the wait stays unstable, and there is no second wait."""
     disk = Clocked()
     again = DataFile("file:/warehouse/t/a", 10, NOW + 100)
     snapshot = disk.snapshot([aged(1000)], [again, aged(5000, "b")])
@@ -91,10 +91,7 @@ def test_what_changes_during_the_wait_stays_unsettled() -> None:
 
 
 def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
-    """A file from a clock that was fast stays unsettled.
-
-    If there is also a young file, the build waits for the young file.
-    """
+    """A file with a time in the future stays unstable and causes no wait."""
     disk = Clocked()
     assert disk.snapshot([aged(-3_600_000)]).stable == (False,)
     assert disk.waited == []
@@ -104,14 +101,17 @@ def test_a_time_in_the_future_is_never_settled_and_holds_up_nobody() -> None:
 
 
 def test_without_a_probe_a_minute_must_have_passed_by_the_drivers_clock() -> None:
-    """If the clock of a file system cannot be read, it can be a minute fast or slow."""
+    """Without a clock of the file system, a file must be a minute old by the driver's clock.
+
+    This clock can be a minute fast or slow.
+    """
     disk = Clocked(silent=True)
     assert disk.snapshot([aged(62_000), aged(30_000, "b")]).stable == (True, False)
     assert disk.waited == []
 
 
 def test_another_file_system_has_another_clock() -> None:
-    """If files are not on the index's file system, the driver's clock measures their age."""
+    """The driver's clock measures the age of files that are not on the index's file system."""
     disk = Clocked()
     far = "s3a://bucket/t"
     snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])
@@ -119,7 +119,7 @@ def test_another_file_system_has_another_clock() -> None:
 
 
 def test_the_probe_decides_against_the_drivers_clock() -> None:
-    """Young files of the file system count as young, even if the driver's clock is a day fast."""
+    """The clock of the file system decides, even if the driver's clock is a day fast."""
     disk = Clocked()
     day = NOW + 86_400_000
     files = [aged(0)]
@@ -128,6 +128,6 @@ def test_the_probe_decides_against_the_drivers_clock() -> None:
 
 
 def test_an_empty_table_is_settled() -> None:
-    """A table without files needs no wait."""
+    """A table without files has a snapshot at once."""
     disk = Clocked()
     assert disk.snapshot([]) == Snapshot((), (), NOW)

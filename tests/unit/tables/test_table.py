@@ -1,4 +1,4 @@
-"""A table in a session, without Spark: commits, frames and registrations."""
+"""A table in a session, without Spark: its changes, frames and registrations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OWN = Registration(SAMPLE.index, ("id",), "file:/r")
 
 
 def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: Any) -> Any:
-    """A table of some format, in which calls of the shim have the given answers."""
+    """A table of this format whose shim returns these answers."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     info = warehouse.info("t") | {"format": format_name}
@@ -44,10 +44,7 @@ def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: 
 
 
 def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
-    """The files are in the order of the listing.
-
-    Each file has its cuts, or no cuts if it is read whole.
-    """
+    """The files are in the order of the listing, and a file that is read whole has no cuts."""
     asked: list[Any] = []
     found = catalog_table(
         tmp_path,
@@ -62,7 +59,7 @@ def test_a_table_answers_from_the_shim(tmp_path: Path) -> None:
 
 
 def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
-    """Only a full listing shows changes of plain files, and plain files are read whole."""
+    """A table of plain files has neither changes nor commits, and is read whole."""
     found = catalog_table(tmp_path, "orc", instant=lambda: -1)
     assert found.changes("2025-03-01T12:00:00.000Z") is None
     assert (found.instant_ms(), found.commit()) == (None, None)
@@ -72,7 +69,7 @@ def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
 def test_the_timeline_of_a_hudi_table_tells_what_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The changes are the folders written to since an instant, which can be the epoch."""
+    """The changes of a Hudi table are the folders written to since an instant, even the epoch."""
     asked: list[Any] = []
     answers: list[Any] = [(frozenset({"file:/t/p=1"}), LISTED), None]
     monkeypatch.setattr(hudi, "list_changed", lambda *given: asked.append(given) or answers.pop(0))
@@ -92,9 +89,9 @@ def test_the_timeline_of_a_hudi_table_tells_what_changed(
 
 
 def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
-    """The changes are the paths since the commit of a version.
+    """The changes of a Delta table are the paths in its log since the version's commit.
 
-    If a version has no commit, the changes are unknown.
+    Without a commit, the changes are unknown.
     """
     found = catalog_table(
         tmp_path,
@@ -113,7 +110,7 @@ def test_the_log_of_a_delta_table_tells_what_changed(tmp_path: Path) -> None:
 
 
 class Sessions:
-    """A session of Spark, and its clones with their settings."""
+    """A session of Spark and its clones with their settings."""
 
     def __init__(self) -> None:
         self.clones: list[dict[str, str]] = []
@@ -128,7 +125,7 @@ class Sessions:
 
 
 class Rows:
-    """A frame that records its calls."""
+    """A frame that records the calls for its columns."""
 
     def __init__(self, found: Any, _spark: Any) -> None:
         self.found, self.steps = found, list[Any]()
@@ -146,10 +143,10 @@ class Rows:
 def test_a_frame_is_read_in_a_session_of_its_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
 ) -> None:
-    """Builds of columns with the same settings share a session.
+    """Builds of columns with the same settings share a cloned session.
 
-    Whole texts are read in the session of the user. If a text format has a corrupt record, its
-    location has the name of the file.
+    Whole texts are read in the user's session. In text formats, a damaged record marks its
+    location.
     """
     monkeypatch.setattr(table, "DataFrame", Rows)
     monkeypatch.setattr(table, "functions", SimpleNamespace(expr=lambda text: text))
@@ -179,7 +176,7 @@ def test_a_frame_is_read_in_a_session_of_its_column(
 
 
 class Metastore(Access):
-    """A metastore with calls that fail, either before or after they have an effect.
+    """A metastore whose properties can be read a limited number of times.
 
     Attributes:
         publications: the number of times that the properties can be read.
@@ -206,7 +203,7 @@ def plain_table(tmp_path: Path, seam: Seam = no_fault, publications: int = 1 << 
 
 
 def failing(when: str) -> Seam:
-    """A call of the metastore that fails, before or after it has an effect."""
+    """A hook that makes a metastore call fail before or after its effect."""
 
     def seam(what: str) -> None:
         if what.startswith(f"{when} metastore"):
@@ -216,15 +213,12 @@ def failing(when: str) -> Seam:
 
 
 def registered(tmp_path: Path) -> Sequence[str]:
-    """The keys of the registrations."""
+    """The property keys of the registrations."""
     return [*registrations(Warehouse(tmp_path).properties("t"))]
 
 
 def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
-    """Meanwhile, another statement has registered the same name.
-
-    A statement is allowed to overwrite the registration that it replaces.
-    """
+    """A statement overwrites only the registration that it replaces."""
     early, late = plain_table(tmp_path), plain_table(tmp_path)
     early.register("v", OWN)
     other = Registration(SAMPLE.index, ("id",), "file:/other")
@@ -242,7 +236,7 @@ def test_a_name_that_was_taken_meanwhile_is_not_overwritten(tmp_path: Path) -> N
 def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none(
     tmp_path: Path,
 ) -> None:
-    """The properties show the outcome.
+    """After a failed registration, the table's properties show the outcome.
 
     If the properties cannot be read, the outcome is unknown.
     """
@@ -259,9 +253,9 @@ def test_a_registration_that_failed_is_an_error_and_one_that_took_effect_is_none
 
 
 def test_declared_columns_are_a_property(tmp_path: Path) -> None:
-    """Without columns, there is no property.
+    """The declared columns are a table property, which is removed if no columns are declared.
 
-    For an error of the metastore, its first line is reported.
+    An error of the metastore is reported with its first line.
     """
     plain_table(tmp_path).declare("id, name")
     assert Warehouse(tmp_path).properties("t")[DECLARED_COLUMNS] == "id, name"

@@ -1,4 +1,4 @@
-"""The metadata of a table: columns by name, and by the key that an index uses."""
+"""The metadata of a table: columns by name, and by the key of an index."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def info(folder: Path) -> TableInfo:
 
 
 def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
-    """An index can exist longer than its column.
+    """A column is found by name in any case, and by its key.
 
-    If the column does not exist any more, the name that the user types is the key.
+    If the column is gone, its key is the name that the user types.
     """
     table = info(tmp_path)
     assert table.key_of(("ID",)) == table.key_of(["id"]) == ("id",)
@@ -44,7 +44,7 @@ def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
 
 
 def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
-    """A table with columns that have these names."""
+    """A table with columns of these names."""
     columns = tuple(Column((name,), "int") for name in names)
     return replace(info(folder), columns=columns, **other)  # type: ignore[arg-type]
 
@@ -63,7 +63,7 @@ def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
 def test_an_unknown_column_is_told_with_names_like_it(
     tmp_path: Path, columns: list[str], typed: str, hint: str
 ) -> None:
-    """The error suggests up to three similar names, or otherwise the first twenty names."""
+    """The error suggests up to three similar columns, or else the first twenty."""
     with pytest.raises(InvalidInputError) as caught:
         resolve_column(of_columns(tmp_path, *columns), [typed])
     assert caught.value.condition == "SIEVE_UNKNOWN_COLUMN"
@@ -73,7 +73,10 @@ def test_an_unknown_column_is_told_with_names_like_it(
 def test_a_column_is_resolved_in_any_case_unless_the_session_tells_cases_apart(
     tmp_path: Path,
 ) -> None:
-    """Names match as in Spark, even for partition columns and the column of corrupt records."""
+    """Column names match in any case, unless the session is case-sensitive.
+
+    Partition columns and the column of corrupt records are refused.
+    """
     table = of_columns(
         tmp_path, "Id", "_corrupt", partition_columns=("Day",), corrupt_column="_Corrupt"
     )
@@ -90,7 +93,7 @@ def test_a_column_is_resolved_in_any_case_unless_the_session_tells_cases_apart(
 
 
 def test_of_a_struct_a_field_is_offered(tmp_path: Path) -> None:
-    """For a struct, the error suggests its first field, or the struct if it has no fields."""
+    """The error for a struct suggests one of its fields."""
     fields = (("address",), "struct<town:string,street:string>"), (("address", "town"), "string")
     columns = tuple(Column(path, kind) for path, kind in fields)
     table = replace(info(tmp_path), columns=columns)
@@ -100,14 +103,14 @@ def test_of_a_struct_a_field_is_offered(tmp_path: Path) -> None:
 
 
 class Refusing(Access):
-    """An access to a table that refuses to remove a property."""
+    """A table whose metastore refuses to remove a property."""
 
     def unsetProperty(self, _: str) -> None:  # noqa: N802 - the shim's name
         raise MetastoreFault("down")
 
 
 def test_only_its_own_registration_is_removed(tmp_path: Path) -> None:
-    """Meanwhile, another index can have registered the name, or the registration can be gone."""
+    """`unregister` removes only its own registration, and a missing one is no error."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [[1]])
     table = PlainTable(warehouse, "t", no_fault)

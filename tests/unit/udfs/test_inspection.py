@@ -28,9 +28,9 @@ def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
 
 
 def test_files_stand_in_order_of_their_least_key() -> None:
-    """Files get new numbers in the order of their least keys.
+    """Files are numbered in the order of their least keys.
 
-    Files without a key are counted and omitted.
+    Files without a key are counted and not drawn.
     """
     layout = _layout([(50, 99, 0), (0, 9, 2), (40, 49, 2)], 4)
     assert layout.paths == ("f2", "f0")
@@ -40,9 +40,9 @@ def test_files_stand_in_order_of_their_least_key() -> None:
 
 
 def test_a_picture_shows_the_share_of_each_cell() -> None:
-    """Half covered cells are half dark, and points are visible.
+    """The darkness of a cell is its covered share, and single keys are visible, too.
 
-    If several files share a row, the row shows their average.
+    If several files share a row of pixels, the row shows their average.
     """
     layout = _layout([(0, 14, 0), (95, 95, 0), (0, 99, 1)], 2)
     both = raster(layout.entries, layout.axis, 2, 2, 10)
@@ -53,7 +53,10 @@ def test_a_picture_shows_the_share_of_each_cell() -> None:
 
 
 def test_reads_are_means_over_covered_keys() -> None:
-    """Each covered key of a column has the same weight, and columns without keys stay empty."""
+    """The mean number of files read is an average over a pixel column's covered keys.
+
+    Pixel columns without keys stay empty.
+    """
     layout = _layout([(0, 9, 0), (5, 9, 1), (90, 90, 2), (99, 99, 2)], 3)
     mean, most = reads(layout.entries, layout.axis, 10)
     assert mean[0] == pytest.approx(1.5)
@@ -62,7 +65,7 @@ def test_reads_are_means_over_covered_keys() -> None:
 
 
 def test_the_whole_domain_can_be_drawn() -> None:
-    """Codes from the least to the greatest code do not cause an overflow in the picture."""
+    """A picture from the least to the greatest code causes no integer overflow."""
     layout = _layout([(LEAST, GREATEST, 0), (GREATEST, GREATEST, 1), (LEAST, LEAST, 2)], 3)
     assert layout.axis.code(0) == LEAST
     assert layout.axis.code(1) == GREATEST
@@ -71,7 +74,7 @@ def test_the_whole_domain_can_be_drawn() -> None:
 
 
 def test_crowded_keys_are_spread() -> None:
-    """If one key is far away, the other keys are still spread over the picture."""
+    """If one key is far from the others, the other keys still get most of the picture's width."""
     layout = _layout([(k, k, 0) for k in range(100)] + [(10**15, 10**15, 1)], 2)
     assert not layout.axis.even
     assert layout.covered()[0] > 0.9
@@ -79,9 +82,9 @@ def test_crowded_keys_are_spread() -> None:
 
 @pytest.mark.parametrize("apart", [10**15, 1 << 61])
 def test_a_column_of_few_values_is_mostly_dark(apart: int) -> None:
-    """If each value is in each file, the gaps between values need little of the picture.
+    """If each file contains each value, the gaps between values get little of the picture.
 
-    The distance of two texts can be too large for a float to tell a code from the next one.
+    Codes of texts can be so far apart that a float cannot distinguish two adjacent codes.
     """
     layout = _layout([(apart * k, apart * k, file) for k in range(4) for file in range(3)], 3)
     assert not layout.axis.even
@@ -89,7 +92,7 @@ def test_a_column_of_few_values_is_mostly_dark(apart: int) -> None:
 
 
 def test_labels_are_keys_that_occur() -> None:
-    """Codes between keys are not text that is in the data."""
+    """Each axis label is a key that occurs, because other codes may be no readable text."""
     layout = _layout([(10**15 * k, 10**15 * k, file) for k in range(4) for file in range(3)], 3)
     figure = draw(layout, [], str, {})
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
@@ -99,7 +102,10 @@ def test_labels_are_keys_that_occur() -> None:
 
 
 def test_labels_of_texts_end_where_they_differ() -> None:
-    """Later characters possibly belong to no key, so a label ends before them."""
+    """The label of a text ends where the text differs from its neighbours.
+
+    Later characters may belong to no key.
+    """
     keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
     assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
     for keys, labels in (
@@ -110,7 +116,7 @@ def test_labels_of_texts_end_where_they_differ() -> None:
 
 
 def test_labels_of_texts_are_beginnings_of_keys() -> None:
-    """If an entry begins below its only key, its label is the beginning that both share."""
+    """If an entry begins below its only key, its label is the common beginning of both ends."""
     begin, end, last = 10**15, 10**15 + 9, 10**15 + 20
     texts = {0: "Delft", begin: "Utrd@", end: "Utrecht", last: "Utrf"}
     layout = _layout([(0, 0, 0), (begin, end, 0), (begin, last, 1)], 2)
@@ -120,7 +126,7 @@ def test_labels_of_texts_are_beginnings_of_keys() -> None:
 
 
 def test_the_line_of_a_map_is_what_equality_reads() -> None:
-    """The picture has a line for = and IN with the map, and a line for ranges without it."""
+    """The picture has one line for = and IN, which use the map, and one for ranges."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], str, {"exact": 1.0, "map": 1.25})
     texts = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
     assert "by the index, for ranges" in texts
@@ -136,7 +142,7 @@ def test_no_key_no_layout() -> None:
 
 
 def test_the_title_lies_within_the_picture() -> None:
-    """Long names and advice are wrapped."""
+    """A long title is wrapped and stays within the picture."""
     words = "index id_sieve of MAMMOTH_WAREHOUSE.ORDERS has 1,234,567 bytes "
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [words * 8, "REFRESH"], str, {})
     figure.savefig(io.BytesIO())
@@ -148,12 +154,12 @@ def test_the_title_lies_within_the_picture() -> None:
 
 
 def test_names_and_keys_are_no_formulas() -> None:
-    """Text between two dollar signs is drawn unchanged: columns and keys are users' text."""
+    """Text between two dollar signs is drawn as it is, not as a formula."""
     hostile = r"`$\foo_{$`"
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [hostile], lambda _code: hostile, {})
     figure.savefig(io.BytesIO())
     labels = [label.get_text() for label in figure.axes[2].get_xticklabels()]
-    # The labels are the least key, the key where the second entry begins, and the greatest key.
+    # The labels are the least key, the start of the second entry, and the greatest key.
     assert [figure.get_suptitle(), *labels] == [hostile] * 4
 
 
@@ -169,7 +175,7 @@ def test_names_and_keys_are_no_formulas() -> None:
     ],
 )
 def test_labels_are_text(key: str, label: str) -> None:
-    """A key between two others ends in bytes that are in no key, so its label ends before them."""
+    """A label ends before unreadable bytes, which the code between two keys can contain."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], lambda _code: key, {})
     assert {text.get_text() for text in figure.axes[2].get_xticklabels()} == {label}
 
@@ -197,7 +203,7 @@ def _version(*kinds: Expected, has_maps: bool = False) -> VersionEntries:
 def _drawn(
     monkeypatch: pytest.MonkeyPatch, version: VersionEntries, described: dict[str, str]
 ) -> tuple[list[str], object, str]:
-    """The title and the expected reads in the picture, and the summary."""
+    """Returns the title, the expected reads that were drawn, and the summary."""
     given: list[tuple[list[str], object]] = []
 
     def draw_recorded(layout: FileLayout, title: list[str], *rest: Any, **named: Any) -> Figure:
@@ -212,7 +218,7 @@ def _drawn(
 
 
 def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an index has no statistics, its title has the column, files, rows and bytes."""
+    """The title of an index without statistics has the column, files, rows and bytes."""
     title, expected, _ = _drawn(monkeypatch, _version(), DESCRIBED)
     (sentence,) = title
     assert sentence == (
@@ -223,7 +229,7 @@ def test_the_title_tells_what_the_index_is(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The title has the reads of a key, the advice, omitted data, and new or changed files."""
+    """The title has the reads of a key, the advice, what is not drawn, and stale files."""
     kinds = [Expected(kind, 1.25, 1.0, 9.5, 1e6, 1e6) for kind in ("absent", "present", "range")]
     described = DESCRIBED | {
         "bytes as share of column": "0.1%",
@@ -257,7 +263,7 @@ def test_the_title_tells_what_to_know_of_the_picture(monkeypatch: pytest.MonkeyP
 
 
 def test_the_three_widest_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The widest file in the index comes first; its name is shown without the folder."""
+    """The summary names the three widest files, the widest first, without their folders."""
     low, high, location = np.array([(0, 9, 0), (10, 12, 1), (20, 25, 2), (30, 39, 3)]).T
     version = replace(
         _version(),

@@ -1,4 +1,4 @@
-"""The entries of a version for the table's current files; indexes are built without Spark."""
+"""The entries of a version by the table's current files; the tests build indexes without Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _index(warehouse: Warehouse) -> Usable:
 
 
 def _read(warehouse: Warehouse) -> tuple[VersionEntries, set[tuple[str, int, int]]]:
-    """The version of the only index of the table t, and its entries by file name."""
+    """The version of the only index of t, and its entries as file name, low and high code."""
     version = read_entries(_index(warehouse))
     names = [version.names[k].rpartition("/")[2] for k in version.entries.location.tolist()]
     of = version.entries
@@ -37,9 +37,9 @@ def _build(warehouse: Warehouse, *statements: str) -> None:
 
 
 def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None:
-    """The version has two runs.
+    """Entries of a later run name the files of that run.
 
-    A file that is no longer in the table keeps its slot, and has no entry.
+    A file that was removed from the table keeps its slot and has no entry.
     """
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5], [7]])
@@ -57,7 +57,7 @@ def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None
 
 
 def test_ranges_are_told_by_their_offset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a file has one range, its name has no offset."""
+    """The name of a range includes its offset, except for the only range of a file."""
     monkeypatch.setattr(fake_spark, "RANGE_BYTES", 4)
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[*range(10, 15)], [90]])
@@ -67,7 +67,7 @@ def test_ranges_are_told_by_their_offset(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_map_is_told_and_has_no_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hashes in a map cannot be drawn over keys."""
+    """A map has no entries to draw, since its hashes have no order."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5]])
     _build(warehouse, "CREATE SIEVE INDEX v ON t (id)")

@@ -31,7 +31,7 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: float) -> None:
-    """For a value, the estimate is one file; for ranges, the estimates are Selinger's.
+    """The share of files that a scan still reads: one file per value, Selinger's for ranges.
 
     If an index does not help, all files are read.
     """
@@ -39,7 +39,7 @@ def test_the_share_that_an_index_leaves(use: ColumnUse, files: float, share: flo
 
 
 def test_and_keeps_the_narrowest_use() -> None:
-    """If AND has two uses of a column, the use that reads fewer files counts.
+    """If AND has two uses of a column, the one that reads fewer files counts.
 
     Other columns do not change.
     """
@@ -51,7 +51,7 @@ def test_and_keeps_the_narrowest_use() -> None:
 
 
 def test_and_of_lists_keeps_the_shorter() -> None:
-    """The shorter of two lists of values limits the files, in either order."""
+    """Under AND, the shorter of two lists of values counts, in either order."""
     lists = [{ID: ColumnUse(Kind.IN, 5)}, {ID: ColumnUse(Kind.IN, 2)}]
     assert all_of(lists) == all_of(lists[::-1]) == {ID: ColumnUse(Kind.IN, 2)}
     same = [{ID: ColumnUse(Kind.IN, 1)}, {ID: ColumnUse(Kind.EQUALS)}]
@@ -59,7 +59,7 @@ def test_and_of_lists_keeps_the_shorter() -> None:
 
 
 def test_two_ranges_are_one_between() -> None:
-    """A lower and an upper bound become a range with two ends, but other pairs do not."""
+    """Two ranges under AND become one range with two ends; other pairs do not."""
     assert all_of([{ID: ColumnUse(Kind.RANGE)}] * 2) == {ID: ColumnUse(Kind.BETWEEN)}
     assert all_of([{ID: ColumnUse(Kind.UNEQUAL)}] * 2) == {ID: ColumnUse(Kind.UNEQUAL)}
     apart = all_of([{ID: ColumnUse(Kind.RANGE)}, {ID: ColumnUse(Kind.UNEQUAL)}])
@@ -67,7 +67,7 @@ def test_two_ranges_are_one_between() -> None:
 
 
 def test_or_of_values_is_a_list() -> None:
-    """If values of one column are under OR, their numbers are added."""
+    """Under OR, the numbers of values of one column are added."""
     assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.IN, 2)}]) == {
         ID: ColumnUse(Kind.IN, 3)
     }
@@ -80,7 +80,7 @@ def test_or_keeps_the_widest_use() -> None:
 
 
 def test_or_of_other_columns_helps_none() -> None:
-    """If another branch does not use the column, an index on the column skips no file."""
+    """If a branch of OR does not use the column, an index on the column skips no file."""
     branches = [
         {ID: ColumnUse(Kind.EQUALS), DAY: ColumnUse(Kind.NULL)},
         {DAY: ColumnUse(Kind.NULL)},
@@ -90,5 +90,5 @@ def test_or_of_other_columns_helps_none() -> None:
 
 
 def test_a_negation_rules_out_little() -> None:
-    """For NOT of any use, all files are read."""
+    """NOT of any use counts as inequality, for which all files are read."""
     assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}

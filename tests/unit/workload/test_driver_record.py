@@ -20,24 +20,24 @@ ID = {"op": "=", "col": ["id"]}
 
 
 def row(table: str, tree: Any, *used: str, scans: int = 1, **sums: int) -> dict[str, Any]:
-    """A row in the record."""
+    """A row of a driver's record."""
     asked = {"table": ["shop", table], "used": list(used), "filter": tree}
     none = {"bytes": 0, "files": 0, "files_skipped": 0, "bytes_skipped": 0}
     return {"asked": json.dumps(asked), "scans": scans} | none | sums
 
 
 def _skipped(files: int) -> dict[str, int]:
-    """Skipped files that have ten bytes each."""
+    """The sums for skipped files of ten bytes each."""
     return {"files_skipped": files, "bytes_skipped": 10 * files}
 
 
 def parsed(now_ms: int, *rows: Any, since: int = 0) -> Any:
-    """The record after parsing these rows."""
+    """The sum of one driver's record with these rows."""
     return add_up([record(*rows, since=since)], now_ms)
 
 
 def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
-    """The record with these rows."""
+    """A driver's record with these rows."""
     return parse_record(json.dumps({"driver": driver, "since": since, "scans": list(rows)}))
 
 
@@ -58,12 +58,12 @@ def record(*rows: Any, since: int = 0, driver: str = "d") -> Any:
     ],
 )
 def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
-    """Each leaf of the tree is one use of its column, and the column can be a path."""
+    """Each operator is one kind of use of its column, and the column can be a path."""
     assert tree_uses({"op": op, "col": ["s", "a"]}) == {("s", "a"): ColumnUse(kind)}
 
 
 def test_lists_have_their_number_of_values() -> None:
-    """For an IN list, the driver's record has only the number of values."""
+    """The record has only the number of values of an IN list."""
     assert tree_uses({"op": "in", "col": ["id"], "values": 7}) == {("id",): ColumnUse(Kind.IN, 7)}
     assert tree_uses({"op": "not in", "col": ["id"], "values": 7})[("id",)].kind is Kind.UNEQUAL
 
@@ -80,14 +80,14 @@ def test_lists_have_their_number_of_values() -> None:
     ],
 )
 def test_what_asks_no_column(tree: Any) -> None:
-    """IS NOT NULL is in nearly every filter, so it does not count as a use of a column."""
+    """Constants, unknown operators, and IS NOT NULL (in most filters) are no use of a column."""
     assert tree_uses(tree) == {}
 
 
 def test_connectives_and_unknown_parts() -> None:
-    """AND keeps the use with the fewest files, and OR over other columns keeps no use.
+    """AND keeps the uses of its parts, and OR adds values of one column.
 
-    Unknown parts name their columns.
+    An unknown part is a use of the columns that it names.
     """
     unknown = {"op": "unknown", "names": ["note"]}
     assert tree_uses({"op": "and", "args": [ID, unknown]}) == {
@@ -99,7 +99,7 @@ def test_connectives_and_unknown_parts() -> None:
 
 
 def test_scans_and_the_work_of_indexes() -> None:
-    """Equal scans are added up, and so are the scans that used each index, in any version."""
+    """Equal filters are added up over scans, and the work of an index over its versions."""
     found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),
@@ -118,16 +118,13 @@ def test_scans_and_the_work_of_indexes() -> None:
 
 
 def test_days_are_at_least_one() -> None:
-    """A record of one hour counts as one day, and so does a record without a scan."""
+    """A record covers at least one day, even if it is younger or has no scan."""
     assert parsed(DAY // 24, row("orders", ID)).days == 1.0
     assert parsed(5 * DAY).days == 1.0
 
 
 def test_records_of_several_drivers_add_up() -> None:
-    """The sum begins at the first scan of any driver.
-
-    A driver without scans has no time of a first scan.
-    """
+    """Records of several drivers are added up, from the first scan of any driver."""
     late = record(row("orders", ID, "i@1", bytes=5, files=1), since=3 * DAY)
     early = record(row("orders", ID, "i@2", scans=2, bytes=7, files=2), since=DAY, driver="e")
     found = add_up([late, early, record(since=0)], 4 * DAY)
@@ -138,7 +135,7 @@ def test_records_of_several_drivers_add_up() -> None:
 
 
 def test_a_record_survives_its_encoding() -> None:
-    """The sums with the most bytes come first, and the size has a limit."""
+    """An encoded record has the sums with the most bytes first, up to a size limit."""
     small, middle, large = (
         row("small", ID, bytes=3, bytes_skipped=3),
         row("middle", ID, "i@1", scans=2, bytes=1, files=9, bytes_skipped=8, files_skipped=7),
@@ -176,7 +173,7 @@ def test_a_record_survives_its_encoding() -> None:
     ],
 )
 def test_what_is_no_record_is_refused(wrong: dict[str, Any]) -> None:
-    """Any user can have written a file in the history."""
+    """A malformed record is refused, as any user can have written it."""
     assert record(row("t", ID, bytes=0)).sums
     with pytest.raises(CorruptError, match="no record of scans"):
         record(row("t", ID) | wrong)

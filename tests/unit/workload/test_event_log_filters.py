@@ -20,7 +20,7 @@ EQUALS = ColumnUse(Kind.EQUALS)
 
 
 def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
-    """The uses of columns by a scan with these filters."""
+    """The uses of columns in a scan with these filters."""
     return column_uses(pushed, data, ScanSchema(schema, data))
 
 
@@ -56,7 +56,7 @@ def uses(pushed: str, data: str = "[]", schema: str = SCHEMA) -> Uses:
     ],
 )  # fmt: skip
 def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
-    """The cases are all forms in which Spark writes a source's filter, from real event logs."""
+    """Each form of pushed filters in real event logs is read as a use of its column."""
     assert uses(pushed) == {(name,): use for name, use in expected.items()}
 
 
@@ -76,7 +76,7 @@ def test_pushed_filters(pushed: str, expected: dict[str, ColumnUse]) -> None:
     ],
 )  # fmt: skip
 def test_expressions(data: str, expected: dict[str, ColumnUse]) -> None:
-    """Expressions of one column, in the text that Spark writes for a scan's filters."""
+    """A comparison of an expression of one column is a use of the expression."""
     assert uses("[]", data) == {("", sql): use for sql, use in expected.items()}
 
 
@@ -116,7 +116,7 @@ def test_names_with_dots_blanks_and_back_ticks() -> None:
     ],
 )
 def test_what_is_cut_off_or_unbalanced_is_refused(pushed: str) -> None:
-    """If a list does not end properly, the whole list is refused."""
+    """A list of filters that is cut off or has unbalanced brackets is refused whole."""
     with pytest.raises(UnreadableFilterError):
         uses(pushed)
 
@@ -129,7 +129,7 @@ def test_no_part_of_a_constant_passes_for_a_column() -> None:
 
 
 def test_a_schema_that_is_cut_off() -> None:
-    """A column after the cut counts if the data filters also name it."""
+    """If the schema is truncated, a column counts if the data filters also name it."""
     cut = "struct<a:int,b:int,... 12 more fields>"
     assert ScanSchema(cut, "").is_cut_off
     assert not ScanSchema(SCHEMA, "").is_cut_off
@@ -154,12 +154,12 @@ def test_a_schema_that_is_cut_off() -> None:
     ],
 )
 def test_functions_of_a_column_are_ranges(data: str, kind: Kind | None) -> None:
-    """Monotone functions, which Spark does not push down, count as comparisons with ranges."""
+    """Monotone functions of a column, which Spark does not push down, count as ranges."""
     assert uses("[]", data) == ({} if kind is None else {("ts",): ColumnUse(kind)})
 
 
 def test_a_cast_of_a_string_is_no_range() -> None:
-    """Numbers in texts have another order than the texts.
+    """A cast from string to a number is no range, as the order of values differs.
 
     The type of a column after the cut is unknown.
     """
@@ -182,10 +182,7 @@ def test_a_cast_of_a_string_is_no_range() -> None:
     ],
 )
 def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
-    """If a filter is nested too deep, it is refused without a stack overflow.
-
-    The later filters in the list are also refused.
-    """
+    """A filter that is nested too deeply is refused with its whole list, without stack overflow."""
 
     def nested(levels: int) -> str:
         return before * levels + "IsNull(id)" + after * levels
@@ -197,7 +194,7 @@ def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
 
 
 def test_long_hostile_text_is_read_in_time() -> None:
-    """For any constant, the time to read a text is linear in its length."""
+    """Reading takes time linear in the length of the filters, for any constants."""
     start = time.monotonic()
     filler = ", (cast(" * 50_000
     assert uses("[IsNull(id)]", f"[(name#1 = {filler})]") == {("id",): ColumnUse(Kind.NULL)}

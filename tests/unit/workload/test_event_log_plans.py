@@ -12,7 +12,7 @@ ID, CUSTOMER = ("id",), ("customer",)
 
 
 def node(name: str, simple: str = "", *children: Any) -> dict[str, Any]:
-    """A plan node that is not a scan."""
+    """A plan node other than a scan."""
     return {
         "nodeName": name,
         "simpleString": simple or name,
@@ -32,7 +32,7 @@ def scan(
     first: int = 1,
     partition: str = "[]",
 ) -> dict[str, Any]:
-    """A scan in the form of an event log."""
+    """A scan as an event log contains it."""
     return {
         "nodeName": name,
         "simpleString": f"FileScan parquet shop.orders[{columns}] Batched: true, DataFilters: [",
@@ -51,13 +51,13 @@ def scan(
 
 
 def the_one(plan: dict[str, Any]) -> Scan:
-    """The only scan of a plan."""
+    """The only scan in a plan."""
     (one,) = scans_of(plan)
     return one
 
 
 def test_a_scan_below_other_nodes() -> None:
-    """The scan has its table, its filters, and the accumulators of its metrics."""
+    """A scan has its table, its filters, and the accumulators of its metrics."""
     one = the_one(node("WholeStageCodegen (1)", "", node("Filter", "", scan("[EqualTo(id,5)]"))))
     assert (one.table, one.uses, one.unread) == (("shop", "orders"), {ID: EQUALS}, ())
     assert (one.files, one.bytes) == (1, 2)
@@ -81,34 +81,28 @@ def test_a_scan_below_other_nodes() -> None:
     ],
 )
 def test_the_table_of_a_scan(name: str, told: Any) -> None:
-    """Tables in the session catalog have names.
-
-    Other scans are counted by kind.
-    """
+    """Only tables of the session catalog have names; other scans report why they have none."""
     one = the_one(scan(name=name))
     assert (one.table or one.unread) == (told if isinstance(told, tuple) else (told,))
 
 
 def test_other_leaves_are_no_scans() -> None:
-    """Local tables, cached tables and similar leaves read no files of tables."""
+    """Nodes that read no files of tables, such as local or cached tables, are no scans."""
     for name in ("LocalTableScan", "Scan In-memory table t", "Scan OneRowRelation", "Range (1)"):
         assert scans_of(node(name)) == []
 
 
 def test_what_cannot_be_read_of_a_scan_is_told() -> None:
-    """Some filters have unbalanced constants, and some schemas are truncated.
-
-    A scan with unreadable filters is still counted.
-    """
+    """A scan with an unreadable filter or truncated schema counts, and reports the problem."""
     one = the_one(scan("[EqualTo(name,:( )]"))
     assert (one.table, one.uses, one.unread) == (("shop", "orders"), {}, (Unread.FILTER,))
     assert the_one(scan(schema="struct<id:bigint,... 30 more fields>")).unread == (Unread.SCHEMA,)
 
 
 def test_a_scan_that_a_plan_shows_twice_counts_once() -> None:
-    """If an exchange or subquery is used again, it has the same metrics.
+    """A reused exchange or subquery, whose metrics are the same, counts once.
 
-    Scans without metrics count as different scans.
+    Scans without metrics count separately.
     """
     again = node("Union", "", scan(first=0), scan(first=0), scan(first=7))
     assert sorted(one.files for one in scans_of(again)) == [0, 7]
@@ -118,7 +112,7 @@ def test_a_scan_that_a_plan_shows_twice_counts_once() -> None:
 
 
 def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str, Any]:
-    """A join that has orders on its left side and customers on its right side."""
+    """A join with orders on the left side and customers on the right side."""
     customers = scan(
         "[EqualTo(city,x)]" if filtered else "[IsNotNull(id)]",
         name="Scan parquet shop.customers",
@@ -148,22 +142,22 @@ def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str
     ],
 )  # fmt: skip
 def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
-    """If a side with a filter is broadcast, its keys filter the column of the other side."""
+    """If a filtered side of a join is broadcast, its keys are a use of the other side's column."""
     orders = next(one for one in scans_of(join(text)) if one.table == ("shop", "orders"))
     assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
 
 
 def test_several_keys_each_ask_their_column() -> None:
-    """A join with two keys filters two columns."""
+    """A join with two keys is a use of both columns."""
     text = "BroadcastHashJoin [customer#11L, id#10L], [id#20L, x#22L], Inner, BuildRight, false"
     orders = next(one for one in scans_of(join(text)) if one.files == 1)
     assert orders.uses == {CUSTOMER: JOIN, ID: JOIN}
 
 
 def test_a_side_without_a_filter_picks_no_files() -> None:
-    """Without a predicate, every key of the other side has a match.
+    """Without a filter, the keys of a side are no use, as every key probably has a match.
 
-    A partition filter counts as a predicate.
+    A partition filter counts as a filter.
     """
     text = "BroadcastHashJoin [customer#11L], [id#20L], Inner, BuildRight, false"
     assert all(CUSTOMER not in one.uses for one in scans_of(join(text, filtered=False)))
@@ -172,7 +166,7 @@ def test_a_side_without_a_filter_picks_no_files() -> None:
 
 
 def test_a_side_that_streams_filtered_keys_of_itself() -> None:
-    """If the left side of a join is broadcast and filtered, its keys filter the right side."""
+    """If the broadcast side is the left side, its keys are a use of the right side's column."""
     text = "BroadcastHashJoin [id#20L], [customer#11L], Inner, BuildLeft, false"
     turned = join(text)
     turned["children"].reverse()
@@ -184,7 +178,7 @@ TOP = "TakeOrderedAndProject(limit=5, orderBy=[id#10L ASC NULLS FIRST,customer#1
 
 
 def test_order_by_limit_asks_its_first_column() -> None:
-    """The scan can be below nodes that change no row, but not below an aggregate or a join."""
+    """ORDER BY with LIMIT is a use of its first column, except above aggregates and joins."""
     below = node("WholeStageCodegen (1)", "", node("Filter", "", scan()))
     assert the_one(node("TakeOrderedAndProject", TOP, below)).uses == {ID: ColumnUse(Kind.TOP)}
     grouped = node("TakeOrderedAndProject", TOP, node("HashAggregate", "", scan()))
@@ -194,12 +188,12 @@ def test_order_by_limit_asks_its_first_column() -> None:
 
 
 def test_a_predicate_counts_before_the_order() -> None:
-    """If a column has a comparison and an ORDER BY, the comparison counts."""
+    """A comparison of a column counts before its ORDER BY with LIMIT."""
     one = the_one(node("TakeOrderedAndProject", TOP, scan("[EqualTo(id,5)]")))
     assert one.uses == {ID: EQUALS}
 
 
 def test_keys_are_found_where_the_output_is_cut_off() -> None:
-    """The key is found, because a filter also names the column."""
+    """If the scan's output is truncated, a key is found if a filter names its column."""
     wide = scan(columns="a#1, ... 30 more fields", data="[isnotnull(id#10L)]")
     assert the_one(node("TakeOrderedAndProject", TOP, wide)).uses == {ID: ColumnUse(Kind.TOP)}

@@ -13,10 +13,7 @@ EQUALS, RANGE = ColumnUse(Kind.EQUALS), ColumnUse(Kind.RANGE)
 
 
 def test_scans_that_ask_alike_are_one_group() -> None:
-    """Groups have the same table, columns and kinds.
-
-    Lists of different lengths are of the same kind.
-    """
+    """Scans with the same table, columns and kinds form one group, even with other lists."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.IN, 2), DAY: RANGE}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE, ID: ColumnUse(Kind.IN, 5)}, 2000, 10)
@@ -29,7 +26,7 @@ def test_scans_that_ask_alike_are_one_group() -> None:
 
 
 def test_files_are_those_of_one_scan() -> None:
-    """If several scans are added at once, a query for one value reads one file in each scan."""
+    """If several scans are added, a query for one value leaves one file in each."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 40, scans=4)
     (group,) = work
@@ -37,7 +34,7 @@ def test_files_are_those_of_one_scan() -> None:
 
 
 def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
-    """A large scan comes before a small scan, and a range saves less than a single value."""
+    """Indexes are ranked by the bytes that they save; a range saves less than a value."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 3000, 10)
@@ -50,7 +47,7 @@ def test_indexes_are_ranked_by_the_bytes_they_save() -> None:
 
 
 def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
-    """The savings of a table's indexes are together at most the bytes that its scans read."""
+    """The indexes of a table together save at most the bytes that its scans read."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: RANGE}, 9000, 10)
     work.add(ORDERS, {DAY: RANGE}, 300, 10)
@@ -60,7 +57,7 @@ def test_a_second_index_on_the_same_scans_saves_what_the_first_leaves() -> None:
 
 
 def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
-    """A suggestion must save at least a hundredth of the bytes that all scans of the table read."""
+    """A suggestion must save at least a hundredth of the bytes of the table's scans."""
     work = Workload()
     work.add(ORDERS, {}, 9850, 10)
     work.add(ORDERS, {DAY: RANGE}, 150, 10)
@@ -70,7 +67,7 @@ def test_what_saves_less_than_a_hundredth_is_not_named() -> None:
 
 
 def test_kinds_that_no_index_answers_are_not_named() -> None:
-    """If a column is compared only for inequality, or its scans have no bytes, it gets no index."""
+    """Inequality, and scans without bytes, lead to no suggestion."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10_000, 10)
     work.add(ITEMS, {ID: EQUALS}, 0, 0)
@@ -79,14 +76,14 @@ def test_kinds_that_no_index_answers_are_not_named() -> None:
 
 
 def test_one_byte_is_the_least_saving() -> None:
-    """A suggestion needs to save only one byte."""
+    """A saving of one byte is enough for a suggestion."""
     work = Workload()
     work.add(ITEMS, {ID: EQUALS}, 2, 2)
     assert [one.bytes_saved for one in suggest(work)] == [1]
 
 
 def test_kinds_are_counted_by_scans_the_most_first() -> None:
-    """A suggestion counts scans by kind of comparison, even those for which it does not help."""
+    """A suggestion counts all scans by kind, even if an index helps only some kinds."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10, 1)
     work.add(ORDERS, {ID: EQUALS, NOTE: ColumnUse(Kind.OTHER)}, 1000, 10)
@@ -97,7 +94,7 @@ def test_kinds_are_counted_by_scans_the_most_first() -> None:
 
 
 def test_ties_are_in_the_order_of_names() -> None:
-    """The ranking does not depend on the order of the scans."""
+    """Equal savings are ranked by names, not by the order of the scans."""
     work = Workload()
     work.add(ORDERS, {NOTE: EQUALS}, 100, 10)
     work.add(ORDERS, {ID: EQUALS}, 100, 10)
@@ -110,7 +107,10 @@ def test_ties_are_in_the_order_of_names() -> None:
 
 
 def test_a_test_takes_the_place_of_the_bound() -> None:
-    """If a value is in three of twenty files, it is in one and a half of a scan's ten files."""
+    """The result of a test replaces the estimate; without a test there is no suggestion.
+
+    A value in three of twenty files is in one and a half of ten.
+    """
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 1000, 10)
@@ -130,7 +130,7 @@ def test_a_test_takes_the_place_of_the_bound() -> None:
     [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
 )
 def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
-    """A test measures values (also for join keys) and a short range, but no NULLs and no ends."""
+    """A test's result applies to values, join keys, prefixes and ranges, not to NULL or TOP."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
@@ -145,5 +145,5 @@ def test_a_test_judges_each_kind_of_use(kind: Kind, after: float) -> None:
     [(50, 50, "helps"), (51, 50, "helps little"), (51, 51, "cannot help"), (2, 2, "helps")],
 )
 def test_half_of_the_table_is_the_bound(reads: float, least: float, found: str) -> None:
-    """Reads of half of the table are the limit, both for the best index and for this index."""
+    """An index helps if it reads at most half of the table, and cannot if no index could."""
     assert benefit_of(reads, least, 100) == found

@@ -22,12 +22,12 @@ from sql_ext.statements.parser import parse_statement
     ],
 )
 def test_names_are_quoted_where_they_must_be(parts: tuple[str, ...], text: str) -> None:
-    """Plain words are not quoted."""
+    """Names are quoted unless they are plain words and no keywords."""
     assert spelled(parts) == text
 
 
 def test_statements_parse_back_to_the_names() -> None:
-    """The statements name the table, column and index, for any characters in the names."""
+    """Generated statements parse back to the same names, whatever their characters."""
     table, column = ("my db", "ta`ble"), ("s", "a.b; DROP")
     created = parse_statement(create_statement(table, column))
     assert (created.table.parts, created.columns[0].parts) == (table, column)
