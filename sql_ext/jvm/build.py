@@ -1,4 +1,4 @@
-"""Compiles the shim against the jars of one Spark installation. Only a Java runtime is needed.
+"""Compiles the shim against the jars of one Spark installation. This needs only a Java runtime.
 
 Spark's ``jars`` folder contains the Scala compiler with which Spark was built. So sbt, Maven and a
 JDK are not needed, and the class files have exactly the Scala version of this Spark installation.
@@ -22,10 +22,10 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 JARS = HERE.parent / "jars"
 PACKAGE = "org/apache/spark/sql/sieve"
-# The files that Scala and Python both read.
+# Scala and Python both use the contents of these files.
 SETTINGS = HERE.parent / "settings.json"
 REASONS = HERE.parents[1] / "sieve" / "reader" / "reason.py"
-# A zip file needs a time for each entry. With a fixed time, the same classes always give the same
+# Each entry of a zip file has a time. With a fixed time, the same classes always give the same
 # bytes.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -44,7 +44,7 @@ class Spark(NamedTuple):
 
 
 def inspect(home: Path) -> Spark:
-    """Reads line and Scala version from the name of the core jar. Exits if there is no such jar."""
+    """Reads both versions from the name of Spark's core jar. Exits if there is no such jar."""
     for jar in sorted((home / "jars").glob("spark-core_*.jar")):
         if match := re.fullmatch(r"spark-core_(\d+\.\d+)-(\d+\.\d+)\..*\.jar", jar.name):
             return Spark(home, line=match[2], scala=match[1])
@@ -52,7 +52,7 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The common sources, and the best version for this line of each source that has several."""
+    """The common sources, and from ``compat`` the version of each source for this Spark line."""
     major = spark.line.split(".")[0]
     nearest = {
         file.name: file
@@ -67,7 +67,7 @@ def sources(spark: Spark) -> list[Path]:
 
 
 def reasons() -> str:
-    """The Scala source of the reasons why files are read. The reasons are defined in Python."""
+    """The Scala source of the reasons why scans read files. Python defines the reasons."""
     members = runpy.run_path(str(REASONS))["Reason"]
     lines = [
         f'  val {"".join(word.title() for word in one.name.split("_"))}: Value = Value("{one}")'
@@ -78,11 +78,11 @@ def reasons() -> str:
 
 
 def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
-    """Runs Spark's own Scala compiler, which prints its messages. Exits if the compiler fails."""
+    """Runs the Scala compiler in Spark's jars. Exits if the compiler fails."""
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     command = [
-        # Disables the JVM's second compiler and parallel garbage collection, which are not worth
-        # their cost in a short run. The compilation then needs 12 instead of 33 CPU seconds.
+        # Disables the JVM's optimizing compiler and parallel garbage collection, which cost more
+        # than they save in a short run. The compilation needs 12 instead of 33 CPU seconds.
         str(java), "-Xss8m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
         "-cp", f"{spark.home / 'jars'}/*", "scala.tools.nsc.Main", "-usejavacp",
         "-deprecation", "-feature", "-unchecked", "-encoding", "UTF-8",
@@ -93,7 +93,7 @@ def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
 
 
 def pack(classes: Path, jar: Path) -> None:
-    """Zips the classes in name order with a fixed time, and replaces the jar in one step."""
+    """Zips the classes in order of their names, and replaces the jar atomically."""
     jar.parent.mkdir(parents=True, exist_ok=True)
     partial = jar.with_suffix(f".{os.getpid()}.tmp")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -107,7 +107,7 @@ def pack(classes: Path, jar: Path) -> None:
 
 
 def build(home: Path) -> Path:
-    """Compiles and packs the shim for the Spark installation at ``home``. Returns the jar."""
+    """Compiles the shim for the Spark installation at ``home``. Returns the path of the jar."""
     spark = inspect(home)
     out = Path(tempfile.mkdtemp(prefix="sieve-shim-"))
     try:

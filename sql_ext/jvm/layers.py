@@ -1,11 +1,11 @@
-"""Checks that the dependencies between the shim's packages have only one direction.
+"""Checks that each of the shim's packages depends only on lower packages.
 
 A package is a folder of ``src``. ``LAYERS`` lists the packages from the lowest to the highest. A
-package is allowed to use only lower packages. Only the package ``formats`` is allowed to contain
-the name of a table format.
+package may use only lower packages. Only the package ``formats`` may contain the name of a table
+format.
 
-Usage: ``python sql_ext/jvm/layers.py``. Each fault is printed. The exit code is 1 if there is a
-fault.
+Usage: ``python sql_ext/jvm/layers.py``. The script prints each fault. The exit code is 1 if there
+is a fault.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = "org.apache.spark.sql.sieve"
 LAYERS: Final = ("base", "formats", "catalog", "ask", "plan", "observe", "statements")
-"""The packages, lowest first. `SieveExtensions` is in no package and can use all packages."""
+"""The packages, lowest first. `SieveExtensions` is in no package, and may use all packages."""
 
 _PACKAGE: Final = re.compile(rf"^package {re.escape(ROOT)}(?:\.(\w+))?$", re.MULTILINE)
 _USED: Final = re.compile(rf"{re.escape(ROOT)}\.([a-z]\w*)")
@@ -28,7 +28,7 @@ _FORMAT: Final = re.compile(r"\b(?:Hudi|Delta|Iceberg)\w*")
 
 
 def faults(sources: Path = HERE) -> Iterator[str]:
-    """One line for each file that is in a wrong package or uses a wrong package.
+    """Yields a line for each file in a wrong package, and for each wrong use of a package or name.
 
     Args:
         sources: the folder with ``src`` and ``compat``.

@@ -1,6 +1,6 @@
-"""Adds compiled jars to a wheel, for the Spark release lines in the command ``make wheel``.
+"""Adds compiled jars to a wheel, for the Spark lines that the user passes to ``make wheel``.
 
-Jars of other release lines were compiled earlier for tests, and may be older than the source.
+Other jars can exist, which tests compiled earlier. These jars may be older than the source.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class WheelJars(BuildHookInterface):
-    """Reads the release lines from ``SIEVE_LINES``. If it is not set, all jars are added."""
+    """Reads the Spark lines from ``SIEVE_LINES``. Without this variable, adds all jars."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Adds the jars explicitly, because git ignores them."""

@@ -25,10 +25,10 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
       SieveTab.attach(session.asInstanceOf[Compat.Session])
       StatementParser(session, delegate)
     }
-    // Spark calls the last injected parser first. Spark plans a scan by the first strategy that accepts the scan.
-    // Other parsers accept some of Sieve's statements, and Delta's strategy accepts every scan of files. Sieve's
-    // parser and strategy accept only Sieve's statements and scans, so Spark must call them first, in any order of
-    // extensions.
+    // Spark calls the last injected parser first. Spark plans a scan by the first strategy that accepts the scan. Other
+    // parsers accept some of Sieve's statements, and Delta's strategy accepts every scan of files. Sieve's parser and
+    // strategy accept only Sieve's own statements and scans. So Spark must call Sieve's parser and strategy first,
+    // whatever the order of the extensions.
     reorder(extensions, "parserBuilders")(builders => new LastStaysLast(builders.toList))
     extensions.injectPlannerStrategy(session => new SieveStrategy(session))
     reorder(extensions, "plannerStrategyBuilders") { builders =>
@@ -48,8 +48,8 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
   }
 
   /**
-   * Spark has no public method for this order. If a Spark release stores its builders elsewhere, Spark's own order
-   * remains.
+   * Changes the order of Spark's builders, for which Spark has no public method. If a release of Spark stores the
+   * builders elsewhere, Spark's own order remains.
    */
   private def reorder(extensions: SparkSessionExtensions, name: String)(
       change: mutable.Buffer[AnyRef] => mutable.Buffer[AnyRef]): Unit = Try {
@@ -60,8 +60,8 @@ class SieveExtensions extends (SparkSessionExtensions => Unit) {
 }
 
 /**
- * A list of builders that Spark applies in order. The last builder of the initial list always remains the last
- * builder.
+ * A list of builders that Spark calls in order. The last builder of the initial list stays last when builders are
+ * added.
  */
 private class LastStaysLast(sofar: Seq[AnyRef]) extends mutable.ArrayBuffer[AnyRef] {
   private val own = sofar.last

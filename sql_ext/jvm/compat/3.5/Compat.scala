@@ -6,13 +6,13 @@ import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expres
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.types.DataType
 
-/** The code for Spark 3.5 that is different for other releases of Spark. Spark 3.5 has only one session class. */
+/** The code that Spark 3.5 needs and other releases do not. Spark 3.5 has only one session class. */
 object Compat {
   type Session = SparkSession
 
   /**
-   * The condition that `key` equals a value of `keys(at)` in a row of `build`. Spark evaluates the condition only
-   * if a join with these keys broadcasts `build`.
+   * The condition that `key` equals `keys(at)` in some row of `build`. Spark evaluates the condition only if a join
+   * with these keys broadcasts `build`.
    */
   def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
     DynamicPruningSubquery(key, build, keys, at, onlyInBroadcast = true)
@@ -21,7 +21,8 @@ object Compat {
     PosParameterizedQuery(plan, values.toArray)
 
   /**
-   * True if two values of a type are equal exactly when their bytes are equal. False for some collations of text.
+   * True if equal values of a type have equal bytes, so that Spark can hash these values. False for some collations of
+   * text.
    */
   def isHashed(of: DataType): Boolean = true
 

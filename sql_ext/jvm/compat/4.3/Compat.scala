@@ -9,15 +9,15 @@ import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.types.DataType
 
 /**
- * The code for Spark 4.3 that is different for other releases of Spark. The session that plans queries is of the
- * class `classic.SparkSession`.
+ * The code that Spark 4.3 needs and other releases do not. Sessions that plan queries have the class
+ * `classic.SparkSession`.
  */
 object Compat {
   type Session = SparkSession
 
   /**
-   * The condition that `key` equals a value of `keys(at)` in a row of `build`. Spark evaluates the condition only
-   * if a join with these keys broadcasts `build`.
+   * The condition that `key` equals `keys(at)` in some row of `build`. Spark evaluates the condition only if a join
+   * with these keys broadcasts `build`.
    */
   def pruning(key: Expression, build: LogicalPlan, keys: Seq[Expression], at: Int): Expression =
     DynamicPruningSubquery(key, build, keys, Seq(at), onlyInBroadcast = true)(None)
@@ -26,7 +26,8 @@ object Compat {
     PosParameterizedQuery(plan, values)
 
   /**
-   * True if two values of a type are equal exactly when their bytes are equal. False for some collations of text.
+   * True if equal values of a type have equal bytes, so that Spark can hash these values. False for some collations of
+   * text.
    */
   def isHashed(of: DataType): Boolean = UnsafeRowUtils.isBinaryStable(of)
 

@@ -2,6 +2,6 @@ package org.apache.spark.sql.sieve.plan
 
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
-/** A copy of a scan. The constructor has the same arguments as Spark's own scan in this release of Spark. */
+/** A copy of Spark's scan, with the constructor arguments of this Spark release. */
 class SieveBatchScan(of: BatchScanExec)
     extends BatchScanExec(of.output, of.scan, of.runtimeFilters, of.ordering, of.table, of.spjParams)

@@ -4,10 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.{FileSourceScanExec, ScanFileListing}
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 
-/**
- * A Spark scan of whole files and of ranges of files. The constructor has the same arguments as Spark's own scan in
- * this release of Spark.
- */
+/** A scan of whole files and ranges of files, with the constructor arguments of this Spark release. */
 class SieveScan(of: FileSourceScanExec)
     extends FileSourceScanExec(
       of.relation, of.stream, of.output, of.requiredSchema, of.partitionFilters, of.optionalBucketSet,

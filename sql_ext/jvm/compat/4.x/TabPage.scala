@@ -4,9 +4,7 @@ import jakarta.servlet.http.HttpServletRequest
 import scala.xml.Node
 import org.apache.spark.ui.{SparkUITab, UIUtils, WebUIPage}
 
-/**
- * The only page of a tab in Spark's web UI, with Spark's usual header. Spark 4.x uses the servlets of `jakarta`.
- */
+/** The single page of a tab in Spark's web UI, with Spark's usual header. Spark 4.x uses servlets from `jakarta`. */
 abstract class TabPage(tab: SparkUITab) extends WebUIPage("") {
   /** The content of the page below the header. */
   def content: Seq[Node]

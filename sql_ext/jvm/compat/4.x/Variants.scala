@@ -5,12 +5,12 @@ import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.execution.datasources.VariantMetadata
 import org.apache.spark.sql.types.{DataType, StructType, VariantType}
 
-/** Columns of the type VARIANT. A scan can have such a column as a struct of the parts that a query needs. */
+/** Columns of type VARIANT. If a query needs only parts of a VARIANT, its scan can return a struct of these parts. */
 object Variants {
-  /** A column with its type in the table. */
+  /** A column with the type that it has in the table. */
   def whole(column: Attribute): Attribute = if (isPushed(column.dataType)) column.withDataType(VariantType) else column
 
-  /** An expression of whole columns. */
+  /** Replaces the pushed-down parts of a VARIANT in an expression by expressions over the whole column. */
   def withoutPushed(e: Expression): Expression = e.transformDown {
     case GetStructField(column: Attribute, at, _) if isPushed(column.dataType) =>
       val field = column.dataType.asInstanceOf[StructType](at)
@@ -18,6 +18,6 @@ object Variants {
       VariantGet(whole(column), Literal(part.path), field.dataType, part.failOnError, Some(part.timeZoneId))
   }
 
-  /** True if a scan reads only parts of a VARIANT, as the fields of a struct. */
+  /** True for the struct type of a VARIANT of which a scan reads only parts. */
   def isPushed(of: DataType): Boolean = VariantMetadata.isVariantStruct(of)
 }

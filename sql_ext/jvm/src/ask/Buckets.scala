@@ -2,14 +2,13 @@ package org.apache.spark.sql.sieve.ask
 
 
 /**
- * An index into an array of hashes that is sorted by the first bits of each hash. The few hashes of one bucket are
- * adjacent, without empty places between them. `Buckets` stores only the start of each bucket. The owner of the
- * `Buckets` stores the hashes.
+ * A look-up structure for hashes in an array, sorted by the first bits of each hash. Each bucket contains a few
+ * adjacent hashes. `Buckets` stores only the start of each bucket. The owner of the `Buckets` stores the hashes.
  */
 final class Buckets private (starts: Array[Int], shift: Int) {
   def bytes: Long = starts.length.toLong * Integer.BYTES
 
-  /** The position of the hash if it passes a test, or -1. */
+  /** The position of the first entry in the hash's bucket for which `is` returns true, or -1. */
   def find(hash: Long, is: Int => Boolean): Int = {
     val bucket = (hash >>> shift).toInt
     var at = starts(bucket)
@@ -20,7 +19,8 @@ final class Buckets private (starts: Array[Int], shift: Int) {
 }
 
 object Buckets {
-  // With this mean, buckets need half a byte of memory per file, and a look-up needs a few steps.
+  // The mean number of hashes per bucket. With this mean, the buckets need half a byte of memory per file, and a
+  // look-up takes a few steps.
   private val mean = 8
 
   /** Returns the buckets of some hashes, and the position of each hash. */

@@ -4,10 +4,10 @@ import java.util.concurrent.TimeoutException
 import scala.util.control.NonFatal
 
 /**
- * Prevents scans from waiting for a front end that was too slow several times in a row. Scans then read without an
- * index. From time to time one scan tests whether the front end answers again (Nygard, "Release It!": circuit breaker).
- * A front end that hangs delays three scans by the time-out (500 ms), and later one scan per minute. Without the
- * breaker, a hanging front end would delay every scan.
+ * Prevents scans from waiting for a front end that was too slow several times in a row. While the circuit is open,
+ * scans read without an index. From time to time, one scan tests whether the front end answers again (Nygard, "Release
+ * It!": circuit breaker). With the breaker, a hanging front end delays three scans by the time-out (500 ms), and later
+ * one scan per minute. Without the breaker, a hanging front end would delay every scan.
  */
 object CircuitBreaker {
   private val threshold = 3
@@ -23,7 +23,7 @@ object CircuitBreaker {
       answer
     } catch {
       case e: TimeoutException =>
-        // If many scans time out together, the first of them opens the circuit, and the other scans change nothing.
+        // If many scans time out at the same time, only the first time-outs, up to the threshold, count as failures.
         synchronized(if (probes || failures < threshold) {
           failures += 1
           closedUntil = System.currentTimeMillis + Backoff.millis(
@@ -31,7 +31,7 @@ object CircuitBreaker {
         })
         throw e
       case e: InterruptedException =>
-        // It is unknown whether the front end would have answered, so the next scan tests it.
+        // Nobody knows whether the front end would have answered, so the next scan tests the front end.
         synchronized { closedUntil = 0L }
         throw e
       case NonFatal(e) =>
@@ -44,12 +44,12 @@ object CircuitBreaker {
   /** True while scans do not wait for the front end. */
   def isOpen: Boolean = synchronized { failures >= threshold }
 
-  /** Closes the circuit. Earlier failures do not count for a new front end. */
+  /** Closes the circuit. A new front end starts without the failures of the former one. */
   def reset(): Unit = synchronized { failures = 0 }
 
   /**
-   * Throws an exception at once while the circuit is open. When the next test of the front end is due, lets one
-   * scan through and returns true.
+   * Throws an exception at once while the circuit is open. If the next test of the front end is due, lets one scan pass
+   * as the test and returns true.
    */
   private def enter(): Boolean = synchronized {
     val open = isOpen

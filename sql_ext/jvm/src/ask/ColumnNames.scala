@@ -5,8 +5,8 @@ import org.apache.spark.sql.sieve.base.Variants
 import org.apache.spark.sql.types._
 
 /**
- * The names of columns in the table and in the files. The paths of a struct are those of its fields. The same holds
- * for an array of structs, if the format knows the names of the fields in the files.
+ * The names of columns in the table and in the files. A struct is represented by the paths of its fields. So is an
+ * array of structs, if the format knows the fields' names in the files.
  */
 private class ColumnNames(columns: Seq[Attribute], stored: Seq[String] => Seq[String]) {
   private val paths: Seq[Seq[String]] = columns.flatMap(a => paths(Variants.whole(a).dataType, Seq(a.name)))
@@ -19,10 +19,13 @@ private class ColumnNames(columns: Seq[Attribute], stored: Seq[String] => Seq[St
     case _ => Seq(above)
   }
 
-  /** True if the path is that of a column. */
+  /** True if the table has a column or field with this path. */
   def has(path: Seq[String]): Boolean = paths.contains(path)
 
-  /** The name in the files of a column that a user has typed. More names can follow, such as the key of a map. */
+  /**
+   * Translates a column's name, as a user typed it, to the column's name in the files. More names can follow the
+   * column's name, such as the key of a map.
+   */
   def inFiles(name: Seq[String], equal: (String, String) => Boolean): Seq[String] = {
     def isStart(path: Seq[String]) = path.size <= name.size && path.zip(name).forall { case (a, b) => equal(a, b) }
     paths.find(isStart).fold(throw new NoSuchElementException(unknown(name)))(path => stored(path) ++ name.drop(path.size))

@@ -6,9 +6,9 @@ import org.apache.spark.sql.types.{ArrayType, StructType}
 
 object ColumnPath {
   /**
-   * The path of a plain column, or of a field of a struct. None for any other expression.
+   * Returns the path of a plain column or of a field of a struct. None for any other expression.
    *
-   * @param name the name of a column in the table; None for a column that does not count
+   * @param name returns a column's name in the table, or None if the column must be ignored
    */
   def of(e: Expression, name: Attribute => Option[String]): Option[Seq[String]] = e match {
     case a: Attribute => name(a).map(Seq(_))
@@ -18,13 +18,14 @@ object ColumnPath {
   }
 
   /**
-   * The path of a field of the structs in an array, such as `items.price`. None for any other expression.
+   * Returns the path of a field of the structs in an array, such as `items.price`. None for any other expression.
    *
-   * @param path the path of a plain column
+   * @param path returns the path of a plain column
    */
   def inArray(e: Expression, path: Expression => Option[Seq[String]]): Option[Seq[String]] = e match {
     case g: GetArrayStructFields =>
-      // The name in `g.field` is the name in the query, in any case.
+      // `g.field` contains the name as the query spells it, possibly in another case. The schema contains the column's
+      // own spelling.
       val ArrayType(struct: StructType, _) = g.child.dataType: @unchecked
       path(g.child).orElse(inArray(g.child, path)).map(_ :+ struct(g.ordinal).name)
     case _ => None

@@ -6,22 +6,22 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.base.{Json, LruMap, Reason}
 
-/** Counters of events in this driver since its start: a bounded number of sums. */
+/** Counters of events in this driver since its start. The number of counters is bounded. */
 object Counters {
   private val unused = Reason.values.toSeq.map(_ -> new LongAdder)
-  /** The scans with a function that no index can evaluate, by the function's name. */
+  /** For each name of a function that no index can evaluate, the number of scans with this function. */
   private val functions = new LruMap[String, Long](100)
   private val scans, pruned, atRunTime, listed, skipped, ranges, rangesSkipped, bytesSkipped = new LongAdder
   private val nanos, audits, reread, keys, nanosForKeys = new LongAdder
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
-  /** The durations of the latest prune calls in nanoseconds. An unused slot has 0. */
+  /** The durations of the latest prune calls, in nanoseconds. An unused slot contains 0. */
   private val latest = new AtomicLongArray(256)
   val frontEndStarts, statements = new LongAdder
 
   /**
-   * Runs a prune call and records its duration, even if the call fails. The duration includes `before` nanoseconds
-   * of earlier work.
+   * Runs a prune call and records its duration, even if the call fails. The duration includes `before` nanoseconds of
+   * work before the call.
    */
   def timed[A](before: Long)(call: => A): A = {
     val start = System.nanoTime - before
@@ -48,7 +48,9 @@ object Counters {
     result.functions.foreach(name => functions.synchronized(functions.merge(name, 1L, _ + _)))
   }
 
-  /** Counts a scan that received run-time values, such as keys of a join. `received` is the number of values. */
+  /**
+   * Counts a scan that received run-time values, such as the keys of a join. `received` is the number of these values.
+   */
   def resolved(received: Long): Unit = {
     atRunTime.increment()
     keys.add(received)
@@ -57,16 +59,16 @@ object Counters {
   /** Counts the time that a scan waited for run-time values. */
   def waited(forKeys: Long): Unit = nanosForKeys.add(forKeys)
 
-  /** Counts a scan that could use the keys of a join but does not get the keys. */
+  /** Counts a scan that could use join keys but receives none. */
   def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
 
-  /** Counts a scan of which an audit read the skipped files and ranges. */
+  /** Counts an audited scan. The audit read the files and ranges that the scan had skipped. */
   def audited(result: Pruned): Unit = {
     audits.increment()
     reread.add(Pruned.files(result.skipped))
   }
 
-  /** The number of milliseconds, rounded up, within which a given share of the latest prune calls ended. */
+  /** The time in milliseconds, rounded up, within which the given share of the latest prune calls ended. */
   private def within(share: Double): Long = {
     val sorted = Seq.tabulate(latest.length)(latest.get).filter(_ > 0).sorted
     if (sorted.isEmpty) 0L else math.ceil(sorted(math.ceil(share * sorted.size).toInt - 1) / 1e6).toLong

@@ -5,17 +5,16 @@ import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.types._
 
 /**
- * A predicate that is TRUE only for rows in which one element of an array satisfies another predicate.
+ * A predicate on an array that is TRUE only if one element satisfies the predicate `holds`.
  *
- * @param variable the element in `holds`
+ * @param variable the variable that represents the element in `holds`
  */
 private final case class ElementPredicate(array: Expression, variable: NamedLambdaVariable, holds: Expression) {
   /**
-   * The condition with a variable for each array that has an index, and the keys of these variables. If the elements
-   * are structs, a field of the element is an element of the array of this field. None if no index has a part of the
-   * condition.
+   * The condition with one variable for each indexed array, and the index keys of these variables. An index on an array
+   * of structs can contain one field of each struct. None if no index covers a part of the condition.
    *
-   * @param key the key of the index on an array
+   * @param key returns the key of the index on an array
    */
   def indexed(key: Expression => Option[Seq[String]]): Option[(Expression, Map[ExprId, Seq[String]])] =
     key(array).map(own => (holds, Map(variable.exprId -> own))).orElse {
@@ -28,7 +27,7 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
         fields.map { case (field, own) => variables(field).exprId -> own }))
     }
 
-  /** The array whose elements are the values of a field. */
+  /** The array of a field's values, one value for each struct. */
   private def arrayOf(e: Expression): Option[Expression] = e match {
     case v: NamedLambdaVariable if v.exprId == variable.exprId => Some(array)
     case g: GetStructField => arrayOf(g.child).map { structs =>

@@ -10,13 +10,13 @@ import org.apache.spark.sql.sieve.formats.ReaderSettings
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Everything that decides the value that a session computes for an expression of a row. */
+/** Describes everything that decides which value a session computes for an expression. */
 private object ExpressionMeaning {
   /**
-   * Settings of Spark SQL that do not change the value of a resolved expression. They change only how a query is
-   * resolved, run or shown. The mode of ANSI and the time zone are arguments of the expressions that need them. Any
-   * other setting counts. Each client has settings of its own: spark-sql and the Thrift server set `artifact.` and
-   * `java8API`.
+   * Settings of Spark SQL that do not change the value of a resolved expression. They change only how Spark resolves,
+   * runs or shows a query. ANSI mode and the time zone are arguments of the expressions that need them, so their
+   * settings are included. Any other setting counts. Some of these settings differ between clients: spark-sql and the
+   * Thrift server set `artifact.` and `java8API`.
    */
   private val harmless = Seq(
     "adaptive.", "addPartitionInBatch.", "analyzer.", "ansi.enabled", "artifact.", "autoBroadcastJoinThreshold",
@@ -35,12 +35,12 @@ private object ExpressionMeaning {
     "subexpressionElimination.", "subquery", "thriftServer.", "thriftserver.", "timeTravel", "transposeMax",
     "truncateTable.", "tvf.", "ui.", "unionOutput", "variable.", "variant.pushVariantIntoScan", "view.", "warehouse.",
     "window").map("spark.sql." + _)
-  /** The exceptions: settings whose values are types or collations that an expression can use. */
+  /** Exceptions to `harmless`: settings whose values are types or collations that an expression can use. */
   private val harmful = Seq("spark.sql.defaultStringType", "spark.sql.session.collation")
-  /** The names of the functions of an expression, by its SQL. */
+  /** A cache from the SQL of an expression to the names of its functions. */
   private val calls = new LruMap[String, Seq[String]](512)
 
-  /** The text is equal in two sessions only if both compute the same value. */
+  /** Describes an expression in a session as text. If two sessions compute different values, their texts differ. */
   def of(
       made: Expression, path: Expression => Option[Seq[String]], stored: IndexedExpression.Stored,
       session: Compat.Session): String = {
@@ -51,7 +51,7 @@ private object ExpressionMeaning {
       "columns" -> columns(Variants.withoutPushed(made)).distinct,
       "value" -> text(inFiles),
       "spark" -> session.version.split('.').take(2).mkString("."),
-      // The letters of each case, and the rules of time zones, belong to the version of Java.
+      // Upper and lower case, and the rules of time zones, depend on the version of Java.
       "java" -> s"${Runtime.version.feature} ${ZoneRulesProvider.getVersions("Europe/London").lastEntry.getKey}",
       "locale" -> Locale.getDefault.toString, "zone" -> TimeZone.getDefault.getID,
       "conf" -> (conf.getAllConfs.filter { case (k, v) => isOfValues(k) && !ReaderSettings.isDefault(k, v) } ++
@@ -61,7 +61,10 @@ private object ExpressionMeaning {
   private def isOfValues(key: String): Boolean =
     key.startsWith("spark.sql.") && (harmful.contains(key) || !harmless.exists(p => key.startsWith(p)))
 
-  /** What the functions of an expression mean in a session: Spark's own function, or one of the session. */
+  /**
+   * For each function that an expression calls, the class with which the session implements it. None unless the
+   * function is built in or temporary.
+   */
   def functions(sql: String, session: Compat.Session): Seq[Option[String]] = {
     val names = calls.synchronized(Option(calls.get(sql))).getOrElse {
       val found = Try(IndexedExpression.parsed(sql, session).collect { case call: UnresolvedFunction => call.nameParts.last }).getOrElse(Nil)
@@ -71,13 +74,13 @@ private object ExpressionMeaning {
     names.map(name => session.sessionState.catalog.lookupBuiltinOrTempFunction(name).map(_.getClassName))
   }
 
-  /** An expression with all its arguments, types and modes. */
+  /** An expression as text, with all its arguments, types and evaluation modes. */
   def text(of: Any): String = of match {
     case c: Cast if c.timeZoneId.nonEmpty && !Cast.needsTimeZone(c.child.dataType, c.dataType) => text(c.copy(timeZoneId = None))
     case GetStructField(struct, at, Some(_)) => text(GetStructField(struct, at))
     case NamedLambdaVariable(name, kind, _, _, _) => s"variable($name: ${kind.catalogString})"
     case ColumnValue(path, kind) => s"column(${text(path)}: ${kind.catalogString})"
-    // The length tells a text from the texts around it.
+    // The length separates a text from the texts around it.
     case plain: String => s"${plain.length}:$plain"
     case plain: UTF8String => plain.getBytes.map("%02x".format(_)).mkString
     case literal: Literal => s"literal(${text(literal.value)}: ${literal.dataType.catalogString})"

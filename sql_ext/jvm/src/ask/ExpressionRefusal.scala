@@ -6,14 +6,17 @@ import org.apache.spark.sql.types._
 
 /** Decides which expressions cannot have an index. */
 private object ExpressionRefusal {
-  /** The reason why the value of an expression can change without a change of the row. */
+  /**
+   * The reason why an expression cannot have an index, for example because its value can change while the row stays the
+   * same.
+   */
   def of(e: Expression): Option[String] = e match {
     case _ if e.references.isEmpty => Some("it has no column of the table")
     case _ if !e.deterministic => Some("its value changes from query to query")
     case _: And => Some("queries filter by each part of an AND; index the parts")
     case _ => e.collectFirst {
       case _: SubqueryExpression | _: PlanExpression[_] => "it has a subquery"
-      // Spark draws an initialization vector for each call, but says that the function is deterministic.
+      // Spark declares this function deterministic, but uses a random initialization vector in each call.
       case _: AesEncrypt => "its value changes from query to query"
       case _: UserDefinedExpression | _: ApplyFunctionExpression => "it calls a user-defined function, whose meaning can change"
       case other: LeafExpression if !isFixed(other) => s"the value of ${other.prettyName} depends on the session or the time"
@@ -27,13 +30,13 @@ private object ExpressionRefusal {
     }
   }
 
-  /** A CHAR, or an array or a map with a CHAR, as the catalog writes types. */
+  /** Matches CHAR, and arrays and maps that contain a CHAR, as the catalog spells types. */
   private val padded = "char|(array|map)<(.*[^r])?char".r
 
   /**
-   * The reason why an index on an expression in normal form cannot use the expression's columns.
+   * The reason why an expression in normal form cannot have an index because of its columns.
    *
-   * @param isColumn true for the path of a column whose name in the files is known
+   * @param isColumn returns true for the path of a column whose name in the files is known
    */
   def ofColumns(normal: Expression, isColumn: Seq[String] => Boolean): Option[String] = normal.collectFirst {
     case ColumnValue(path, kind) if hasNestedStruct(kind) => s"${path.mkString(".")} has structs in an array or map"
@@ -41,7 +44,10 @@ private object ExpressionRefusal {
       s"${path.mkString(".")} is a field of structs in an array, which can have other names in the files"
   }
 
-  /** A scan can read some fields of such a struct, and a key cannot name the fields in the files. */
+  /**
+   * True if an array or map contains structs. A scan can read only some fields of these structs, and a key cannot name
+   * the fields in the files.
+   */
   private def hasNestedStruct(of: DataType): Boolean = of.existsRecursively {
     case ArrayType(element, _) => element.existsRecursively(_.isInstanceOf[StructType])
     case MapType(key, value, _) => Seq(key, value).exists(_.existsRecursively(_.isInstanceOf[StructType]))
@@ -50,7 +56,7 @@ private object ExpressionRefusal {
 
   private def isFixed(leaf: Expression): Boolean = leaf match {
     case _: Literal | _: Attribute | _: NamedLambdaVariable => true
-    // A part of the expression that Spark computes once and uses twice.
+    // Refers to a subexpression that Spark computes once and uses several times.
     case other => other.getClass.getSimpleName == "CommonExpressionRef"
   }
   private def isSparks(of: Class[_]): Boolean = of.getName.startsWith("org.apache.spark.sql.catalyst.")

@@ -11,19 +11,18 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.sieve.base.{Hash, LruMap, Reason, SipHash, Unpack}
 import org.apache.spark.sql.sieve.formats.State
 
-/** A file that an index contains: the number that identifies the file, and the number of its ranges. */
+/** A file in an index. `number` identifies the file, and `ranges` is the number of its ranges. */
 final case class IndexedFile(number: Int, ranges: Int)
 
 /**
- * The files that are in one state of a table's indexes. Arrays store two hashes of each file: a hash of its path,
- * and a hash of its path and state. If two files had the same second hash of 128 bits, the dictionary would confuse
- * them. Decision 8 states the probability.
+ * The files in one state of a table's indexes. The dictionary stores two hashes of each file in arrays: a hash of the
+ * file's path, and a hash of its path and state. If the second hashes (128 bits) of two files were equal, the
+ * dictionary would confuse the files. Decision 8 states the probability of such a collision.
  *
  * @param paths   the first 64 bits of the hash of each path, sorted into buckets
  * @param high    the first 64 bits of each file's hash of path and state, sorted into buckets
  * @param numbers the number of each file, in the order of `high`
- * @param ranges  the number of ranges of each file, in order of file numbers; a single number applies to all
- *                files
+ * @param ranges  the number of ranges of each file, in order of file numbers; a single entry applies to all files
  */
 final class FileDictionary private (
     paths: Array[Long], byPath: Buckets, high: Array[Long], low: Array[Long], numbers: Array[Int],
@@ -45,7 +44,8 @@ final class FileDictionary private (
   }
 
   /**
-   * The reason why the build did not index a file. None if the file was indexed, or has changed since the build.
+   * The reason why the build did not index a file. None if the build indexed the file, or if the file has changed since
+   * the build.
    */
   def whyUnread(path: Hash, state: State): Option[Reason.Value] = FileDictionary.unread.collectFirst {
     case (length, reason) if find(path, State(length, state.modified)).nonEmpty => reason
@@ -53,13 +53,12 @@ final class FileDictionary private (
 }
 
 /**
- * The dictionaries of this driver. The driver fetches each dictionary once and caches it within a bound
- * on memory.
+ * The dictionaries of this driver. The driver fetches each dictionary once and caches it. The cache has a memory limit.
  */
 object FileDictionary {
   /**
-   * Negative numbers in place of the length of a file. Each represents a state in which the index proves nothing about
-   * the file. `FileState` in `sieve/metadata/file_list.py` has the same lengths.
+   * Negative numbers that replace the length of a file. Each number represents a state in which the index proves
+   * nothing about the file. `FileState` in `sieve/metadata/file_list.py` uses the same numbers.
    */
   private val unread = Map(-1L -> Reason.UnprovenFile, -2L -> Reason.UnsettledFile)
   private val (pathKey, stateKey) = {
@@ -72,8 +71,8 @@ object FileDictionary {
   def get(id: String): Option[FileDictionary] = cached.synchronized(Option(cached.get(id)))
 
   /**
-   * Adds the dictionary in an answer. If the memory bound is exceeded, the least recently used dictionaries are
-   * removed. Each refresh of an index creates a new dictionary.
+   * Adds the dictionary in an answer of the front end. If the cache then exceeds its memory limit, this method removes
+   * the least recently used dictionaries. Each refresh of an index creates a new dictionary.
    */
   def add(id: String, answer: JsonNode): FileDictionary = {
     val made = read(answer)
@@ -98,8 +97,8 @@ object FileDictionary {
       .putLong(path.high).putLong(path.low).putLong(state.length).putLong(state.modified).array)
 
   /**
-   * Decodes the dictionary in an answer. Each path is hashed as soon as it is unpacked, because all paths together
-   * possibly do not fit into the driver's memory.
+   * Decodes the dictionary in an answer. This method hashes each path as soon as the path is unpacked, because all
+   * paths together might not fit into the driver's memory.
    */
   def read(answer: JsonNode): FileDictionary = {
     val files = answer.get("files").asInt

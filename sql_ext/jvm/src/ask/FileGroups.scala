@@ -11,8 +11,8 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDi
 import org.apache.spark.sql.sieve.formats.Locations
 
 /**
- * Assigns a group to each listed file whose current state is in an index. A query needs the first rows of each
- * group of partitions. Without groups, all files are in one group.
+ * Assigns a group to each listed file whose current state is in an index. A top-k query may need the first rows of each
+ * group of partitions. Without such groups, all files belong to one group.
  */
 object FileGroups {
   private val absent = -1
@@ -20,8 +20,9 @@ object FileGroups {
   private val twice = Int.MinValue
 
   /**
-   * Returns the group of each file in the order of file numbers, encoded for the front end. Group g is -2 - g for a file
-   * with hidden rows: the query needs the file's first rows, but the file's rows must not be counted.
+   * Returns the group of each file in the order of file numbers, encoded for the front end. A file of group g that has
+   * hidden rows gets the code -2 - g. The query needs the first rows of such a file, but the front end must not count
+   * its rows.
    */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
@@ -36,7 +37,7 @@ object FileGroups {
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       } {
         val own = if (locations.hidesRows(file)) hidden - group else group
-        // A file that is listed twice has rows in both groups. So it counts in neither.
+        // A file that is listed twice has rows in both groups, so the file counts in neither group.
         groups(of.number) = if (groups(of.number) == absent) own else twice
       }
     }
@@ -44,8 +45,8 @@ object FileGroups {
   }
 
   /**
-   * Partition values that Spark considers equal can be in different groups. In that case the scan only reads more
-   * files.
+   * The partition values that define a file's group. Spark may consider two different values equal. The scan then only
+   * reads more files.
    */
   private def values(row: InternalRow, relation: HadoopFsRelation, of: Seq[Expression]): Seq[Any] =
     of.map { case column: Attribute =>

@@ -6,8 +6,8 @@ import org.apache.spark.sql.sieve.base.Unpack
 import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
- * The files that a scan reads only in part: the cuts and the skipped ranges of each file. The driver gets the cuts
- * only from answers of the front end; see decision 8.
+ * The files that a scan reads only in part, with the cuts and the skipped ranges of each file. Only the front end's
+ * answers contain the cuts; see decision 8.
  *
  * @param numbers the files' numbers, ascending
  * @param ends    the cumulative number of ranges up to each file
@@ -21,7 +21,7 @@ final class FileParts private (
     if (at < 0) None
     else {
       val first = if (at == 0) 0 else ends(at - 1)
-      // Each earlier file with n ranges has n - 1 cuts.
+      // Each earlier file with n ranges has n - 1 cuts, so the cuts of the first k files are k fewer than their ranges.
       val own = cuts.slice(first - at, ends(at) - at - 1)
       val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex
         .partition { case (_, k) => skip.get(first + k) }

@@ -10,11 +10,12 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Translates Catalyst filters to the tree that the front end reads. The tree has column names, literals as Spark's
- * internal values, and NOT only at its leaves. An expression that the tree cannot represent becomes "unknown", which
- * any row can satisfy.
+ * Translates Catalyst filters to the predicate tree that the front end reads. The tree names columns, contains literals
+ * as Spark's internal values, and has NOT only at its leaves. An expression that the tree cannot represent becomes
+ * "unknown", which any row can satisfy.
  *
- * @param elements the keys of indexes whose keys are the values of variables
+ * @param elements for each variable of a lambda function, the key of the index on the array whose elements the variable
+ *                 represents
  */
 class Filters(
     columns: Map[ExprId, String], partitions: Set[String], stored: Seq[String] => Seq[String],
@@ -22,15 +23,18 @@ class Filters(
   /** A node of the tree as a JSON object. */
   type Node = Map[String, Any]
 
-  // JSON parsers reject trees that are nested much deeper.
+  // The maximum depth of the tree. JSON parsers reject trees that are nested much deeper.
   private val deepest = 200
-  // One hash for each combination of the values that a conjunction has for the columns of a tuple.
+  // The maximum number of keys for a tuple. Each combination of values of the tuple's columns is one key.
   private val mostTuples = 1000
 
   def conjunction(filters: Seq[Expression]): Node =
     join("and", filters.map(f => translate(f, negated = false, 1)) ++ tuples(filters))
 
-  /** The keys of indexed tuples for which a conjunction has a value of each column. */
+  /**
+   * Predicates on indexed tuples of columns. A tuple counts if the conjunction restricts each of its columns to certain
+   * values.
+   */
   private def tuples(conjuncts: Seq[Expression]): Seq[Node] =
     if (expressions.tuples.isEmpty) Nil
     else {
@@ -53,7 +57,7 @@ class Filters(
       } yield leaf("in", tuple.key) + ("values" -> keys.flatten)
     }
 
-  /** The keys of `(a, b) IN ((1, 2), (3, 4))`, if an index has the tuple `(a, b)`. */
+  /** The keys of `(a, b) IN ((1, 2), (3, 4))`. None if no index is on the tuple `(a, b)`. */
   private def members(columns: Seq[Expression], rows: Seq[Any]): Option[Node] = {
     val paths = columns.map { case Column(path, _) => path; case _ => Nil }
     expressions.tuples.find(_.columns.map(_.path).toSet == paths.toSet).flatMap { tuple =>
@@ -65,10 +69,7 @@ class Filters(
     }
   }
 
-  /**
-   * The path of a column in the files, with the names that an index uses. None for an expression that is not a
-   * plain column.
-   */
+  /** The path of a column in the files, as an index names it. None for an expression that is not a plain column. */
   def column(e: Expression): Option[Seq[String]] = Column.unapply(e).map { case (path, _) => stored(path) }
 
   def isPartition(e: Expression): Boolean = e match {
@@ -76,10 +77,7 @@ class Filters(
     case _ => false
   }
 
-  /**
-   * The sort orders whose first rows a scan needs. The scan's filters apply to these rows, and `isNegatable` is
-   * true for each filter.
-   */
+  /** The sort orders of a top-k query whose scan has these filters. `isNegatable` must be true for each filter. */
   def orders(first: TopK, filters: Seq[Expression]): Seq[Node] = first.orders.map { order =>
     val path = Column.unapply(order.child).get._1
     /** True if a filter only requires that the column, or a struct that contains it, is not NULL. */
@@ -101,10 +99,7 @@ class Filters(
       "rows" -> first.rows, "ties" -> !first.isOfValues, "against" -> join("or", against))
   }
 
-  /**
-   * The paths of the columns in a filter. A field of a struct has its own path, and the struct's path is not
-   * included.
-   */
+  /** The paths of the columns in a filter. For a field of a struct, only the field's own path is included. */
   private def paths(e: Expression): Seq[Seq[String]] = e match {
     case Column(path, _) => Seq(path)
     case _ => e.children.flatMap(paths)
@@ -112,7 +107,7 @@ class Filters(
 
   /**
    * True if each row without NULL in the filter's columns satisfies either the filter or its negation. False if a
-   * function in the filter can return NULL for other values, or can fail.
+   * function in the filter can fail, or can return NULL for other arguments.
    */
   def isNegatable(e: Expression): Boolean = e match {
     case Not(child) => isNegatable(child)
@@ -136,7 +131,8 @@ class Filters(
     case Column(path, BooleanType) => leaf("=", path) + ("value" -> !negated)
     case ElementPredicate(found) if !negated && found.indexed(elementsOf).nonEmpty =>
       val (holds, keys) = found.indexed(elementsOf).get
-      // Two nested variables of one array can be different elements. The tree cannot tell them apart.
+      // Two nested lambda variables over the same array can represent different elements. The tree cannot distinguish
+      // these elements, so the inner variable replaces the outer variable.
       val own = elements.filterNot(other => keys.values.exists(_ == other._2)) ++ keys
       val one = new Filters(columns, partitions, stored, expressions, own).translate(holds, negated = false, depth + 1)
       join("exists", Seq(one))
@@ -146,7 +142,7 @@ class Filters(
   private def whole(e: Expression, negated: Boolean, depth: Int): Node =
     forms.of(e, negated).fold(direct(e, negated, depth))(translate(_, negated = false, depth + 1))
 
-  /** A predicate on parts of a text that has an index on substrings, and possibly another index. */
+  /** Translates a predicate on parts of a text with an index on substrings. The text can have another index, too. */
   private def parts(e: Expression, negated: Boolean, depth: Int): Option[Node] =
     for (of <- PartsOfText.of(e, negated); key <- expressions.key(ManyKeys.substring, of.text, plain)) yield {
       val other = whole(e, negated, depth)
@@ -185,7 +181,7 @@ class Filters(
     case _ => unknown(e)
   }
 
-  /** The operands of a chain of ANDs or of ORs, in order. The chain can have any length. */
+  /** The operands of a chain of ANDs or of ORs, in order. A chain of any length does not overflow the stack. */
   private def operands(e: Expression)(
       split: PartialFunction[Expression, (Expression, Expression)]): Seq[Expression] = {
     val found = Seq.newBuilder[Expression]
@@ -235,8 +231,8 @@ class Filters(
       e: Expression, path: Seq[String], t: DataType, values: Seq[Any], negated: Boolean): Node = {
     val present = values.filter(_ != null)
     if (negated && present.size < values.size) return node("false")
-    // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set has only one of the zeros, NOT IN can
-    // accept the other zero.
+    // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set contains only one of the zeros, NOT IN
+    // can accept the other zero.
     val counted = if (!negated) present else present.filterNot(_ == 0.0)
     val made = counted.map(value(_, t))
     if (made.contains(None)) unknown(e)
@@ -244,8 +240,8 @@ class Filters(
   }
 
   /**
-   * Matches a plain column of the table, a field of one of its structs, or an expression that has an index. Returns
-   * the path and type. Columns are identified by expression id.
+   * Matches a plain column of the table, a field of a struct column, or an expression with an index. Returns the path
+   * and the type. Expression ids identify the columns.
    */
   private object Column {
     def unapply(e: Expression): Option[(Seq[String], DataType)] = e match {
@@ -260,7 +256,7 @@ class Filters(
   /** The key of the index on the elements of an array. */
   private def elementsOf(array: Expression): Option[Seq[String]] = expressions.key(ManyKeys.elements, array, plain)
 
-  /** The values of a struct, such as `(a, b)`. */
+  /** Matches a struct of several expressions, such as `(a, b)`, and returns the expressions. */
   private object Columns {
     def unapply(e: Expression): Option[Seq[Expression]] = e match {
       case CreateNamedStruct(parts) if expressions.tuples.nonEmpty => Some(Tuple.values(parts))
@@ -275,8 +271,8 @@ class Filters(
 
   private def constant(e: Expression): Option[Literal] = e match {
     case l: Literal => Some(l)
-    // An error of the expression is ignored here. If the query evaluates the expression, the query fails with Spark's
-    // own error.
+    // Ignores an error of the expression. If the query evaluates the expression, the query fails with Spark's own
+    // error.
     case _ if e.foldable && e.deterministic => Try(Literal(e.eval(), e.dataType)).toOption
     case _ => None
   }
@@ -306,11 +302,11 @@ class Filters(
     Map("op" -> "unknown", "why" -> why(e)) ++ Some(of).filter(_.nonEmpty).map("names" -> _)
   }
 
-  /** The name of the first function that no index can evaluate, as SQL users write it. */
+  /** The name, as SQL users write it, of the first function that no index can evaluate. */
   private def why(e: Expression): String =
     FunctionNames.of(unordered(e).headOption.getOrElse(e))
 
-  /** The functions that have no known order and that no other function contains. */
+  /** The outermost functions whose results have no known order. */
   private def unordered(e: Expression): Seq[Expression] = e match {
     case Column(_, _) | _: Literal | _: AttributeReference => Nil
     case _: HigherOrderFunction => Seq(e)
@@ -331,7 +327,10 @@ class Filters(
 }
 
 object Filters {
-  /** True if Spark has dropped a run-time filter because its keys would be computed only for this filter. */
+  /**
+   * True if Spark has dropped a run-time filter. Spark drops such a filter if its keys would be computed only for the
+   * filter.
+   */
   def isUnused(filter: Expression): Boolean =
     filter == DynamicPruningExpression(Literal.TrueLiteral)
 
@@ -342,10 +341,9 @@ object Filters {
     TableFormat.of(relation).stored(relation), expressions)
 
   /**
-   * The filters whose result depends only on the row. Filters that use a subquery's result or a join's keys are
-   * excluded, because only a running query has these values. Nondeterministic filters are excluded, too. Spark passes
-   * only filters of this kind to a listing of files. Listings of other libraries do not necessarily support other
-   * filters.
+   * The filters whose result depends only on the row. This excludes nondeterministic filters. Filters with a subquery's
+   * result or a join's keys are excluded, too, because only a running query has these values. Spark passes only
+   * evaluable filters to a listing of files, so other libraries' listings might not support other filters.
    */
   def evaluable(filters: Seq[Expression]): Seq[Expression] =
     TopK.without(filters).filterNot(isUnused).map {

@@ -5,14 +5,14 @@ import org.apache.spark.sql.sieve.catalog.{Registry, TableKey}
 import org.apache.spark.sql.sieve.formats.Fingerprint
 
 /**
- * The fingerprints of a scan's readers. One fingerprint is for the session that runs the scan, the other is for the
- * session that created its relation.
+ * The fingerprints of a scan's readers. One fingerprint is for the session that runs the scan. The other is for the
+ * session that created the scan's relation.
  */
 object FingerprintCache {
   private type Key = (TableKey, Map[String, String], Map[String, String])
   private val latest = new LruMap[Key, Seq[Fingerprint]](256)
 
-  /** Computes the current fingerprints. Afterwards `likely` returns them. */
+  /** Computes the current fingerprints, and caches them for `likely`. */
   def update(index: IndexedScan): Seq[Fingerprint] = {
     val made = Seq(index.relation.sparkSession.asInstanceOf[Compat.Session], index.executing)
       .distinct.map(Fingerprint.of(index.relation, index.table, _).and(index.expressions.parts)).distinct
@@ -21,8 +21,8 @@ object FingerprintCache {
   }
 
   /**
-   * Returns the fingerprints of the last scan of the table under the same settings, without computing them again. The
-   * current fingerprints are possibly different, because Hadoop does not announce a change of its settings.
+   * Returns the cached fingerprints of the table's last scan under the same settings. The current fingerprints might
+   * differ from the cached ones, because Hadoop does not announce changes of its settings.
    */
   def likely(index: IndexedScan): Seq[Fingerprint] =
     Option(latest.synchronized(latest.get(key(index)))).getOrElse(update(index))

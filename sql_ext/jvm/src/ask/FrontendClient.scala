@@ -9,13 +9,13 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Settings, SieveException}
 final case class Sent(process: FrontendProcess, request: Request)
 
 /**
- * The calls by which the driver's threads send requests to the front end. Only the method `patience` decides
- * how long each call waits.
+ * The calls by which the driver's threads send requests to the front end. The method `patience` alone decides how long
+ * each call waits.
  */
 object FrontendClient {
   /**
-   * Runs a statement or function and waits for its result. An interrupt cancels the jobs, and the exception is
-   * thrown again.
+   * Runs a statement or function and waits for its result. If the calling thread is interrupted, cancels the jobs and
+   * throws the exception again.
    */
   def ask(session: Compat.Session, kind: String, fields: => Map[String, Any]): JsonNode = {
     val runs = kind != "parse"
@@ -39,18 +39,18 @@ object FrontendClient {
     "SIEVE_FRONT_END_DOWN", s"$why. Nothing was changed: run the statement again", state = "08006")
 
   /**
-   * Sends a scan's request early, while the scan still does other work. None if the request would have to wait in
-   * the queue.
+   * Sends a scan's request early, while the scan still does other work. Returns None, without sending, if many scans
+   * already wait.
    */
   def prefetch(session: Compat.Session, body: String): Option[Sent] =
-    // The limit of 64 waiting scans prevents requests from accumulating while a front end hangs.
+    // The limit of 64 waiting scans prevents requests from accumulating while the front end hangs.
     FrontendProcess.running.filter(_.queue.scansWaiting < 64).map { process =>
       Sent(process, put(process, new Request("scan", body, session)))
     }
 
   /**
-   * Sends the request of a scan. The reply is processed even if it arrives too late for this scan. If a prefetched
-   * request is equal to this request, its reply is used.
+   * Sends the request of a scan and waits for the answer. If `prefetched` is the same request, waits for its reply and
+   * sends nothing. A reply that arrives too late for this scan is still processed.
    */
   def prune[A](
       session: Compat.Session, body: String, prefetched: Option[Sent], answer: JsonNode => A): A = {
@@ -80,8 +80,8 @@ object FrontendClient {
     exchange(identity[JsonNode], patience(session, "event"))(send(session, event("statement", session, fields)))
 
   /**
-   * Reports a change of a table that needs long work. The answer is passed to `done`. Returns a function that is
-   * true once the work has begun.
+   * Reports a change of a table that needs long work, and passes the answer to `done`. Returns a function that tells
+   * whether the work has begun.
    */
   def post(
       session: Compat.Session, fields: Map[String, Any], done: Try[JsonNode] => Unit): () => Boolean = {
@@ -90,7 +90,7 @@ object FrontendClient {
     () => request.begun || request.answer.isDone
   }
 
-  /** Makes the front end save the record of scans, and waits until the record is saved. */
+  /** Makes the front end save the record of scans, and waits until the front end has saved it. */
   def saveHistory(session: Compat.Session): Unit = exchange(identity[JsonNode], patience(session, "history")) {
     send(session, new Request("statement", body(session, "history", Map.empty), session), atOnce = true)
   }
@@ -103,7 +103,7 @@ object FrontendClient {
     Json.write(fields ++ Map("kind" -> kind, "settings" -> Settings.of(session)))
 
   /**
-   * The maximum number of milliseconds that a request waits for its answer. After a start of the front end, a scan
+   * The maximum number of milliseconds that a request waits for its answer. While the front end is starting, a scan
    * waits longer.
    */
   private def patience(session: Compat.Session, kind: String)(process: FrontendProcess): Long = kind match {
@@ -118,8 +118,8 @@ object FrontendClient {
   }
 
   /**
-   * Sends a request and waits. If the front end ends before it begins the request, the request is sent once more to
-   * the next front end.
+   * Sends a request and waits. If the front end ends before it begins the request, sends the request again to the next
+   * front end.
    */
   private def exchange[A](use: JsonNode => A, patience: FrontendProcess => Long)(sending: => Sent): A = {
     def once(): A = {
@@ -139,7 +139,8 @@ object FrontendClient {
     if (!process.queue.withdraw(request) && !request.isScan) {
       request.cancelled = true
       request.session.sparkContext.cancelJobsWithTag(request.tag)
-      // The cancelled statement cleans up its files. Waits for this before the caller gets the error.
+      // The cancelled statement still removes its files. Waits for the end of this cleanup before the caller receives
+      // the error.
       try request.answer.get(10, TimeUnit.SECONDS) catch { case _: Exception => }
     }
 

@@ -10,30 +10,32 @@ import org.apache.spark.api.python.PythonUtils
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
 
-/** A running front end. Its queue passes requests to the process, and its gateway serves only this process. */
+/** A running front end. Its queue passes requests to the process. Its gateway serves no other process. */
 final class FrontendProcess(
     val application: String, val python: String, val process: Process, val gateway: ClientServer,
     val queue: RequestQueue, failures: Int) {
   private val started = System.nanoTime
   @volatile var ready = false
   @volatile var givenUp = false
-  /** True if scans wait until the front end has started. False after several failures in a row. */
+  /** True if scans wait until the front end has started. After several failures in a row, scans do not wait. */
   val awaited: Boolean = failures <= 1
-  /** The number of milliseconds after which no caller waits any longer for the start of this front end. */
+  /**
+   * The time in milliseconds that the front end may take to start. After this time, the driver gives up this process.
+   */
   @volatile var patience: Long = Backoff.millis(10000, failures, 160000)
   def ageMillis: Long = TimeUnit.NANOSECONDS.toMillis(System.nanoTime - started)
 }
 
 /**
- * The Python process that parses SIEVE statements, runs them and answers scans. A driver has one front end. The
- * process starts when it is first needed, and restarts after a pause when it fails. When the driver ends, the
- * standard input of the process is closed, and the process ends. The gateway listens on the loopback address and
- * requires a token that only this process gets.
+ * The Python process that parses and runs SIEVE statements, and answers scans. A driver has one front end. The driver
+ * starts the process when it is first needed. After a failure, the driver waits before it starts the process again.
+ * When the driver ends, the standard input of the process is closed, so the process ends, too. The gateway listens on
+ * the loopback address and requires a token that only this process receives.
  */
 object FrontendProcess extends Logging {
   /**
    * Creates the object whose methods a front end is allowed to call. The arguments are the session that starts the
-   * front end and the queue of its requests.
+   * front end and the front end's request queue.
    */
   @volatile var entryPoint: (Compat.Session, RequestQueue) => AnyRef = _
   @volatile private var current: FrontendProcess = _
@@ -48,13 +50,13 @@ object FrontendProcess extends Logging {
     }
   }
 
-  /** The front end. None unless its process runs and has connected to the driver. */
+  /** The front end. None if the process does not run or has not yet connected to the driver. */
   def running: Option[FrontendProcess] =
     synchronized { Option(current).filter(c => c.ready && c.process.isAlive) }
 
   /**
-   * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start, or
-   * if the pause after a failure has not ended.
+   * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start, or if
+   * the pause after a failure is not over.
    */
   def ensure(session: Compat.Session, atOnce: Boolean): FrontendProcess = synchronized {
     val application = session.sparkContext.applicationId
@@ -68,15 +70,18 @@ object FrontendProcess extends Logging {
     current
   }
 
-  /** True if this driver has not started a front end yet. */
+  /** True if this driver has not started a front end, or has given up its last one. */
   def isNew: Boolean = current == null
 
-  /** Starts the front end on another thread. A query that needs the front end reports a failure. */
+  /**
+   * Starts the front end on another thread. Ignores a failure, because a query that needs the front end reports the
+   * failure.
+   */
   def startBeside(session: Compat.Session): Unit = daemon("sieve-start") {
     try ensure(session, atOnce = false) catch { case _: FrontendDown => }
   }
 
-  /** Ends the front end of an application that has ended. */
+  /** Ends the front end of an application when the application has ended. */
   def end(application: String): Unit = synchronized {
     if (current != null && current.application == application) {
       current.process.destroy()
@@ -92,7 +97,7 @@ object FrontendProcess extends Logging {
     current = null
     stuck.givenUp = true
     failed(0, late)
-    // The process is possibly unable to end by itself, for example if the file system with its Python hangs.
+    // The process might not end by itself, for example if the file system with its Python hangs.
     stuck.process.destroyForcibly()
     stuck.gateway.shutdown()
     stuck.queue.close(new Undelivered(late))
@@ -134,8 +139,8 @@ object FrontendProcess extends Logging {
   }
 
   /**
-   * Listens on a daemon thread. The threads of its connections are then daemons, too, so the driver can end while
-   * they run.
+   * Starts the gateway server on a daemon thread. The threads of its connections are then daemon threads, too, and do
+   * not prevent the driver from ending.
    */
   private def listen(server: ClientServer): Unit = {
     daemon("sieve-gateway")(server.startServer(false))
@@ -143,7 +148,7 @@ object FrontendProcess extends Logging {
     while (server.getJavaServer.getListeningPort <= 0 && System.nanoTime < end) Thread.sleep(5)
   }
 
-  /** Logs the front end's output, and fails the waiting requests when the front end has ended. */
+  /** Logs the front end's output. When the front end has ended, fails all waiting requests. */
   private def watch(one: FrontendProcess): Unit = {
     var tail = ""
     val lines = new BufferedReader(new InputStreamReader(one.process.getInputStream))
@@ -164,7 +169,7 @@ object FrontendProcess extends Logging {
     s"the front end cannot be started with $python ($why); set spark.sieve.python to an " +
       "interpreter that has the package sieve-index"
 
-  /** Records a failure. After each successive failure, scans wait longer before they start a front end again. */
+  /** Records a failure. Each successive failure doubles the pause before scans start a front end again. */
   private def failed(ageMillis: Long, why: String): String = synchronized {
     // If a front end ran for a minute, earlier failures do not count.
     if (ageMillis > 60000) failures = 0
@@ -176,7 +181,7 @@ object FrontendProcess extends Logging {
   }
 
   /**
-   * The parent folder of the Python package that contains this jar. None if the jar is not in an installed package.
+   * The parent folder of the Python package in which this jar is installed. None if the jar is not in such a package.
    */
   private def packageRoot: Option[String] = {
     val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)

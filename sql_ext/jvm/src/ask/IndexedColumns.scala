@@ -19,14 +19,17 @@ final class IndexedColumns(scan: LogicalRelation, relation: HadoopFsRelation, en
   def holds(e: Expression): Boolean =
     path(e).exists(own => entry.columns.contains(stored(own))) || expressions.key(e, path).nonEmpty
 
-  /** True if an expression has an index, or is a monotone function of an expression that has one. */
+  /** True if an expression has an index, or is a monotone function of an indexed expression. */
   def contains(e: Expression): Boolean = holds(e) || MonotoneFunction.of(e).exists(f => contains(f.argument))
 
-  /** The places of the columns of each indexed tuple among some expressions that have all columns of it. */
+  /**
+   * The positions, in `all`, of the columns of each indexed tuple. Tuples with a column that is not in `all` are left
+   * out.
+   */
   def tuplesAmong(all: Seq[Expression]): Seq[Seq[Int]] =
     expressions.tuples.map(_.columns.map(c => all.indexWhere(path(_).contains(c.path)))).filterNot(_.contains(-1))
 
-  /** True if an index possibly evaluates a part of a filter. */
+  /** True if an index might be able to evaluate a part of a filter. */
   def occurIn(filter: Expression): Boolean = {
     val used = filter.references.toSeq.map(_.name)
     used.exists(name => indexed(stored(Seq(name)).head)) || expressions.over(used).nonEmpty

@@ -10,35 +10,35 @@ import org.apache.spark.sql.sieve.base.{Compat, LruMap, Variants}
 import org.apache.spark.sql.types._
 
 /**
- * A value that queries compute from the columns of one row, and that an index has as its key.
+ * An indexed value that queries compute from the columns of one row.
  *
- * @param key     the path by which an index and a predicate name the value; see `IndexedExpression.key`
- * @param sql     the expression with the names of the table's columns
+ * @param key     the path by which indexes and predicates name the value; see `IndexedExpression.key`
+ * @param sql     the expression in SQL, with the column names of the table
  * @param value   the expression in normal form; see `IndexedExpression.normal`
  * @param columns the columns of a tuple; empty for any other expression
- * @param reading everything that decides the value of a row whose columns are known
+ * @param reading a text with everything, besides the columns, that decides the value; see `ExpressionMeaning`
  */
 final case class IndexedExpression(
     key: Seq[String], sql: String, value: Expression, columns: Seq[ColumnValue], reading: String) {
   private lazy val text = ExpressionMeaning.text(value)
 
-  /** The kind of an index that has any number of keys for each row. None if the key is the value. */
+  /** The kind of an index that has any number of keys for each row. None if the value itself is the only key. */
   def kind: Option[String] = ManyKeys.kind(key)
   def keyType: DataType = ManyKeys.keyType(kind, value.dataType)
 
-  /** True if an expression in normal form has the same value in each row, and fails for the same rows. */
+  /** True if another expression in normal form has the same value in each row, and fails for the same rows. */
   def isSame(other: Expression): Boolean =
     value.canonicalized == other.canonicalized && text == ExpressionMeaning.text(other)
 }
 
-/** The expressions of a scan's columns that have an index. */
+/** The indexed expressions over the columns of a scan. */
 class IndexedExpressions(all: Seq[IndexedExpression]) {
-  /** The key and the type of an expression. None if no index has its value. */
+  /** The key and the type of an indexed expression. None if no index is on the expression's value. */
   def key(e: Expression, path: Expression => Option[Seq[String]]): Option[(Seq[String], DataType)] =
     if (all.isEmpty || e.isInstanceOf[Literal] || e.isInstanceOf[Attribute]) None
     else find(None, e, path).map(found => (found.key, found.keyType))
 
-  /** The key of an index of this kind over an expression. */
+  /** The key of the index of this kind on an expression. None if there is no such index. */
   def key(kind: String, e: Expression, path: Expression => Option[Seq[String]]): Option[Seq[String]] =
     if (all.isEmpty || e.isInstanceOf[Literal]) None else find(Some(kind), e, path).map(_.key)
 
@@ -51,7 +51,7 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
     }
   }
 
-  /** The SQL of the expressions that have one of these columns. */
+  /** The SQL of the indexed expressions that contain at least one of these columns. */
   def over(names: Seq[String]): Seq[String] = all.filter(_.value.exists {
     case ColumnValue(path, _) => names.contains(path.head)
     case _ => false
@@ -68,10 +68,10 @@ object IndexedExpressions {
   val none = new IndexedExpressions(Nil)
 
   /**
-   * The expressions with an index, for a scan with these columns. An expression is left out if the session does not
-   * know one of its columns or functions.
+   * Returns the indexed expressions for a scan with these columns. Leaves out an expression if the session does not
+   * know one of the expression's columns or functions.
    *
-   * @param columns the columns of the scan that are in the files
+   * @param columns the scan's columns that the files contain
    */
   def of(
       keys: Iterable[Seq[String]], columns: Seq[Attribute], stored: IndexedExpression.Stored, session: Compat.Session): IndexedExpressions = {
@@ -82,20 +82,20 @@ object IndexedExpressions {
 }
 
 object IndexedExpression {
-  /** Translates the path of a column in the table to its path in the files. */
+  /** Translates a column's path in the table to the column's path in the files. */
   type Stored = Seq[String] => Seq[String]
 
   private val known = new LruMap[Any, Option[IndexedExpression]](512)
 
   /**
-   * The path of an expression: an empty name, which no column has, the SQL of the expression with the names of
-   * columns in the files, and the kind of an index with any number of keys for each row.
+   * The path of an expression: an empty name, which no column has, and the expression's SQL with the column names in
+   * the files. For an index with any number of keys for each row, the path also contains the index's kind.
    */
   def key(sql: String, kind: Option[String] = None): Seq[String] = Seq("", sql) ++ kind
   def isKey(path: Seq[String]): Boolean =
     path.headOption.contains("") && (path.size == 2 || ManyKeys.kind(path).exists(ManyKeys.kinds))
 
-  /** The expression of a key. None if it cannot be indexed in this session. */
+  /** The expression of a key. None if this session cannot resolve the expression or compute its indexed value. */
   def of(
       key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] = {
     val in = (key, columns.map(a => (a.name, a.dataType, stored(Seq(a.name)))), session.sessionState.conf.getAllConfs,
@@ -107,7 +107,7 @@ object IndexedExpression {
     }
   }
 
-  /** As `of`, without the knowledge of earlier calls. The text 'today' has another meaning each day. */
+  /** Does the same as `of`, but without the cache, because the text 'today' has another meaning each day. */
   def now(
       key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] =
     Try(resolved(key(1), ManyKeys.kind(key), columns, stored, session)).toOption.flatMap(_.toOption).filter(_.key == key)
@@ -124,12 +124,12 @@ object IndexedExpression {
       val names = new ColumnNames(columns, stored)
       val renamed = written(sql, session)(names.inFiles(_, session.sessionState.conf.resolver))
       val first = resolved(renamed, kind, columns, stored, session)
-      // The text of an object can be another one each time.
+      // The text of a literal object can differ each time, so such expressions cannot be compared.
       val second = resolved(renamed, kind, columns, stored, session)
       if (first.isRight && first != second) Left("two copies of it cannot be compared") else first
     } catch { case NonFatal(e) => Left(firstLine(Option(e.getMessage).getOrElse(e.toString))) }
 
-  /** The SQL of an expression with other names of columns. */
+  /** Returns the SQL of an expression after renaming the columns. */
   private def written(sql: String, session: Compat.Session)(rename: Seq[String] => Seq[String]): String = {
     val own = parsed(sql, session)
     if (own.exists(_.isInstanceOf[SubqueryExpression])) throw new IllegalArgumentException("it has a subquery")
@@ -145,14 +145,14 @@ object IndexedExpression {
 
   private def firstLine(text: String): String = text.linesIterator.map(_.trim).find(_.nonEmpty).getOrElse("")
 
-  /** An expression as Spark parses it, without the name that Spark gives the field of a VARIANT. */
+  /** Parses an expression. Removes the alias that Spark adds to a field of a VARIANT. */
   private[ask] def parsed(sql: String, session: Compat.Session): Expression =
     Tuple.unnamed(session.sessionState.sqlParser.parseExpression(sql)).transform {
       case named: Alias if named.child.getClass.getSimpleName == "SemiStructuredExtract" => named.child
       case named: Alias => throw new IllegalArgumentException(s"it has the name ${named.name}")
     }
 
-  /** The expression of SQL with the names of columns in the files. */
+  /** Resolves an expression whose SQL has the column names in the files. */
   private def resolved(
       sql: String, kind: Option[String], columns: Seq[Attribute], stored: Stored,
       session: Compat.Session): Either[String, IndexedExpression] = {
@@ -176,31 +176,32 @@ object IndexedExpression {
     }
   }
 
-  /** The only expression of a plan that computes it from one row. */
+  /** The single expression of a projection over the columns of one row. Any other plan is refused. */
   private def single(plan: LogicalPlan): Either[String, Expression] = plan match {
     case Project(Seq(Alias(made, _)), _: Columns) => Right(made)
     case _ => Left("it is more than an expression of one row's columns")
   }
 
   /**
-   * An expression that names columns by their paths, because a scan can have some fields of a struct. Catalyst's
-   * canonical form alone is not enough: it reorders sums, and another order has another rounding or overflow.
+   * Returns an expression that names columns by their paths, because a scan can read only some fields of a struct.
+   * Catalyst's canonical form alone is not sufficient, because it reorders sums. Another order can change rounding or
+   * overflow.
    */
   def normal(e: Expression, path: Expression => Option[Seq[String]]): Expression =
     Variants.withoutPushed(e).transformDown {
-      // `right(c, 4)` as Spark resolves it. The optimizer moves a comparison into the branches.
+      // Spark resolves `right(c, 4)` to this conditional. The optimizer moves a comparison into the branches.
       case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => normal(last, path)
       case column if path(column).nonEmpty => ColumnValue(path(column).get, column.dataType)
       case field if ColumnPath.inArray(field, path).nonEmpty => ColumnValue(ColumnPath.inArray(field, path).get, field.dataType)
     }
 }
 
-/** The value of a column in a normal form. */
+/** A column in the normal form of an expression. */
 case class ColumnValue(path: Seq[String], dataType: DataType) extends LeafExpression with Unevaluable {
   override def nullable: Boolean = true
 }
 
-/** A relation with some columns and no rows that an optimizer could use. */
+/** A relation with some columns. The optimizer cannot derive anything from the relation's rows. */
 private case class Columns(output: Seq[Attribute]) extends LeafNode {
   override def computeStats(): Statistics = Statistics(sizeInBytes = Long.MaxValue)
 }

@@ -12,15 +12,14 @@ trait IndexedScan {
   def table: CatalogTable
   /** The indexes that the table had when the scan was planned. */
   def entry: Entry
-  /** The expressions that have an index, as the query's session computes them. */
+  /** The indexed expressions, as the query's session computes them. */
   def expressions: IndexedExpressions
-  /** The session that runs the query. Another session can have created the relation. */
+  /** The session that runs the query. The relation may come from another session. */
   def executing: Compat.Session
-  /** True if a filter of the query has an indexed column only in comparisons that also have a partition column. */
-  def mixesPartitions: Boolean
   /**
-   * Returns the prefetched request. The request is returned only once, because a later listing can show a later state
-   * of the table.
+   * True if a filter of the query has indexed columns, but only in comparisons that contain a partition column, too.
    */
+  def mixesPartitions: Boolean
+  /** Returns the prefetched request, but only once. A later listing can show a later state of the table. */
   def takePrefetched(): Option[Prefetch]
 }

@@ -3,20 +3,20 @@ package org.apache.spark.sql.sieve.ask
 import org.apache.spark.sql.types._
 
 /**
- * The kinds of indexes that have any number of keys for each row. Such an index shows only that a row has a key: it
- * proves nothing about a negation, because a row can also have other keys.
+ * The kinds of indexes that have any number of keys for each row. Such an index shows only that a row has a key. The
+ * index proves nothing about a negation, because a row can have other keys, too.
  */
 object ManyKeys {
-  /** The keys of an array are its elements that are not NULL. */
+  /** The keys of an array are its non-NULL elements. */
   val elements = "elements"
-  /** The keys of a text are the sequences of `Grams.bytes` bytes in it. */
+  /** The keys of a text are all sequences of `Grams.bytes` adjacent bytes. */
   val substring = "substring"
   val kinds: Set[String] = Set(elements, substring)
 
-  /** The kind in the path of a key. */
+  /** The kind of the index that a key's path names. None if the path names no kind. */
   def kind(key: Seq[String]): Option[String] = key.lift(2)
 
-  /** The kind of an index on values of a type, if the user has named none. */
+  /** The default kind of an index on values of this type. None if such an index has one key for each row. */
   def of(t: DataType): Option[String] = t match {
     case _: ArrayType => Some(elements)
     case _ => None
@@ -28,7 +28,7 @@ object ManyKeys {
     case other => other
   }
 
-  /** The reason why values of a type have no keys of a kind. */
+  /** The reason why an index of this kind cannot contain values of this type. */
   def refusal(kind: Option[String], value: DataType): Option[String] = (kind, value) match {
     case (None, _) | (Some(`elements`), _: ArrayType) | (Some(`substring`), StringType) => None
     case (Some(other), _) => Some(s"its type is ${value.sql}, and kind = '$other' needs ${if (other == elements) "an array" else "a STRING"}")

@@ -3,34 +3,34 @@ package org.apache.spark.sql.sieve.ask
 import org.apache.spark.sql.catalyst.expressions._
 
 /**
- * A function of one argument, with constants as its other operands. For arguments with ordinals from `low` to `high`,
- * both included, the function never decreases, or never increases if `rises` is false. It does not fail for these
- * arguments. For other arguments, the function can overflow, fail, or break the order. The result is NULL if the
- * argument is NULL.
+ * A function of one argument, with constants as its other operands. For arguments with ordinals from `low` to `high`
+ * (both inclusive), the function does not fail and never decreases or, if `rises` is false, never increases. For other
+ * arguments, the function can overflow, fail, or break the order. For a NULL argument, the result is NULL.
  *
- * @param slack the maximum distance between two arguments near an ordinal that break the order
+ * @param slack the maximum distance, near an ordinal, between two arguments whose results break the order
  */
 final case class MonotoneFunction(
     argument: Expression, low: BigInt, high: BigInt, slack: BigInt => BigInt = _ => 0, rises: Boolean = true) {
-  /** The slack near an ordinal. Only functions of times have one, and the ordinals of times fit into a Long. */
+  /** The slack near an ordinal. Only functions of times have a slack, and the ordinals of times fit into a Long. */
   def slackNear(ordinal: Long): Long = slack(ordinal).toLong
 }
 
 object MonotoneFunction {
   /**
-   * The expression as a monotone function. None if the order of its results is unknown, or if the values of its
-   * argument's type are not numbered. The three tables have all functions with a known order.
+   * Returns the expression as a monotone function. None if the order of the results is unknown, or if the values of the
+   * argument's type have no ordinals. `MonotoneNumbers`, `MonotoneTimes` and `MonotoneTexts` list all functions with a
+   * known order. `MonotoneNumbers`, `MonotoneTimes` and `MonotoneTexts`.
    */
   def of(e: Expression): Option[MonotoneFunction] =
     MonotoneNumbers.of(e).orElse(MonotoneTimes.of(e)).orElse(MonotoneTexts.of(e)).filter(f => f.low <= f.high)
 
-  /** A function that is monotone except for `margin` values at each end of the argument's type. */
+  /** Creates a function that is monotone except for `margin` values at each end of the argument's type. */
   def within(
       argument: Expression, margin: BigInt = 0, slack: BigInt => BigInt = _ => 0,
       rises: Boolean = true): Option[MonotoneFunction] = NumberedValues.of(argument.dataType)
     .map(all => MonotoneFunction(argument, all.low + margin, all.high - margin, slack, rises))
 
-  /** A function that is monotone for arguments with ordinals from `from` to `to`. */
+  /** Creates a function that is monotone for arguments with ordinals from `from` to `to`. */
   def between(
       argument: Expression, from: BigInt, to: BigInt, slack: BigInt => BigInt = _ => 0,
       rises: Boolean = true): Option[MonotoneFunction] = NumberedValues.of(argument.dataType)

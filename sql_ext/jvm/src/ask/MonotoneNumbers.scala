@@ -6,9 +6,9 @@ import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_SECOND
 import org.apache.spark.sql.types._
 
 /**
- * The functions of numbers with a known order: arithmetic with a constant, rounding and casts. Integers and decimals
- * are exact, so the results must fit into the result's type. Results of floats are rounded, which keeps the order.
- * Infinities and NaN are outside the ordered part, because a cast can give them any value.
+ * The functions of numbers with a known order: arithmetic with a constant, rounding and casts. Arithmetic of integers
+ * and decimals is exact, but its results must fit into the result's type. Results of floats are rounded, and rounding
+ * keeps the order. Infinities and NaN are outside the monotone part, because a cast can give them any value.
  */
 private object MonotoneNumbers {
   import MonotoneFunction.{between, within}
@@ -45,7 +45,7 @@ private object MonotoneNumbers {
     case _ => None
   }
 
-  /** A column and a constant, combined by `+`, `-`, `*` or `/`. */
+  /** Arithmetic of a column and a constant with `+`, `-`, `*` or `/`. */
   private def arithmetic(e: BinaryArithmetic): Option[MonotoneFunction] = e.dataType match {
     case _: IntegralType | _: DecimalType =>
       (e, Constant(e.left), Constant(e.right)) match {
@@ -70,12 +70,12 @@ private object MonotoneNumbers {
     case _ => None
   }
 
-  // A quotient with 80 digits is rounded towards zero, so that the exact product fits.
+  // Rounds the quotient towards zero after 80 digits, so that the exact product with `k` does not exceed `x`.
   private def quotient(x: BigDecimal, k: BigDecimal): BigDecimal =
     exact(BigDecimal(x.bigDecimal.divide(k.bigDecimal, new java.math.MathContext(80, java.math.RoundingMode.DOWN))))
 
   /**
-   * A function of integers or decimals that is monotone if its exact result fits into the type `to`.
+   * Creates a function of integers or decimals that is monotone as long as its exact result fits into the type `to`.
    *
    * @param inverse returns the argument that has a given exact result
    */
@@ -97,12 +97,13 @@ private object MonotoneNumbers {
     case (_: IntegralType | _: DecimalType | FloatType, DoubleType) => within(c.child)
     case (_: IntegralType | DoubleType, FloatType) => within(c.child)
     case (from @ (FloatType | DoubleType), to: IntegralType) =>
-      // The greatest float that is less than 2^63 or 2^31 is a valid bound for every smaller type.
+      // The float nearest to a bound of the integer type can be outside the type, such as 2^63. The next float towards
+      // zero is always inside.
       NumberedValues.of(to).flatMap { all =>
         val (low, high) = (floor(from, all.low), floor(from, all.high))
         between(c.child, low + 1, high - 1)
       }
-    // A number of seconds that does not fit becomes the least or the greatest timestamp.
+    // If the number of seconds does not fit, Spark returns the least or the greatest timestamp.
     case (_: IntegralType, TimestampType) => within(c.child)
     case (TimestampType, FloatType | DoubleType | LongType) => within(c.child)
     case (TimestampType, to: IntegralType) => NumberedValues.of(to).flatMap { all =>
@@ -111,7 +112,7 @@ private object MonotoneNumbers {
     case _ => None
   }
 
-  /** The ordinal of the float nearest to an integer. */
+  /** The ordinal of the float that is nearest to an integer. */
   private def floor(t: DataType, x: BigInt): BigInt = {
     def mirrored(bits: Long, most: Long) = if (bits >= 0) bits else bits ^ most
     if (t == FloatType) mirrored(java.lang.Float.floatToRawIntBits(x.toFloat).toLong, Int.MaxValue)

@@ -7,21 +7,21 @@ import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types._
 
 /**
- * Turns `f(column) op literal`, where f is a chain of monotone functions, into ranges of the column. Each function is
- * Spark's own expression, evaluated by Spark. The solver finds the bounds of the argument by bisection over the values
- * for which the function is monotone. The ranges also contain all values outside the monotone part of a function.
+ * Translates `f(column) op literal`, where f is a chain of monotone functions, into ranges of the column's values.
+ * Spark evaluates the functions. The solver finds the bounds of the argument by bisection over the values for which the
+ * function is monotone. The ranges also contain all arguments for which the function is not known to be monotone.
  *
- * The positions of a function's arguments are their ordinals, or the negative ordinals if the function falls. So the
- * function of a position never decreases.
+ * The position of an argument is its ordinal, or the negative ordinal if the function falls. So the function of a
+ * position never decreases.
  *
  * @param column returns the type of an expression that is a plain column, and None for any other expression
  */
 class MonotoneSolver(column: Expression => Option[DataType]) {
-  /** A range of ordinals or positions, both ends included. */
+  /** A range of ordinals or positions. Both ends are inclusive. */
   private type Range = (BigInt, BigInt)
   /**
-   * A column, and ranges of its values. Each range has its least and greatest value, both included. None means that
-   * the range has no bound.
+   * A column, and ranges of its values. Each range has a least and a greatest value, both inclusive. None stands for a
+   * missing bound.
    */
   private type Solution = (Expression, Seq[(Option[Any], Option[Any])])
 
@@ -36,12 +36,12 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
   } yield solved
 
   /**
-   * Returns the values of the column for which `e` is in one of the `ranges`. `e` is a chain of monotone functions.
+   * Returns the column's values for which the result of `e`, a chain of monotone functions, is in one of the ranges.
    */
   private def invert(e: Expression, ranges: Seq[Range]): Option[Solution] =
     if (column(e).isDefined) NumberedValues.of(e.dataType).map { all =>
-      // If a bound is the least or greatest value of its type, values outside the type, such as decimals with more
-      // digits, satisfy it, too.
+      // Drops a bound at the least or greatest value of the type. The range then also contains values beyond the type,
+      // such as decimals with more digits.
       (e, ranges.map { case (from, to) =>
         (Some(from).filter(_ > all.low).map(all.value), Some(to).filter(_ < all.high).map(all.value))
       })
@@ -89,7 +89,7 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     private def ordinal(position: BigInt): BigInt = if (function.rises) position else -position
 
     /**
-     * Returns the first position whose result is greater than `v`, or equal to `v` if `orEqual` is set. Returns `high
+     * Returns the first position whose result is greater than `v` or, if `orEqual` is set, at least `v`. Returns `high
      * + 1` if there is no such position.
      */
     def start(v: Any, orEqual: Boolean): BigInt = {
@@ -103,14 +103,14 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     }
 
     /**
-     * Returns the arguments of a range of positions that is widened at each end by the function's `slack`. None if the
-     * range is empty.
+     * Widens a range of positions at each end by the function's `slack`, and returns the range of the arguments. None
+     * if the range is empty.
      */
     def widened(from: BigInt, to: BigInt): Option[Range] = {
       def clamp(at: BigInt): BigInt = at.max(low).min(high)
       def slack(at: BigInt): BigInt = function.slackNear(ordinal(clamp(at)).toLong)
-      // A range that ends at the least or greatest value of the type also contains all values beyond it, such as
-      // decimals with more digits.
+      // The last position also stands for values beyond the type, such as decimals with more digits. So clamping keeps
+      // a range beyond the last position as that position.
       val (first, last) = (clamp(from - slack(from)), clamp(to + slack(to + 1)))
       if (first > last) None
       else if (function.rises) Some((first, last))
@@ -125,8 +125,8 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
 
 object MonotoneSolver {
   /**
-   * The solver ignores an IN list with more values than this, because each value needs two searches over the values
-   * of the column's type.
+   * The maximum number of values in an IN list. The solver ignores a longer list, because each value needs two searches
+   * over the values of the argument's type.
    */
   val mostValues = 20
 }

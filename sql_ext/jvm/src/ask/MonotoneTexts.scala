@@ -8,14 +8,17 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * The functions that write a date or time as text of fixed width with the year first, such as `CAST(ts AS STRING)` or
- * `date_format(ts, 'yyyy-MM')`. Their texts are in the order of the times. A function of such a text with a known
- * order, such as a prefix, is a function of the time.
+ * The functions that format a date or time as text of fixed width, beginning with the year. Examples are `CAST(ts AS
+ * STRING)` and `date_format(ts, 'yyyy-MM')`. These texts sort in the order of the times, so an order-preserving
+ * function of such a text is a monotone function of the time. An example is a prefix of the text.
  */
 private object MonotoneTexts {
   import MonotoneFunction.between
 
-  /** A text of fixed width: fields from the year downwards, separated by constant text. */
+  /**
+   * Matches a pattern for text of fixed width. The pattern contains fields from the year downwards, separated by
+   * constant text.
+   */
   private val fixedWidth = {
     val constant = "(?:[^A-Za-z'\\[\\]{}#]|'[^']*')*"
     val fields = Seq("MM", "dd", "HH", "mm", "ss", "S{1,9}").foldRight("")((field, rest) => s"(?:$field$constant$rest)?")
@@ -32,9 +35,9 @@ private object MonotoneTexts {
         at => ClockChanges.back(zone, at * MICROS_PER_SECOND) / MICROS_PER_SECOND)
     case Substring(written, Literal(0 | 1, _), Literal(_: Int, _)) if written.dataType == StringType => of(written)
     case Cast(written, _: IntegralType, _, _) if written.dataType == StringType => of(written)
-    // Some prefixes of a text are no date or time, such as '2026-03-0'.
+    // Excludes prefixes, because some prefixes of a text are no date or time, such as '2026-03-0'.
     case Cast(written, DateType, _, _) if isWhole(written) => of(written)
-    // The text can be a local time that clocks skip or repeat.
+    // The text can be a local time that the clocks skip or repeat.
     case c @ Cast(written, TimestampType, _, _) if isWhole(written) => of(written).collect {
       case f if f.argument.dataType == TimestampType || f.argument.dataType == TimestampNTZType =>
         f.copy(slack = at => f.slack(at) + ClockChanges.both(MonotoneTimes.zone(c), at))
@@ -54,11 +57,14 @@ private object MonotoneTexts {
   }
 
   private val written = LocalDate.of(1, 1, 3)
-  // Spark writes times before the Gregorian calendar by other rules if a pattern is given.
+  // With a pattern, Spark formats times before the Gregorian calendar by other rules.
   private val formatted = LocalDate.of(1600, 1, 1)
   private val last = LocalDate.of(9999, 12, 29)
 
-  /** The text of a time whose year has four digits in every time zone. */
+  /**
+   * Creates the function that formats a time. The function is monotone for times whose year has four digits in every
+   * time zone.
+   */
   private def times(
       time: Expression, unitsPerDay: Long, first: LocalDate, slack: BigInt => BigInt): Option[MonotoneFunction] =
     between(time, first.toEpochDay * BigInt(unitsPerDay), last.toEpochDay * BigInt(unitsPerDay), slack)

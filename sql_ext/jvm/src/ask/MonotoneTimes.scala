@@ -12,8 +12,8 @@ import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String}
 /**
  * The functions of dates and timestamps with a known order.
  *
- * A function of local time breaks the order where the clocks of its zone change. A conversion to local time decreases
- * where clocks are set back, and a conversion from local time decreases where clocks are set forward.
+ * A function of local time breaks the order where the clocks of its time zone change. A conversion to local time
+ * decreases where the clocks are set back. A conversion from local time decreases where the clocks are set forward.
  */
 private object MonotoneTimes {
   import MonotoneFunction.{between, within}
@@ -48,7 +48,7 @@ private object MonotoneTimes {
     case _ => None
   }
 
-  /** The seconds or microseconds of a time that is not a text. */
+  /** A function that returns the seconds or microseconds of a date or timestamp. Texts are excluded. */
   private def seconds(e: Expression, time: Expression): Option[MonotoneFunction] = time.dataType match {
     case DateType => between(time, -mostDays, mostDays)
     case TimestampType | TimestampNTZType => within(time)
@@ -68,7 +68,7 @@ private object MonotoneTimes {
     case TruncDate(date, Literal(format, _)) if format != null => within(date, marginDays)
     case DateAdd(child, Literal(n: Int, _)) => moved(child, n)
     case DateSub(child, Literal(n: Int, _)) => moved(child, -BigInt(n))
-    // The last days of a month can all become the last day of a shorter month.
+    // Adding months can turn several last days of a month into the last day of a shorter month.
     case AddMonths(child, Literal(n: Int, _)) => moved(child, n * longestMonth, longestMonth)
     case DateAddYMInterval(child, Literal(n: Int, _)) => moved(child, n * longestMonth, longestMonth)
     case DateDiff(end, Literal(start: Int, _)) => moved(end, -BigInt(start))
@@ -79,13 +79,16 @@ private object MonotoneTimes {
   }
 
   /**
-   * The function that adds `days` to a date. The function is monotone only for dates whose result fits into an INT,
-   * because greater results overflow.
+   * Creates the function that adds `days` to a date. The function is monotone only for dates whose result fits into an
+   * INT, because greater results overflow.
    */
   private def moved(date: Expression, days: BigInt, margin: BigInt = 0): Option[MonotoneFunction] =
     between(date, Int.MinValue - days.min(-margin), Int.MaxValue - days.max(margin))
 
-  /** The function that subtracts its argument from `end`, and whose results are in a range. */
+  /**
+   * Creates the function that subtracts its argument from `end`, for arguments whose result is between `low` and
+   * `high`.
+   */
   private def falling(start: Expression, end: BigInt, low: BigInt, high: BigInt): Option[MonotoneFunction] =
     between(start, end - high, end - low, rises = false)
 
@@ -96,7 +99,7 @@ private object MonotoneTimes {
       case Literal(months: Int, _) => shifted(t, t.timestamp, months, 0, 0)
       case _ => None
     }
-    // Spark 4.1 has renamed TimeAdd to TimestampAddInterval.
+    // TimestampAddInterval is the new name of TimeAdd since Spark 4.1.
     case t: BinaryExpression with TimeZoneAwareExpression if additions(t.getClass.getSimpleName) =>
       (t.left.dataType, t.right) match {
         case (TimestampType | TimestampNTZType, Literal(micros: Long, _: DayTimeIntervalType)) =>
@@ -127,7 +130,7 @@ private object MonotoneTimes {
     case _ => None
   }
   private val additions = Set("TimeAdd", "TimestampAddInterval")
-  /** The months and microseconds of each unit. */
+  /** Each unit of time in months and microseconds. */
   private val units: Map[String, (Long, BigInt)] = Map(
     "MICROSECOND" -> BigInt(1), "MILLISECOND" -> BigInt(MICROS_PER_MILLIS), "SECOND" -> BigInt(MICROS_PER_SECOND),
     "MINUTE" -> BigInt(MICROS_PER_MINUTE), "HOUR" -> BigInt(MICROS_PER_HOUR), "DAY" -> microsPerDay,
@@ -135,9 +138,9 @@ private object MonotoneTimes {
     Map("MONTH" -> 1L, "QUARTER" -> 3L, "YEAR" -> 12L).map { case (unit, months) => unit -> ((months, BigInt(0))) }
 
   /**
-   * The function that adds an interval to a timestamp. Spark adds months and days to the local time. If the sum is an
-   * hour that clocks skip, the result is later than the result for the next local time. After a month is added, the
-   * last days of a long month become the last day of a shorter month, but keep their times of day.
+   * Creates the function that adds an interval to a timestamp. Spark adds months and days to the local time. If clocks
+   * skip the sum's hour, the result is later than the result for the next local time. Adding months moves the last days
+   * of a long month to the last day of a shorter month, at the same times of day.
    */
   private def shifted(
       e: TimeZoneAwareExpression, time: Expression, months: Long, days: Long, micros: Long): Option[MonotoneFunction] = {
@@ -153,7 +156,7 @@ private object MonotoneTimes {
     else within(time, target.abs + uncertain * microsPerDay + microsPerDay, slack)
   }
 
-  /** The difference between local times, which is a BIGINT of microseconds. */
+  /** Creates the function that returns the difference between two local times as a BIGINT of microseconds. */
   private def apart(
       e: TimeZoneAwareExpression, time: Expression, other: BigInt, rises: Boolean): Option[MonotoneFunction] = {
     val margin = microsPerDay * 2
@@ -172,7 +175,7 @@ private object MonotoneTimes {
   }
 }
 
-/** The changes of the clocks in a time zone. */
+/** Computes by how much the clocks of a time zone change near a time. */
 private object ClockChanges {
   val daysAround = 2L
 
@@ -191,7 +194,7 @@ private object ClockChanges {
     BigInt(seconds) * MICROS_PER_SECOND
   }
 
-  /** True if a time is within two days of the last four days of a month, in any time zone. */
+  /** True if a time is near the end of a month: within two days of the month's last four days, in any time zone. */
   def isEndOfMonth(micros: BigInt): Boolean = {
     val day = Instant.ofEpochSecond((micros / MICROS_PER_SECOND).toLong).atZone(ZoneOffset.UTC).getDayOfMonth
     day <= 3 || day >= 26

@@ -2,11 +2,15 @@ package org.apache.spark.sql.sieve.ask
 
 import org.apache.spark.sql.types._
 
-/** All values of a type in ascending order, numbered from `low` to `high`, both included. */
+/**
+ * All values of a type in ascending order. Their ordinals go from `low` to `high`, both inclusive.
+ *
+ * @param value returns the value with an ordinal
+ */
 final case class NumberedValues(low: BigInt, high: BigInt, value: BigInt => Any)
 
 object NumberedValues {
-  /** The numbering of a type's values. None for a type whose values are not numbered. */
+  /** The values of a type with their ordinals. None for a type whose values have no ordinals. */
   def of(t: DataType): Option[NumberedValues] = t match {
     case ByteType => Some(NumberedValues(Byte.MinValue.toInt, Byte.MaxValue.toInt, _.toByte))
     case ShortType => Some(NumberedValues(Short.MinValue.toInt, Short.MaxValue.toInt, _.toShort))
@@ -15,8 +19,8 @@ object NumberedValues {
     case d: DecimalType =>
       val most = BigInt(10).pow(d.precision) - 1
       Some(NumberedValues(-most, most, x => Decimal(new java.math.BigDecimal(x.bigInteger, d.scale), d.precision, d.scale)))
-    // Finite floats and infinities are mapped to integers in ascending order. NaN has no number. Comparisons of an index
-    // treat NaN as a value above the greatest number.
+    // The ordinals of finite floats and infinities ascend with the values. NaN has no ordinal. Comparisons in an index
+    // treat NaN as greater than every other value.
     case FloatType =>
       def float(i: Int): Float = java.lang.Float.intBitsToFloat(if (i >= 0) i else i ^ Int.MaxValue)
       val top = java.lang.Float.floatToRawIntBits(Float.PositiveInfinity)

@@ -6,15 +6,15 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * A predicate that is TRUE only for texts with some parts, such as `c LIKE '%error%code%'`.
+ * A predicate that is TRUE only for texts that contain all of some parts, such as `c LIKE '%error%code%'`.
  *
  * @param parts the parts, as bytes
  */
 private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]]) {
-  /** The keys that an index on substrings has for each text that satisfies the predicate. */
+  /** Keys of an index on substrings. The index has all of these keys for each text that satisfies the predicate. */
   def grams: Seq[Int] = {
     val all = parts.filter(_.length >= Grams.bytes).flatMap(_.sliding(Grams.bytes)).map(ByteBuffer.wrap(_).getInt).distinct
-    // Neighbours share bytes, so a part of the keys of a long text selects nearly the same files.
+    // Adjacent keys share bytes. So for a long text, a sample of the keys selects nearly the same files as all keys.
     val step = (all.size + Grams.most - 1) / Grams.most
     if (step < 2) all else all.grouped(step).map(_.head).toSeq
   }
@@ -22,11 +22,14 @@ private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]]) 
 }
 
 private object Grams {
-  /** The length of a key in bytes. The build uses the same number, `GRAM_BYTES`. */
+  /** The length of a key in bytes. The build uses the same number as `GRAM_BYTES`. */
   val bytes = 4
   val most = 40
 
-  /** The reason for a predicate without a part that is long enough. Reasons are counted, so none contains a constant. */
+  /**
+   * The reason if no part of a predicate is long enough for a key. This text contains no constants, because the driver
+   * counts scans by reason.
+   */
   def tooShort(function: String): String = s"$function of less than $bytes bytes"
 }
 
@@ -36,7 +39,7 @@ private object PartsOfText {
     case StartsWith(text, TextLiteral(part)) if !negated => one(text, part)
     case EndsWith(text, TextLiteral(part)) if !negated => one(text, part)
     case Like(text, TextLiteral(pattern), escape) if !negated => literals(pattern.toString, escape).map(PartsOfText(text, _))
-    // A position is 0 if the text has no such part.
+    // The position of a part is 0 if the text does not contain the part.
     case GreaterThan(Position(text, part), Literal(k: Int, _)) if !negated && k >= 0 => one(text, part)
     case GreaterThanOrEqual(Position(text, part), Literal(k: Int, _)) if !negated && k > 0 => one(text, part)
     case EqualTo(Position(text, part), Literal(k: Int, _)) if !negated && k > 0 => one(text, part)
@@ -51,8 +54,8 @@ private object PartsOfText {
   private def one(text: Expression, part: UTF8String): Option[PartsOfText] = Some(PartsOfText(text, Seq(part.getBytes)))
 
   /**
-   * The texts between the wildcards of a pattern of LIKE. None for a pattern that Spark refuses. LIKE compares
-   * characters, and decodes each sequence of bytes that is not valid UTF-8 as the replacement character.
+   * The texts between the wildcards of a LIKE pattern. None for a pattern that Spark rejects. LIKE decodes each
+   * sequence of bytes that is not valid UTF-8 as the replacement character, so this character also separates texts.
    */
   private def literals(pattern: String, escape: Char): Option[Seq[Array[Byte]]] = {
     val parts = Seq.newBuilder[String]
@@ -75,7 +78,7 @@ private object PartsOfText {
     Some(parts.result().filter(_.nonEmpty).map(_.getBytes("UTF-8")))
   }
 
-  /** The place of a part in a text. */
+  /** Matches an expression that returns the position of a part in a text. */
   private object Position {
     def unapply(e: Expression): Option[(Expression, UTF8String)] = e match {
       case StringInstr(text, TextLiteral(part)) => Some((text, part))

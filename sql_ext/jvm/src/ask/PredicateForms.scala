@@ -8,11 +8,11 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Rewrites predicates that are no comparison of a column, such as `coalesce(c, 0) = 1` or `(c = 1) IS NOT TRUE`. A row
- * that satisfies a predicate, or its negation, also satisfies the rewritten one.
+ * Rewrites predicates that do not compare a column, such as `coalesce(c, 0) = 1` or `(c = 1) IS NOT TRUE`. The
+ * rewritten predicate is TRUE for each row that satisfies the predicate or, with `negated`, its negation.
  *
- * @param isColumn     true for an expression that an index can have as its column
- * @param isNegatable  true if a predicate is NULL only in rows with NULL in one of its columns
+ * @param isColumn    returns true for an expression that an index can have as its column
+ * @param isNegatable returns true if a predicate is NULL only in rows with NULL in one of the predicate's columns
  */
 private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expression => Boolean) {
   def of(e: Expression, negated: Boolean): Option[Expression] = e match {
@@ -47,20 +47,23 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
   private def columns(e: Expression): Seq[Expression] =
     if (isColumn(e)) Seq(e) else e.children.flatMap(columns)
 
-  // -- predicates of a choice: coalesce, IF and CASE --
+  // -- predicates with a conditional: coalesce, IF and CASE --
 
   private val mostBranches = 50
 
-  /** The first choice in a predicate. A choice in a lambda function can have another value for each element. */
+  /**
+   * The first conditional expression in a predicate. Conditionals in lambda functions do not count, because their
+   * values can differ between elements.
+   */
   private def choice(e: Expression): Option[Expression] = e match {
-    // An index can have the choice itself.
+    // An index can be on the conditional expression itself.
     case _ if isColumn(e) => None
     case _: Coalesce | _: If | _: CaseWhen => Some(e)
     case _: HigherOrderFunction => None
     case _ => e.children.iterator.map(choice).collectFirst { case Some(found) => found }
   }
 
-  /** Copies the predicate for each branch of a CASE or `coalesce`, together with the branch's condition. */
+  /** Copies the predicate for each branch of a conditional, and combines each copy with the branch's condition. */
   private def branches(e: Expression, negated: Boolean): Option[Expression] = {
     val chosen = choice(e).get
     val values: Seq[(Option[Expression], Expression)] = chosen match {
@@ -86,7 +89,7 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
     case _ => true
   }
 
-  /** The condition that a predicate is FALSE or NULL, or None if it cannot be expressed. */
+  /** The condition that a predicate is FALSE or NULL. None if this condition cannot be expressed. */
   private def isNotTrue(p: Expression): Option[Expression] = p match {
     case IsNotNull(c) if isColumn(c) => Some(IsNull(c))
     case IsNotNull(c) => Some(hasNull(c)).filter(_ => isNegatable(c))
@@ -95,11 +98,14 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
     case _ => None
   }
 
-  /** A predicate of constants as TRUE, FALSE or NULL. An error of the predicate is ignored here, and is Spark's own. */
+  /**
+   * Evaluates a predicate of constants. If the evaluation fails, returns the predicate unchanged. Spark then reports
+   * the error itself.
+   */
   private def folded(p: Expression): Expression =
     if (p.foldable) Try(Literal(p.eval(), BooleanType)).getOrElse(p) else p
 
-  // -- predicates that are rewritten only if they are not negated --
+  // -- predicates that are rewritten only without negation ---------
 
   private def positive(e: Expression): Option[Expression] = e match {
     case LikeAny(c, patterns) => patterns.filter(_ != null).map(like(c, _)).reduceOption(Or(_, _))
@@ -122,8 +128,8 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
 }
 
 /**
- * Rewrites a comparison of `CAST(c AS STRING)` with constants as a comparison of `c`, for types of which each value has
- * exactly one text. A constant that is the text of no value, such as '042', equals no row.
+ * Rewrites a comparison of `CAST(c AS STRING)` with constants as a comparison of `c`. The type of `c` must have exactly
+ * one text for each value. A constant that is not the text of a value, such as '042', equals no row.
  */
 private object ExactTexts {
   def of(e: Expression): Option[Expression] = e match {
@@ -152,7 +158,7 @@ private object ExactTexts {
     if (values.isEmpty) FalseLiteral else if (values.size == 1) EqualTo(cast.child, values.head) else In(cast.child, values)
   }
 
-  /** The only value whose text is `text`. The text is read and written by Spark's own casts. */
+  /** The only value whose text is `text`. Spark's own casts convert the text to the value and back. */
   private def valueOf(cast: Cast, text: UTF8String): Option[Literal] = {
     val read = Cast(Literal(text, StringType), cast.child.dataType, cast.timeZoneId, EvalMode.TRY)
     Option(read.eval()).map(Literal(_, cast.child.dataType)).filter { value =>

@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.types._
 
 /**
- * The expressions of a scan's columns that have an index or could have one, for advice. A predicate of a column itself
- * stays one of the column, even inside functions that keep its order.
+ * Finds the expressions in a scan's filters that have an index or could have one, for advice on indexes. If a predicate
+ * is on a column, or on an order-preserving function of a column, the column itself is proposed.
  *
  * @param indexed the expressions that have an index
  */
@@ -24,7 +24,7 @@ final class ProposedExpressions(indexed: IndexedExpressions) extends IndexedExpr
 }
 
 private object ProposedExpressions {
-  /** The functions whose text arguments are names or patterns, and not values that a row could have. */
+  /** The text arguments of a function that are names or patterns, and so cannot be values of a row. */
   private def namesBy(e: Expression): Seq[Expression] = e match {
     case GetJsonObject(_, path) => Seq(path)
     case of @ (_: GetMapValue | _: ElementAt) => Seq(of.children(1))
@@ -43,7 +43,7 @@ private object ProposedExpressions {
     case _ => false
   }
 
-  /** True if an index can have the value, and the value needs no text that a row could have. */
+  /** True if an index can have the expression, and the expression contains no text that could be a value of a row. */
   private def isOfColumns(e: Expression, path: Expression => Option[Seq[String]]): Boolean =
     !e.exists(_.isInstanceOf[Predicate]) && !hasValue(e) && ExpressionRefusal.of(e).isEmpty &&
       ExpressionRefusal.ofColumns(IndexedExpression.normal(e, path), _ => true).isEmpty && e.references.forall(path(_).nonEmpty)
@@ -53,7 +53,10 @@ private object ProposedExpressions {
     case other => other.isInstanceOf[AtomicType]
   }
 
-  /** True if the SQL of an expression contains a text that can be a value of a row. Records of scans omit it. */
+  /**
+   * True if the SQL of an expression contains a text that could be a value of a row. Records of scans must not contain
+   * such values.
+   */
   private def hasValue(e: Expression): Boolean = {
     val names = namesBy(e)
     e.children.exists {

@@ -18,12 +18,12 @@ import org.apache.spark.sql.sieve.formats.{Fingerprint, TableFormat, WholeRecord
 /**
  * A listing after pruning.
  *
- * @param remaining    the files to read; a file is restricted to ranges if the scan needs only these ranges
- * @param ranges       the number of ranges of all files, and the number of ranges that are read
+ * @param remaining    the files to read, restricted to ranges if the scan needs only some ranges
+ * @param ranges       the number of ranges of all files, and the number of ranges that the scan reads
  * @param used         the indexes that evaluated the filter
- * @param reasons      the reasons why files are read, with the number of files for each reason
- * @param skipped      the files that are not read, and the ranges of other files that are not read
- * @param bytesSkipped the number of bytes that are not read
+ * @param reasons      the reasons why the scan reads files, with the number of files for each reason
+ * @param skipped      the files that the scan skips, and the ranges that it skips in other files
+ * @param bytesSkipped the number of bytes that the scan does not read
  * @param rangesOf     returns the number of ranges of a listed file, or the reason why the file is in no index
  * @param detail       details of a reason
  * @param functions    the functions in the filter that no index can evaluate
@@ -41,11 +41,11 @@ final case class Pruned(
 final case class RangeCounts(total: Long, read: Long)
 
 object Pruned {
-  /** The result of pruning if no file is skipped, with a single reason for all files. */
+  /** The result if no file is skipped, with one reason for all files. */
   def nothing(listed: Seq[PartitionDirectory], reason: Reason, detail: String = ""): Pruned =
     whole(listed, Map(reason -> files(listed)), detail)
 
-  /** The result of pruning if no file is skipped, with the number of files for each reason. */
+  /** The result if no file is skipped, with the number of files for each reason. */
   def whole(listed: Seq[PartitionDirectory], reasons: Map[Reason, Long], detail: String = ""): Pruned =
     Pruned(listed, RangeCounts(files(listed), files(listed)), Nil, reasons, detail = detail)
 
@@ -58,24 +58,28 @@ object Pruned {
     directories.map(_.files.count(is).toLong).sum
 }
 
-/** A request that was sent before the files were listed, and the time in nanoseconds that the sending took. */
+/** A request that was sent before the files were listed. `nanos` is the time in nanoseconds that the sending took. */
 final case class Prefetch(request: Sent, nanos: Long) {
   private val sentAt = System.nanoTime
   /**
-   * True if the request was sent within the last ten seconds. An older answer possibly precedes a refresh of the index.
+   * True if the request was sent within the last ten seconds. An older answer might be from before a refresh of the
+   * index.
    */
   def isRecent: Boolean = System.nanoTime - sentAt < TimeUnit.SECONDS.toNanos(10)
 }
 
 /**
- * Requests from the front end the files that a scan can skip, and removes these files from the listing. If the request
- * fails, the scan reads all files. No other object makes this decision. Each failure is counted, and each cause is
- * logged once. With `spark.sieve.strict`, a failure is an error.
+ * Asks the front end which files a scan can skip, and removes these files from the listing. If the request fails, the
+ * scan reads all files. No other object makes this decision. The driver counts each failure, and logs each cause once.
+ * With `spark.sieve.strict`, a failure makes the query fail.
  */
 object Pruner extends OnceLogging {
   /**
+   * Removes the files that a scan can skip from the listing.
+   *
    * @param inRanges whether the scan reads ranges of files
-   * @param first    the rows that the query needs among those that satisfy the filters; None for all
+   * @param first    the sort orders of a top-k query, which needs only the first rows that satisfy the filters; None if
+   *                 the query needs all rows
    */
   def prune(
       index: IndexedScan, listed: Seq[PartitionDirectory], filters: Seq[Expression],
@@ -101,15 +105,15 @@ object Pruner extends OnceLogging {
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
-      // The circuit breaker counts an answer and its dictionary as one call, so that a slow front end counts only
-      // once.
+      // An answer and its dictionary are one call for the circuit breaker, so that a slow front end counts only once.
       val (reply, known) = CircuitBreaker.guard {
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
           def sent(more: Map[String, Any], ahead: Option[Prefetch]) = FrontendClient.prune(
             index.executing, question(index, filters, first, fingerprints, asOf.getOrElse(Map.empty) ++ more),
             ahead.map(_.request), identity[JsonNode])
-          // If the front end already has the parts of a fingerprint, the request needs only the hash.
+          // The request contains only hashes of fingerprints. If the front end does not know a hash, a second request
+          // contains the fingerprints' parts.
           val reply = sent(more, ahead) match {
             case unknown if unknown.has("unknown") =>
               sent(more + ("parts" -> fingerprints.map(one => one.hash -> one.parts).toMap), None)
@@ -118,8 +122,8 @@ object Pruner extends OnceLogging {
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         ask(Map.empty, prefetched) match {
-          // The front end needs the numbers of the listed files, because only rows of these files can limit the
-          // first rows.
+          // For a top-k query, the front end needs the numbers of the listed files, because rows of other files must
+          // not count.
           case (reply, Some(known)) if first.nonEmpty =>
             val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
             ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
@@ -130,7 +134,7 @@ object Pruner extends OnceLogging {
         case (Reason.NoPredicate, files) => withoutPredicate -> files
         case other => other
       }, reply.path("detail").asText)
-      // An error of a broken index is reported even if another index could evaluate the filter.
+      // Reports the error of a broken index even if another index could evaluate the filter.
       reasons.keys.find(Reason.failures).foreach(fallback(_, detail))
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
@@ -146,14 +150,14 @@ object Pruner extends OnceLogging {
       case e: InterruptedException => throw e
       case _: TimeoutException => fallback(Reason.Timeout, "the front end did not answer in time")
       case e: FrontendDown => fallback(Reason.FrontEndDown, e.getMessage)
-      // A query must not fail if Spark's classes are not the same as when Sieve was compiled.
+      // A query must not fail if Spark's classes differ from those with which Sieve was compiled.
       case e @ (NonFatal(_) | _: LinkageError) => fallback(Reason.Error, String.valueOf(e.getMessage))
     }
   }
 
   /**
-   * Sends a scan's request before the scan lists its files, so that the answer arrives in the meantime. A query of
-   * an earlier state of the table sends no early request, because its request depends on the listing.
+   * Sends a scan's request before the scan lists its files, so that the front end answers during the listing. A query
+   * of an earlier state sends no early request, because the request depends on the listing.
    */
   def prefetch(
       index: IndexedScan, filters: Seq[Expression], first: Option[TopK]): Option[Prefetch] =
@@ -175,14 +179,17 @@ object Pruner extends OnceLogging {
       first.map("top_k" -> made.orders(_, filters)) ++ more)
   }
 
-  /** True if Spark could fail on the remaining files. With fewer bytes to read, Spark makes smaller splits. */
+  /**
+   * True if Spark could fail on the remaining files. With fewer bytes to read, Spark makes smaller splits, and Spark
+   * fails if it splits certain files.
+   */
   private def dependsOnSplits(index: IndexedScan, pruned: Pruned): Boolean =
     pruned.skipped.nonEmpty && WholeRecords.isText(index.relation) &&
       pruned.remaining.exists(_.files.exists(file => FileCuts.isZstd(file.getPath)))
 
   /**
-   * Returns the dictionary of the files in one state of a table's indexes. If the dictionary arrives after the
-   * time-out, the next scan uses the dictionary.
+   * Returns a dictionary from the cache or from the front end. If the dictionary arrives only after the time-out, the
+   * next scan uses it.
    */
   private def dictionary(index: IndexedScan, id: String): FileDictionary =
     FileDictionary.get(id).getOrElse(FrontendClient.prune(
@@ -190,8 +197,8 @@ object Pruner extends OnceLogging {
       None, FileDictionary.add(id, _)))
 
   /**
-   * An answer of the front end, by file number. The answer has flags for the rows that readers show, and separate flags
-   * for all rows that were written.
+   * An answer of the front end, with flags by file number. Some flags are for the rows that readers show, others for
+   * all rows that were written.
    */
   private class Answer(known: FileDictionary, reply: JsonNode) {
     private val skip = bits("skip")
@@ -232,8 +239,8 @@ object Pruner extends OnceLogging {
     def isMixed: Boolean = remaining.ranges.nonEmpty && skipped.nonEmpty
 
     /**
-     * True if reading the file in parts costs more than reading the whole file. Each part needs another opening of
-     * the file and another reading of its footer.
+     * True if reading the file in parts costs more than reading the whole file. For each part, a reader opens the file
+     * and reads its footer again.
      */
     def isCostly(length: Long, opening: Long): Boolean =
       (remaining.stretches.size - 1) * opening.toDouble > length - remaining.bytes(length)
@@ -247,8 +254,10 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * @param opening the number of bytes that can be read in the time of opening a range; None if the scan reads only
-   *                whole files
+   * Removes the files and ranges that the answer skips.
+   *
+   * @param opening the number of bytes that a scan could read in the time of opening a file once; None if the scan
+   *                reads only whole files
    */
   private def drop(
       listed: Seq[PartitionDirectory], locations: Locations, answer: Answer,

@@ -8,24 +8,24 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
 
 /**
- * The front end cannot be reached, or ended during a request. `changing` is true if the request has possibly changed
- * data that other sessions see.
+ * The front end cannot be reached, or ended during a request. `changing` is true if the request may have changed data
+ * that other sessions see.
  */
 class FrontendDown(message: String, val changing: Boolean = false) extends RuntimeException(message)
 
-/** The front end ended before it began the request, so the request can be sent to the next front end. */
+/** The front end ended before it began the request, so the next front end can process it. */
 class Undelivered(message: String) extends FrontendDown(message)
 
-/** A request, the session that sends it, and a future for its answer. */
+/** A request, with the session that sends it and a future for the answer. */
 final class Request(val queue: String, val body: String, val session: Compat.Session) {
   val id: Long = Request.ids.incrementAndGet
   val tag: String = s"sieve-$id"
   val answer = new CompletableFuture[JsonNode]
   val locals: Properties = session.sparkContext.getLocalProperties.clone.asInstanceOf[Properties]
   @volatile var cancelled = false
-  /** True if the front end has begun the request, and so has possibly changed something. */
+  /** True if the front end has begun the request, and so may have changed something. */
   @volatile var begun = false
-  /** True if this request has possibly changed data that other sessions see. */
+  /** True if this request may have changed data that other sessions see. */
   @volatile var changing = false
   def isScan: Boolean = queue == "scan"
 }
@@ -38,10 +38,10 @@ object RequestQueue {
   private val queueOfThread = new ThreadLocal[String]
 
   /**
-   * The queue for a request that runs a statement or function. A thread of the front end that plans a query with a
-   * function call also sends a request. If all threads of a queue waited for requests in the same queue, no thread
-   * would ever be free. So a request from a thread of the front end is put into the queue "nested". The threads of this
-   * queue send no requests.
+   * Returns the queue for a request that runs a statement or function. A front-end thread can send such a request, too,
+   * when it plans a query that calls a function of Sieve. If all threads of a queue waited for requests in the same
+   * queue, no thread would ever become free. So a request from a front-end thread goes into the queue "nested". The
+   * threads of that queue send no requests.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
@@ -51,12 +51,12 @@ object RequestQueue {
 }
 
 /**
- * The requests to one front end, and the answers of the front end. The front end opens no port. Its threads call
- * `take` through the authenticated gateway, and wait there for requests. There are separate queues for scans,
- * statements, functions inside statements, and background work, so that no kind of work delays another.
+ * The requests to one front end, and the front end's answers. The front end opens no port. Its threads call `take`
+ * through the authenticated gateway, and wait there for requests. Scans, statements, functions inside statements, and
+ * background work have separate queues, so that no kind of work delays another.
  */
 final class RequestQueue {
-  // A reply of more than 8 KB is delayed in the gateway's socket by 43 ms, so longer texts are sent in pieces.
+  // Long texts are sent in pieces, because the gateway's socket delays a reply of more than 8 KB by 43 ms.
   private val pieceLength = 7500
   private val pool = "spark.scheduler.pool"
   private val queues = new ConcurrentHashMap[String, LinkedBlockingQueue[Request]]
@@ -71,16 +71,13 @@ final class RequestQueue {
     ended.foreach(failWaiting)
   }
 
-  /** The number of scans whose request no thread of the front end has received yet. */
+  /** The number of scan requests that no thread of the front end has taken yet. */
   def scansWaiting: Int = waiting("scan").size
 
-  /** Removes a request from its queue. Returns false if the front end has already received the request. */
+  /** Removes a request from its queue. Returns false if the front end has already taken the request. */
   def withdraw(request: Request): Boolean = waiting(request.queue).remove(request)
 
-  /**
-   * Makes all requests fail after the front end has ended. Requests that the front end had not begun fail with
-   * `end`.
-   */
+  /** Fails all requests after the front end has ended. Requests that the front end had not begun fail with `end`. */
   def close(end: FrontendDown): Unit = {
     ended = Some(end)
     failWaiting(end)
@@ -110,13 +107,12 @@ final class RequestQueue {
       taken.put(request.id, request)
       // If the front end ended between the two lines above, the request must fail here.
       ended.foreach(end => if (taken.remove(request.id) != null) request.answer.completeExceptionally(end))
-      // This thread works for the front end, so it gets the properties of the thread that sent the request.
+      // This thread works for the sender of the request, so it adopts the local properties of the sender's thread.
       val context = request.session.sparkContext
       context.setLocalProperties(request.locals)
       if (!request.isScan) {
         context.addJobTag(request.tag)
-        // In a separate pool of the fair scheduler, queries do not have to wait until a build has read its last
-        // file.
+        // A separate pool of the fair scheduler keeps queries from waiting until a build has read its last file.
         if (context.getLocalProperty(pool) == null) context.setLocalProperty(pool, "sieve")
       }
       SparkSession.setActiveSession(request.session)

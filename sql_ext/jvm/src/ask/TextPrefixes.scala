@@ -6,7 +6,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Rewrites predicates on the first characters of a text, `substr(c, 1, n)` or `left(c, n)`, as predicates on the whole
- * text. A row that satisfies the predicate also satisfies the rewritten one. Texts are compared by their bytes.
+ * text. Each row that satisfies a predicate also satisfies the rewritten predicate. Spark compares texts by their
+ * bytes.
  */
 private object TextPrefixes {
   def of(e: Expression): Option[Expression] = e match {
@@ -35,20 +36,23 @@ private object TextPrefixes {
   }
 
   /**
-   * The text before the first wildcard of a pattern of LIKE. LIKE compares characters, and decodes each sequence of
-   * bytes that is not valid UTF-8 as the replacement character.
+   * The text before the first wildcard of a LIKE pattern. LIKE decodes each sequence of bytes that is not valid UTF-8
+   * as the replacement character, so this character also ends the text.
    */
   def fixed(pattern: UTF8String, escape: Char): Option[UTF8String] =
     Some(pattern.toString.takeWhile(c => c != '%' && c != '_' && c != escape && c != '\uFFFD'))
       .filter(_.nonEmpty).map(UTF8String.fromString)
 
-  /** The least text that is greater than every text with this prefix. None if there is none. */
+  /** The least text that is greater than every text with this prefix. None if no text is greater. */
   def after(prefix: UTF8String): Option[UTF8String] = {
     val bytes = prefix.getBytes.reverse.dropWhile(_ == -1).reverse
     if (bytes.isEmpty) None else Some(UTF8String.fromBytes(bytes.init :+ (bytes.last + 1).toByte))
   }
 
-  /** Returns a text and the number of its first characters. A column of CHAR or with a collation is no such text. */
+  /**
+   * Matches the first `n` characters of a text, and returns the text and `n`. Columns of type CHAR or with a collation
+   * do not match.
+   */
   private object Prefix {
     def unapply(e: Expression): Option[(Expression, Int)] = e match {
       case Substring(c, Literal(0 | 1, _), Literal(n: Int, _)) if c.dataType == StringType && !c.foldable => Some((c, n.max(0)))
@@ -58,7 +62,10 @@ private object TextPrefixes {
 
   private def literal(v: UTF8String): Literal = Literal(v, StringType)
 
-  /** `v` has at most `n` characters, and fewer than `n` only if `v` is the whole text. */
+  /**
+   * The condition that the first `n` characters of `c` equal `v`. If `v` has fewer than `n` characters, `v` must be the
+   * whole text.
+   */
   private def equal(c: Expression, n: Int, v: UTF8String): Expression =
     if (v.numChars > n) Literal.FalseLiteral
     else if (v.numChars < n) EqualTo(c, literal(v))
@@ -77,15 +84,19 @@ private object TextPrefixes {
       Some(parts.reduceOption(Or(_, _)).getOrElse(Literal.FalseLiteral))
     }
 
-  /** The first `n` characters of a text are at most `v` if the text is less than `v`, or starts like `v`. */
+  /**
+   * The condition that the first `n` characters of `c` are at most `v`. This holds if `c` is less than `v` or begins
+   * like `v`.
+   */
   private def below(c: Expression, n: Int, v: UTF8String): Expression = {
     val first = v.substring(0, n)
     Or(LessThanOrEqual(c, literal(first)), starting(c, n, first))
   }
 
   /**
-   * The text with which a regular expression begins, if each match begins there. Only letters, digits and some signs
-   * count as text. A quantifier can make the last of them optional, and an alternative can begin otherwise.
+   * The text with which a regular expression begins, if each match begins at the start of the value. Only letters,
+   * digits and some punctuation count. A quantifier can make the last character optional. An alternative (`|`) can
+   * begin with other text.
    */
   private def anchored(pattern: String): Option[String] = {
     val text = pattern.drop(1).takeWhile(c => c < 128 && (Character.isLetterOrDigit(c) || "-_/:@ ".indexOf(c) >= 0))

@@ -7,14 +7,14 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.types.{BooleanType, DataType}
 
 /**
- * The condition that a query needs only the first rows of a scan, in one or several sort orders. The condition
- * applies in addition to the scan's filters. The expression is one of the scan's data filters, so Spark shares an
- * exchange only between scans with the same condition. Spark never evaluates the expression on rows. Only the
- * listing of an indexed table uses the expression.
+ * States that a query needs only the first rows of a scan, in one or several sort orders. These are the first rows
+ * among those that satisfy the scan's filters. The expression is one of the scan's data filters, so that Spark shares
+ * an exchange only between scans with equal expressions. Spark never evaluates the expression on rows. Only the listing
+ * of an indexed table uses the expression.
  *
- * @param orders     columns of the relation; a row is needed if it is among the first in any order
+ * @param orders     sort orders of columns; a row is needed if it is among the first rows in any order
  * @param rows       the number of rows needed in each order
- * @param isOfValues whether MIN or MAX needs only values, not rows; NULL does not count as a value
+ * @param isOfValues whether the query is a MIN or MAX, which ignores NULL and needs values instead of rows
  * @param groups     partition columns; the query needs `rows` rows for each group of their values
  */
 case class TopK(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups: Seq[Expression])
@@ -27,7 +27,7 @@ case class TopK(orders: Seq[SortOrder], rows: Long, isOfValues: Boolean, groups:
     copy(orders = first.collect { case order: SortOrder => order }, groups = second)
   }
 
-  /** The expression as SQL text, in the form of the query. */
+  /** The SQL text of the expression, as the query contains it. */
   override def sql: String =
     if (isOfValues) orders.map { o =>
       s"${if (o.direction == Descending) "MAX" else "MIN"}(${o.child.sql})"

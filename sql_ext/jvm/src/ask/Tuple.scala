@@ -4,11 +4,14 @@ import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.types._
 
 /**
- * Columns that have an index together. The key of a row is a hash of the values of all columns, so an index finds
- * rows only by one value of each column. A row with NULL in one of the columns has no key, because it equals nothing.
+ * Several columns with one index. The key of a row is a hash of the values of all columns. So the index serves only
+ * queries with a value for each column. A row with NULL in one of the columns has no key, because NULL equals nothing.
  */
 final case class Tuple(key: Seq[String], columns: Seq[ColumnValue]) {
-  /** The key of rows with these values, one for each column. None for a NULL and for a value of another type. */
+  /**
+   * The key of rows with these values, one value for each column. None if a value is NULL or has another type than its
+   * column.
+   */
   def keyOf(values: Seq[Literal]): Option[Any] =
     if (values.zip(columns).forall { case (v, c) => Tuple.isValueOf(v, c.dataType) }) Some(Tuple.hash(values).eval()) else None
 }
@@ -23,7 +26,10 @@ object Tuple {
     case _ => Nil
   }
 
-  /** The expression of a row's key: for a struct of columns, `(tenant, id)`, a hash; else the expression itself. */
+  /**
+   * The expression of a row's key. The key of a struct of columns, such as `(tenant, id)`, is a hash. The key of any
+   * other expression is the expression itself.
+   */
   def key(e: Expression): Expression = e match {
     case CreateNamedStruct(parts) =>
       val columns = values(parts)
@@ -31,7 +37,7 @@ object Tuple {
     case other => other
   }
 
-  /** The text of a key as users write it. */
+  /** The SQL of a key, as users write it. */
   def sql(key: Expression): String = key match {
     case If(_, _, XxHash64(columns, _)) => columns.map(_.sql).mkString("(", ", ", ")")
     case other => other.sql
@@ -40,7 +46,7 @@ object Tuple {
   /** The values of a struct's fields. */
   def values(parts: Seq[Expression]): Seq[Expression] = parts.grouped(2).map(_.last).toSeq
 
-  /** A parsed tuple without the names that Spark takes from its columns. */
+  /** Replaces the field names of a parsed tuple, which Spark takes from the columns, by numbers. */
   def unnamed(parsed: Expression): Expression = parsed match {
     case CreateNamedStruct(parts) =>
       CreateNamedStruct(values(parts).zipWithIndex.flatMap { case (value, at) => Seq(Literal(s"$at"), value) })
@@ -62,7 +68,7 @@ object Tuple {
     case _ => None
   }
 
-  /** True for a value as the files have it. A hash tells apart equal decimals of two scales. */
+  /** True if a literal has the column's exact type. The hashes of equal decimals with different scales differ. */
   private def isValueOf(literal: Literal, kind: DataType): Boolean = (literal.value, kind) match {
     case (null, _) => false
     case (d: Decimal, t: DecimalType) => literal.dataType == t && d.scale == t.scale
@@ -77,7 +83,10 @@ object Tuple {
     case _ => false
   }
 
-  /** Equal numbers with a fraction can have several forms. */
+  /**
+   * True if equal values of a type have equal hashes. Floats are excluded, because equal floats can have different
+   * bits.
+   */
   private def isHashed(of: DataType): Boolean = of match {
     case BooleanType | DateType | TimestampType | TimestampNTZType | BinaryType | StringType => true
     case _: IntegralType | _: DecimalType => true

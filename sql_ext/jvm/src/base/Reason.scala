@@ -4,22 +4,22 @@ import com.fasterxml.jackson.databind.JsonNode
 import scala.jdk.CollectionConverters._
 
 /**
- * All reasons why a scan reads files that an index might have skipped, in the order of the counters. `build.py`
- * generates its values from `sieve/reader/reason.py`.
+ * The reasons why a scan reads files that an index might have skipped. Counters list the reasons in this order.
+ * `build.py` generates the reasons from `sieve/reader/reason.py`.
  */
 object Reason extends Reasons {
   type Reason = Value
 
   /**
-   * The reasons that mean that an index is broken. Failures with these reasons are logged, and are errors with
-   * `spark.sieve.strict`.
+   * The reasons that mean that an index is broken. Sieve logs such a failure. With `spark.sieve.strict`, the failure
+   * makes the query fail.
    */
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /**
-   * The reasons that `spark.sieve.require` accepts. Such a reason means that no request was sent, that a file is
-   * new since the last REFRESH, or that nothing is proven about a file. Other accepted reasons are a scan that
-   * cannot read parts of files, an order whose first rows can be in any file, and a join with too many keys.
+   * The reasons that `spark.sieve.require` accepts. Their causes: no request was sent to the front end; a file is new
+   * or changed since the last REFRESH; nothing is proven about a file; a scan cannot read parts of files; the first
+   * rows of an order can be in any file; or a join has too many keys.
    */
   val expected: Set[Reason] = Set(
     NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, UnprovenFile, WholeFile, KeysTooMany)

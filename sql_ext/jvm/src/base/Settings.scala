@@ -33,10 +33,10 @@ trait OnceLogging extends Logging {
 }
 
 /**
- * The `spark.sieve.*` settings, listed in `settings.json`, which the front end reads as well. Each setting is
- * registered in Spark's configuration with a check of its value. `SET`, `conf.set` and a connection string fail for
- * an invalid value. Spark copies an invalid value from `spark-defaults.conf` or `--conf` into new sessions. An
- * invalid value must not prevent a session from starting, so scans ignore the value and log one warning.
+ * The `spark.sieve.*` settings. `settings.json` lists the settings, and the front end reads the same file. This object
+ * registers each setting in Spark's configuration, with a check of its value. So `SET`, `conf.set` and a connection
+ * string fail for an invalid value. Spark copies even invalid values from `spark-defaults.conf` or `--conf` into new
+ * sessions. Such a session must start nevertheless, so scans ignore an invalid value and log one warning.
  */
 object Settings extends OnceLogging {
   private val prefix = "spark.sieve."
@@ -72,8 +72,7 @@ object Settings extends OnceLogging {
     context.getConf.get("spark.sieve.history", "").trim.equalsIgnoreCase("true")
 
   /**
-   * The Python interpreter of the front end. All sessions share one process, so the driver's setting
-   * decides.
+   * The Python interpreter that runs the front end. All sessions share one front end, so the driver's setting decides.
    */
   def python(context: SparkContext): String =
     Seq("spark.sieve.python", "spark.pyspark.driver.python", "spark.pyspark.python")

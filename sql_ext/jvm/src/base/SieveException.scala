@@ -4,7 +4,10 @@ import org.apache.spark.QueryContext
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.trees.Origin
 
-/** An error of Sieve with a condition, a message and an SQLSTATE. Clients see the error like an error of Spark. */
+/**
+ * An error of Sieve with a condition, a message and an SQLSTATE. Clients receive the error in the form of Spark's own
+ * errors.
+ */
 class SieveException(
     val condition: String, text: String, cause: Option[Throwable] = None, state: String)
     extends AnalysisException(

@@ -7,7 +7,7 @@ import java.util.Base64
 import com.fasterxml.jackson.databind.JsonNode
 import com.github.luben.zstd.ZstdInputStream
 
-/** Decodes binary data in an answer. The front end has compressed the data and encoded it as text. */
+/** Decodes binary data in an answer of the front end. The data is compressed with Zstandard and encoded in Base64. */
 object Unpack {
   def stream(node: JsonNode): InputStream =
     new ZstdInputStream(new ByteArrayInputStream(Base64.getDecoder.decode(node.asText)))

@@ -6,9 +6,12 @@ import org.apache.spark.sql.execution.command.{AlterTableSetPropertiesCommand, A
 import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.formats.{ListedTable, SourceTable, TableFormat}
 
-/** Tables as their catalogs describe them: the session catalog, or a catalog of a table format. */
+/**
+ * Reads and changes tables as their catalogs describe them. The catalog is the session catalog or a table format's own
+ * catalog.
+ */
 object CatalogTables {
-  /** Returns the table of a name. Fails if there is no such table. */
+  /** Returns the table with this name. Fails if there is no such table. */
   def read(session: Compat.Session, name: TableIdentifier): CatalogTable =
     SourceTable.find(session, name).fold(session.sessionState.catalog.getTableMetadata(name))(_.description)
 
@@ -20,7 +23,7 @@ object CatalogTables {
     SourceTable.find(session, name).fold[Unit](AlterTableUnsetPropertiesCommand(
       name, Seq(key), ifExists = true, isView = false).run(session))(_.unsetProperty(key))
 
-  /** All tables of a database, in the form of `TableIdentity.namespace`. */
+  /** All tables of a database. `database` has the form of `TableIdentity.namespace`. */
   def list(session: Compat.Session, database: String): Seq[ListedTable] =
     ofOtherCatalog(session, database).flatMap { case (holder, name) => SourceTable.list(session, holder, name) }
       .getOrElse {
@@ -31,7 +34,7 @@ object CatalogTables {
         }
       }
 
-  /** The location of a database, in the form of `TableIdentity.namespace`. */
+  /** The location of a database. `database` has the form of `TableIdentity.namespace`. */
   def databaseLocation(session: Compat.Session, database: String): String =
     ofOtherCatalog(session, database).flatMap { case (holder, name) => SourceTable.databaseLocation(session, holder, name) }
       .getOrElse(TableIdentity.databaseLocation(session, database))

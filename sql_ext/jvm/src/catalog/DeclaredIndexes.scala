@@ -14,8 +14,8 @@ object DeclaredIndexes {
   val keys: Set[String] = Set("sieve.columns", "sieve.options")
 
   /**
-   * The result includes unknown properties with this prefix, because the front end reports that unknown properties have
-   * no effect.
+   * The properties that declare a table's indexes. Unknown properties with the same prefix are included, because the
+   * front end reports that they have no effect.
    */
   def by(table: CatalogTable): Map[String, String] = table.properties.filter { case (key, _) =>
     val name = key.toLowerCase(Locale.ROOT)
@@ -24,14 +24,14 @@ object DeclaredIndexes {
 }
 
 /**
- * Spark copies no properties to a table that is created with LIKE. This rule adds the declaration of the source to the
- * properties of the statement, unless the statement declares indexes itself.
+ * Adds a source table's declaration of indexes to CREATE TABLE LIKE, because Spark copies no properties to the new
+ * table. A statement that declares indexes itself stays unchanged.
  */
 class DeclareLikeSource(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case like: CreateTableLikeCommand if !DeclaredIndexes.keys.exists(like.properties.contains) =>
       val catalog = session.asInstanceOf[Compat.Session].sessionState.catalog
-      // If the source cannot be read, the command reports the error.
+      // If the source cannot be read, the command itself reports the error.
       val source = Try(catalog.getTempViewOrPermanentTableMetadata(like.sourceTable)).toOption
       val declared = source.fold(Map.empty[String, String])(_.properties.toMap)
         .filter { case (key, _) => DeclaredIndexes.keys(key) }

@@ -13,13 +13,12 @@ import org.apache.spark.sql.sieve.formats.SourceTable
 import org.apache.spark.util.ThreadUtils
 
 /**
- * A table's full name in lower case, with the catalog first. The session catalog distinguishes tables by this form.
+ * A table's full name, with the catalog first. Names in the session catalog are in lower case, because this catalog is
+ * not case-sensitive.
  */
 final case class TableKey(application: String, catalog: String, database: String, table: String)
 
-/**
- * The indexes of a table (property name -> registration), and the time at which they were last read.
- */
+/** The indexes of a table (property name -> registration), and the time at which the metastore was last read. */
 final case class Entry(registrations: Map[String, String], epoch: Long, readAt: Long) {
   /** The paths of the indexed columns. */
   lazy val columns: Set[Seq[String]] = registrations.values.toSet.flatMap { (text: String) =>
@@ -28,9 +27,9 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
 }
 
 /**
- * The tables with indexes, for the whole driver. An open session caches a table's properties at first use, so these
- * properties would not show an index that is created later. The registry also has entries for tables without an index,
- * so that a scan of such a table costs only one look-up. An expired entry is read again in the background.
+ * The tables with indexes, for the whole driver. An open session caches a table's properties, so it would not see an
+ * index that is created later. The registry also has entries for tables without an index, so that a scan of such a
+ * table costs only one look-up. When an entry has expired, a background thread reads the table's properties again.
  */
 object Registry extends Logging {
   private val epochs = new AtomicLong
@@ -53,12 +52,13 @@ object Registry extends Logging {
     table.properties.filter(_._1.startsWith(TableProperties.registrations)).toMap
 
   /**
-   * True if a refresh follows each write to the registration's table, even without the session's setting.
+   * True if the registration asks for automatic refreshes. Each write to the table is then followed by a refresh,
+   * whatever the session's setting.
    */
   def follows(registration: String): Boolean =
     Try(Json.read(registration).path("refresh").asText == "auto").getOrElse(false)
 
-  /** The table's entry. None if the table has no index. Never waits for the metastore. */
+  /** The table's entry. None if the table has no index. This method never waits for the metastore. */
   def find(session: Compat.Session, table: CatalogTable): Option[Entry] = {
     val k = key(session, table)
     val entry = synchronized(Option(entries.get(k)).getOrElse(put(k, registrations(table))))
@@ -66,7 +66,7 @@ object Registry extends Logging {
     if (entry.registrations.isEmpty) None else Some(entry)
   }
 
-  /** The tables of an application that are known to have an index, with their registrations. */
+  /** The tables of an application that have an index according to the registry, with their registrations. */
   def indexed(application: String): Seq[(TableKey, Map[String, String])] = synchronized {
     entries.asScala.toSeq.collect {
       case (key, entry) if key.application == application && entry.registrations.nonEmpty =>
@@ -74,7 +74,7 @@ object Registry extends Logging {
     }
   }
 
-  /** Reads a table from the metastore, and publishes its indexes to every session of this driver. */
+  /** Reads a table from the metastore, and makes the table's indexes known to every session of this driver. */
   def reload(session: Compat.Session, name: TableIdentifier): CatalogTable = reloads.synchronized {
     // Only one thread at a time reads and stores an entry, so the latest read determines the entry.
     val now = CatalogTables.read(session, name)
@@ -93,7 +93,8 @@ object Registry extends Logging {
   }
 
   /**
-   * Removes the entries of a table or of a database, because a new table of the same name has its own properties.
+   * Removes the entry of a table, or the entries of all tables of a database. A new table of the same name has
+   * properties of its own.
    */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>
@@ -113,7 +114,7 @@ object Registry extends Logging {
         val name = TableIdentifier(k.table, Some(k.database), Some(k.catalog))
         val now = registrations(SourceTable.find(ReadingSession.of(session, name), name).fold(
           session.sharedState.externalCatalog.getTable(k.database, k.table))(_.description))
-        // If a statement finished during the read, its entry is newer than the read.
+        // If a statement has stored a newer entry during this read, the newer entry stays.
         synchronized(if (entries.get(k) eq before) put(k, now))
       } catch {
         case NonFatal(e) =>

@@ -5,11 +5,11 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.sieve.base.Compat
 
-/** The identity of the table that a name denotes, and the location of its database. */
+/** Describes which table a name denotes, and where the table's database is. */
 object TableIdentity {
   val sessionCatalog = "spark_catalog"
 
-  /** The attributes that distinguish a table from a later table of the same name. */
+  /** The attributes that distinguish a table from a later table with the same name. */
   def of(table: CatalogTable): Map[String, Any] = Map(
     "catalog" -> table.identifier.catalog.getOrElse(sessionCatalog),
     "database" -> table.identifier.database.getOrElse("default"),
@@ -17,7 +17,10 @@ object TableIdentity {
     "create_time_ms" -> table.createTime,
     "location" -> table.storage.locationUri.fold("")(new Path(_).toString))
 
-  /** A table's database. In a catalog other than the session catalog, the catalog's name and a dot precede it. */
+  /**
+   * The database of a table. If the table is not in the session catalog, the catalog's name and a dot precede the
+   * database.
+   */
   def namespace(name: TableIdentifier): String = {
     val database = name.database.getOrElse("default")
     name.catalog.filterNot(_ == sessionCatalog).fold(database)(holder => s"$holder.$database")

@@ -7,19 +7,18 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Recognises CSV records that the parser can split into other values if a query does not read all columns.
+ * Detects CSV records that Spark's parser may split differently if a query reads only some columns.
  *
- * With column pruning, the parser univocity has separate code to skip the values of other columns. After some quoted
- * values, the code that skips values continues at another position than the code that reads values. With `escape =
- * '"'`, the positions differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the
- * default escape, the positions differ after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of
- * several characters, the positions also differ after line breaks. A record counts as damaged if one of its values was
- * possibly written in one of these ways.
+ * With column pruning, the parser (univocity) skips the values of other columns by separate code. After some quoted
+ * values, this code continues at another position than the code that reads values. With `escape = '"'`, the positions
+ * differ after an empty value (`"",y,"a,b"`) and after a value with escaped quotes. With the default escape, the
+ * positions differ after a value that ends in an escaped backslash (`"y\\"`). With a delimiter of several characters,
+ * the positions also differ after line breaks. A record counts as damaged if one of its values was possibly written in
+ * one of these ways.
  *
- * @param strings the positions of string columns; values of other types contain none of these characters
+ * @param strings the positions of string columns. Values of other types contain no quotes and no escapes
  * @param marks   the texts that no value is allowed to contain
- * @param broken  the texts that a value with a quote is not allowed to contain; empty if each record ends with its
- *                line
+ * @param broken  the texts that a value with a quote is not allowed to contain; empty if each record ends with its line
  */
 class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, broken: Seq[UTF8String])
     extends Serializable {
@@ -33,8 +32,7 @@ class CsvQuoting(strings: Seq[Int], marks: Seq[UTF8String], quote: UTF8String, b
 }
 
 object CsvQuoting {
-  // The parser returns this text for an empty value in quotes. Otherwise the parser would return NULL or an empty
-  // string.
+  // Makes the parser return this text, instead of NULL or an empty string, for an empty value in quotes.
   private val empty = "\u0001sieve\u0001"
 
   /** Returns the rule for a schema, and the options that are needed to read the records. */

@@ -21,11 +21,13 @@ import org.apache.spark.util.Utils
 object Delta extends TableFormat with OnceLogging {
   private val root = "org.apache.spark.sql.delta"
   /**
-   * The listing that only commands of Delta use, for files that the command chooses. No query uses this listing.
+   * The class of the listing that Delta's commands use for files that the command has chosen. No query uses this
+   * listing.
    */
   val listingOfFiles: String = s"$root.files.TahoeBatchFileIndex"
   /**
-   * The classes of listings that queries, tables without Delta's own data skipping, DELETE, UPDATE and MERGE use.
+   * The classes of Delta's listings: two classes for queries, with and without data skipping, and one for DELETE,
+   * UPDATE and MERGE.
    */
   private val listings =
     Set(s"$root.stats.PreparedDeltaFileIndex", s"$root.files.TahoeLogFileIndex", listingOfFiles)
@@ -33,7 +35,7 @@ object Delta extends TableFormat with OnceLogging {
   private val deletedColumn = "__delta_internal_is_row_deleted"
 
   /**
-   * True if a listing contains the files of a snapshot, or some of them. False for a listing of changes between
+   * True if a listing contains all files of a snapshot, or some of these files. False for a listing of changes between
    * snapshots.
    */
   override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
@@ -51,25 +53,23 @@ object Delta extends TableFormat with OnceLogging {
     "DeltaReorgTable", "RestoreTable").map(name => s"$root.commands.${name}Command")
   override def isReplacedInPlace(table: CatalogTable): Boolean = table.provider.exists(_.equalsIgnoreCase("delta"))
 
-  /**
-   * True if the classes of Delta are available in this driver. Without these classes, no table is a Delta table.
-   */
+  /** True if Delta's classes are on this driver's class path. Without these classes, no table is a Delta table. */
   override lazy val replacesInPlace: Boolean =
     Try(Class.forName(tableClass, false, Utils.getContextOrSparkClassLoader)).isSuccess
 
   def isFormat(format: FileFormat): Boolean = format.getClass.getName == s"$root.DeltaParquetFileFormat"
 
   /**
-   * True if this release of Delta has methods for a relation's column names in files and for the version that is
-   * read.
+   * True if this release of Delta has the methods by which Sieve finds a relation's column names in files, and the
+   * version that a query reads.
    */
   override def isKnown(relation: HadoopFsRelation): Boolean = isFormat(relation.fileFormat) &&
     attempt((DeltaColumns.stored(relation), asOf(relation))).isDefined
 
   /**
-   * Returns the plan with filters that remove the rows that deletion vectors hide. Scans of tables with such rows
-   * get a filter. None if a filter cannot be created. Delta adds the filter itself only to a scan with Delta's own
-   * listing. A rule that replaces the listing must call this method first, otherwise queries return deleted rows.
+   * Adds a filter to each scan of a table with deletion vectors, so that the scan returns no deleted rows. Returns None
+   * if a filter cannot be created. Delta itself adds this filter only if the scan uses Delta's own listing. So a rule
+   * that replaces the listing must call this method first.
    */
   override def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] =
     plan.collectFirst { case l: LogicalRelation => l.relation }.collect {
@@ -90,7 +90,7 @@ object Delta extends TableFormat with OnceLogging {
   private def attempt[A](call: => A): Option[A] =
     try Some(call)
     catch {
-      // The same error or cancellation of Delta would happen without an index.
+      // Delta would throw the same error, or would be cancelled, without an index, too.
       case e: InvocationTargetException => throw e.getCause
       case e @ (NonFatal(_) | _: LinkageError) =>
         warnOnce(s"no index of a Delta table is used, because this release of Delta has other classes: $e")
@@ -98,13 +98,14 @@ object Delta extends TableFormat with OnceLogging {
     }
 
   /**
-   * True if a filter is Delta's filter for deletion vectors. Indexes ignore this filter, because hidden rows are
-   * indexed, too.
+   * True if a filter is Delta's filter for deletion vectors. Indexes ignore this filter, because an index also contains
+   * the deleted rows.
    */
   override def addsFilter(filter: Expression): Boolean = filter.references.exists(_.name == deletedColumn)
 
   /**
-   * Returns a relation of the same Parquet files that includes hidden rows and has the column names of the files.
+   * Returns a relation of the same Parquet files. The relation shows deleted rows, too. Its columns have their names in
+   * the files.
    */
   override def physical(relation: HadoopFsRelation): HadoopFsRelation =
     if (!isFormat(relation.fileFormat)) relation
@@ -117,16 +118,16 @@ object Delta extends TableFormat with OnceLogging {
     }
 
   /**
-   * Replaces Delta's functions that count rows in an expression by their arguments. Each of Delta's counting
-   * functions returns its argument. No row is counted twice, because keys of a join are read only from its
-   * broadcast. Otherwise the filter is removed.
+   * Removes Delta's row-counting functions from an expression. Each of these functions returns its argument, so the
+   * expression keeps its value. No row is counted twice, because Sieve reads the keys of a counted side only from the
+   * side's broadcast. If there is no broadcast, Spark drops the filter.
    */
   override def withoutCounters(e: Expression): Expression =
     e.transform { case count if count.getClass.getName == s"$root.metric.IncrementMetric" => count.children.head }
 
   /**
-   * True if a projection in Delta's MERGE adds row numbers and file names to the target's rows. The numbers only
-   * distinguish rows, so the numbers are allowed to change when rows without a match are left out.
+   * True if a projection in Delta's MERGE adds row numbers and file names to the target's rows. MERGE uses the numbers
+   * only to tell rows apart. So the numbers may change if Sieve skips rows without a match.
    */
   override def numbersRows(projection: Project): Boolean = projection.collectLeaves().forall {
     case l: LogicalRelation => l.relation match {
@@ -139,7 +140,9 @@ object Delta extends TableFormat with OnceLogging {
     case _ => false
   }))
 
-  /** True except for a MERGE that only inserts, and for a DELETE that only marks rows as deleted. */
+  /**
+   * Returns false for a MERGE that only inserts rows, and for a DELETE that only marks rows as deleted. Otherwise true.
+   */
   override def readsAgain(relation: HadoopFsRelation, statement: LogicalPlan): Boolean = statement match {
     case merge: MergeIntoTable => merge.matchedActions.nonEmpty || merge.notMatchedBySourceActions.nonEmpty
     case _: DeleteFromTable => !attempt {
@@ -174,10 +177,10 @@ object Delta extends TableFormat with OnceLogging {
   /** True if a query reads an earlier version of the table. */
   override def isAsOf(relation: HadoopFsRelation): Boolean = earlier(relation.location).nonEmpty
 
-  /** The commit time of the earlier version that a query reads, ms since the epoch. */
+  /** The commit time, in ms since the epoch, of the earlier version that a query reads. None for the newest version. */
   override def asOf(relation: HadoopFsRelation): Option[Long] = earlier(relation.location).map(committed)
 
-  /** The commit time of a snapshot, ms since the epoch. */
+  /** The commit time of a snapshot, in ms since the epoch. */
   private def committed(snapshot: AnyRef): Long = call(snapshot, "timestamp").asInstanceOf[Long]
 
   /**

@@ -8,16 +8,17 @@ import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory
  * The changes that commits have made to a Delta table's files.
  *
  * @param versions the numbers of the commits
- * @param touched  all files that a commit added or removed, by their paths in listings
- * @param there    the touched files that still are in the table after the last commit
+ * @param touched  the paths of all files that a commit added or removed, as listings show the paths
+ * @param there    the touched files that the table contains after the last commit
  */
 final case class DeltaChanges(versions: Seq[Long], touched: Seq[String], there: Seq[PartitionDirectory])
 
 object DeltaChanges {
 
   /**
-   * Returns the changes by the commits after `version`, up to the commit of a pinned listing. Fails if Delta finds
-   * that a commit is missing. A commit that changes the deletion vector of a file removes and adds the file's path.
+   * Returns the changes that the commits after `version` made, up to the commit of a pinned listing. Fails if Delta
+   * finds that a commit is missing. A commit that changes a file's deletion vector removes the file's path and adds the
+   * path again.
    */
   def since(location: FileIndex, version: Long): DeltaChanges = {
     val snapshot = Hudi.call(location, "getSnapshot")

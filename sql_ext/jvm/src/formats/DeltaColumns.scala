@@ -5,19 +5,21 @@ import org.apache.spark.sql.sieve.base.Json
 import org.apache.spark.sql.types._
 
 /**
- * The columns of a Delta table by their names in the files. With column mapping, a name in the table can change,
- * and after DROP can be the name of another column. The name in the files does not change.
+ * Finds the columns of a Delta table by their names in the files. With column mapping, a user can rename a column, and
+ * another column can take a dropped column's name. A column's name in the files never changes.
  */
 object DeltaColumns {
   private val storedName = "delta.columnMapping.physicalName"
   /**
-   * The keys of column metadata that readers use. Other metadata, for example of an identity column, changes with
-   * each insert.
+   * The keys of column metadata that readers use. Other metadata can change with each insert, for example the metadata
+   * of an identity column.
    */
   private val heeded = Seq(
     "delta.columnMapping.id", "delta.typeChanges", "__CHAR_VARCHAR_TYPE_STRING", "EXISTS_DEFAULT")
 
-  /** Translates a column's path in a table, of any format, to the column's path in the files. */
+  /**
+   * Translates a column's path in a table to the column's path in the files. Other formats use the same path for both.
+   */
   def stored(relation: HadoopFsRelation): Seq[String] => Seq[String] =
     if (!Delta.isFormat(relation.fileFormat) || !isMapped(relation.fileFormat)) identity
     else {
@@ -34,18 +36,16 @@ object DeltaColumns {
       })
     }
 
-  /** The columns in a relation's files. Delta's schema also has partition columns, which are not in the files. */
+  /** The columns in a relation's files. Delta's schema also contains the partition columns, which the files lack. */
   def ofFiles(relation: HadoopFsRelation): StructType =
     if (!Delta.isFormat(relation.fileFormat)) relation.dataSchema
     else StructType(relation.dataSchema.filterNot(f => relation.partitionSchema.fieldNames.contains(f.name)))
 
-  /**
-   * All columns by their names in the files, with the metadata that a reader needs to find and read the columns.
-   */
+  /** All columns, with their names in the files and the metadata that a reader needs to find and read the columns. */
   def schema(format: FileFormat): StructType =
     inFiles(reference(format), isMapped(format)).asInstanceOf[StructType].asNullable
 
-  /** The columns with the given names in the table, by their names in the files. */
+  /** The columns with the given names in the table. The result contains their names in the files. */
   def schema(format: FileFormat, names: Seq[String]): StructType = {
     val (all, own) = (schema(format), reference(format))
     StructType(names.map(name => all(own.fieldIndex(name))))

@@ -26,11 +26,11 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private lazy val codecs = new CompressionCodecFactory(conf)
 
   /**
-   * Returns the cuts of each file. A file has no cuts if it has one row group, if its footer cannot be read, or if
-   * its format is text. The result is None for a file that is always read whole.
+   * Returns the cuts of each file. A file has no cuts if it has one row group, if its footer cannot be read, or if its
+   * format is text. The result is None for a file that scans always read whole.
    *
-   * @param bytes the minimum number of bytes of a range. If the footer is large, its size is the minimum, because a
-   *              scan reads the footer again for each range
+   * @param bytes the minimum size of a range, in bytes. A large footer raises the minimum to the footer's size, because
+   *              a scan reads the footer again for each range
    */
   def of(files: Seq[FileStatusWithMetadata], bytes: Long): Seq[Option[FileCuts.Cuts]] = {
     val format = TableFormat.of(relation)
@@ -38,8 +38,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     val readers = layouts.map(_.flatMap(FileCuts.readers.get))
     if (readers.forall(_.isEmpty)) layouts.map(_.map(_ => FileCuts.Cuts(Nil, 0)))
     else {
-      // Reading a smaller footer costs less than opening the file. Spark assumes that opening a file costs as much
-      // as reading 4 MB.
+      // Reading a footer of less than 1 MB costs less than opening the file. Spark assumes that opening a file costs as
+      // much as reading 4 MB.
       val (sent, large) = (new SerializableConfiguration(conf), 1L << 20)
       val inputs = files.zip(readers).map { case (file, read) =>
         (file.getPath.toString, file.getLen, read, format.splits(file).map(_.toSet))
@@ -68,26 +68,26 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
 
 object FileCuts {
   /**
-   * The offsets at which a file is cut, ascending, and the number of bytes of its footer. 0 for a file without a
-   * footer.
+   * The offsets at which a file is cut, in ascending order, and the size of the file's footer in bytes. The size is 0
+   * for a file without a footer.
    */
   final case class Cuts(offsets: Seq[Long], footer: Long)
 
   /**
-   * A function that returns the start offsets of the row groups in a file, and the number of bytes of the footer.
+   * A function that returns the start offsets of the row groups in a file, and the size of the file's footer in bytes.
    */
   private type Layout = (Path, Configuration) => (Seq[Long], Long)
   private val readers = Map[String, Layout]("parquet" -> rowGroups, "orc" -> stripes)
 
   /**
-   * True if a path ends in `.zstd`, for which Hadoop has no codec. Spark 4.1 decompresses such a file, and fails if
-   * the file has two splits.
+   * True if a path ends in `.zstd`, for which Hadoop has no codec. Spark 4.1 decompresses such a file, and fails if the
+   * file has two splits.
    */
   def isZstd(path: Path): Boolean = path.getName.toLowerCase(Locale.ROOT).endsWith(".zstd")
 
   private def rowGroups(path: Path, conf: Configuration): (Seq[Long], Long) = {
     val file = HadoopInputFile.fromPath(path, conf)
-    // Passes options, because otherwise the reader would load Hadoop's configuration files again for each file.
+    // Passes options, because the reader would otherwise load Hadoop's configuration files again for each file.
     val reader = ParquetFileReader.open(file, HadoopReadOptions.builder(conf, path).build())
     val starts =
       try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq

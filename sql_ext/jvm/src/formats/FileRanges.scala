@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
- * The bytes of a file from `start` until `end`, without `end`. The reader of the format decides which rows belong
+ * The bytes of a file from `start` (inclusive) to `end` (exclusive). The reader of the format decides which rows belong
  * to these bytes.
  */
 final case class ByteRange(start: Long, end: Long) {
@@ -20,7 +20,7 @@ final case class ByteRange(start: Long, end: Long) {
  * @param footer the number of bytes at the end of the file that a reader needs each time it opens the file
  */
 final case class FilePart(ranges: Seq[ByteRange], footer: Long) {
-  /** The number of bytes that a reader reads of a file with this length. */
+  /** The number of bytes that a reader reads from a file of `length` bytes. */
   def bytes(length: Long): Long =
     ranges.map(_.length).sum + stretches.count(_.end < length) * footer
 
@@ -29,15 +29,15 @@ final case class FilePart(ranges: Seq[ByteRange], footer: Long) {
 }
 
 /**
- * Stores in a listing which ranges of a file a scan reads, in ascending order. The ranges are metadata of the file.
- * A file without this metadata is read whole.
+ * Stores, in a listing, the ranges of each file that a scan reads. The ranges are metadata of the file, in ascending
+ * order. A scan reads a file without this metadata whole.
  */
 object FileRanges {
   private val key = "sieve_ranges"
 
   /**
    * True if a session's scans can read ranges. A plug-in that replaces Spark's operators can recognise an operator only
-   * by its class. In a session with a plug-in, scans therefore remain Spark's own operators, which read whole files.
+   * by its class. In a session with a plug-in, Sieve therefore keeps Spark's own operators, which read whole files.
    */
   def areRead(session: SparkSession): Boolean = session.sessionState.columnarRules.isEmpty
 
@@ -56,10 +56,12 @@ object FileRanges {
   /** The metadata of a file without its ranges. */
   def others(file: FileStatusWithMetadata): Map[String, Any] = file.metadata - key
 
-  /** The number of bytes that a scan reads of the file. */
+  /** The number of bytes that a scan reads from the file. */
   def bytes(file: FileStatusWithMetadata): Long = part(file).fold(file.getLen)(_.bytes(file.getLen))
 
-  /** The ranges, with adjacent ranges merged up to `most` bytes. A longer range stays whole. */
+  /**
+   * Merges adjacent ranges if the merged range has at most `most` bytes. A range that is already longer stays whole.
+   */
   def joined(ranges: Seq[ByteRange], most: Long): Seq[ByteRange] =
     ranges.foldLeft(List.empty[ByteRange]) {
       case (last :: before, next) if last.end == next.start && next.end - last.start <= most =>

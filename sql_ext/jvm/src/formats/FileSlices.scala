@@ -12,14 +12,14 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
- * The file slices that Hudi lists. A slice is a base file and the log files that a reader merges into the base file. A
- * new slice can lack a base file. File names are unique and the content of a file never changes, so the names of its
- * files identify a slice. The slice's path is the path of its base file, or of its first log file. The slice's length
- * is the sum of its files' lengths. The slice's time is a digest of the names and lengths of its log files, or 0
- * without log files.
+ * The file slices that Hudi lists. A slice consists of a base file and of log files, which a reader merges into the
+ * base file. A new slice can lack a base file. File names are unique and a file's content never changes, so the names
+ * of a slice's files identify the slice. A slice has the path of its base file or, without a base file, the path of its
+ * first log file. A slice's length is the sum of its files' lengths. A slice's time is a digest of the names and
+ * lengths of its log files, or 0 without log files.
  *
- * A reader ignores log entries after the instant that it reads. The reader then shows the rows of the slice without
- * the later log files. An exception is a later log file that rolls back an earlier log file.
+ * A reader at an instant ignores log entries that are later than the instant. So the reader shows the rows of the slice
+ * without the later log files. But the reader applies a later log file that rolls back an earlier log file.
  */
 class FileSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.{call, option}
@@ -50,8 +50,7 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   }
 
   /**
-   * The number of bytes of all files of a slice. Hudi lists a slice with log files as if the slice were one base
-   * file.
+   * The number of bytes of all files of a slice. In Hudi's listing, a slice with log files looks like one base file.
    */
   override def bytes(values: InternalRow, file: FileStatusWithMetadata): Long =
     of(values, file).flatMap(one => one.written.orElse(one.shown)).fold(super.bytes(values, file))(_.length)
@@ -65,9 +64,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   }
 
   /**
-   * Returns the size of a slice's base file, the total size of its log files, and a list of the slice's states.
-   * Each state is [length, time]: first the state without log files, then with the first log file, with the first
-   * two log files, and so on. Returns null for a slice without a base file, and for a file that is no slice.
+   * Returns the size of a slice's base file, the total size of its log files, and a list of the slice's states. Each
+   * state is [length, time]: first without log files, then with the first log file, then with the first two, and so on.
+   * Returns null for a slice without a base file, and for a file that is no slice.
    */
   def states(values: InternalRow, file: FileStatusWithMetadata): Map[String, Any] =
     (if (isMapping(values)) slice(values, file) else None).map(parts).collect {
@@ -81,8 +80,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     slice(values, file).toSeq.flatMap(parts(_)._2)
 
   /**
-   * Returns a file that represents the log files of a slice, starting with number `from`. If a reader reads the
-   * returned file, it reads only these log files.
+   * Returns a file that represents the log files of a slice, starting with number `from`. A reader of the returned file
+   * reads only these log files.
    */
   def logsAlone(
       values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {
@@ -107,11 +106,11 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     like.getClass.getConstructor(classOf[InternalRow], classOf[Map[_, _]])
       .newInstance(values, Map(fileId(like, path) -> slice))
 
-  /** True if the object with a directory's partition values also contains its file slices. */
+  /** True if a directory's partition values come in an object that also contains the directory's file slices. */
   private def isMapping(values: InternalRow): Boolean =
     Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")
 
-  /** The slice of a file, as a reader finds it. None for a file that is read without log files. */
+  /** The slice that a reader uses for a file. None for a file that is read without log files. */
   private def slice(values: InternalRow, file: FileStatusWithMetadata): Option[AnyRef] =
     values.getClass.getMethod("getSlice", classOf[String]).invoke(values, fileId(values, file.getPath))
       .asInstanceOf[Option[AnyRef]]

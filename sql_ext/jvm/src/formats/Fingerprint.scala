@@ -28,20 +28,21 @@ object Fingerprint {
   private def digest(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
 
-  // Every user with read access to the table can read a manifest, so the parts contain only a digest of a secret.
+  // Every user with read access to the table can read an index's manifest. So a fingerprint contains only digests of
+  // secrets.
   private val secret = """(?i)secret|password|token|credential|encryption\.key|security\.key""".r
   private val byName = Set("parquet", "hudi", "orc")
   /** The settings that decide how a literal's text is interpreted. */
   private val literalSettings = Seq("ansi.enabled", "ansi.doubleQuotedIdentifiers", "timestampType",
     "parser.escapedStringLiterals").map("spark.sql." + _)
   /**
-   * Options that contain the folder of the files or the instant of a query. The names of a slice's files already show
+   * Options with the folder of the files or with the instant of a query. The file names of a slice already identify
    * both.
    */
   private val ignoredOptions = Set("path", "as.of.instant")
   /** A setting that Hudi sets for each of its scans. */
   private val ignoredOfHudi = Seq("conf.spark.sql.parquet.enableVectorizedReader")
-  /** A setting that Delta sets for each session, but does not use, because each table has its own mapping. */
+  /** A setting that Delta sets for each session but does not use, because each table has its own column mapping. */
   private val ignoredOfDelta = Seq("conf.spark.sql.parquet.fieldId.read.enabled")
   private val reserved = "__sieve_"
   private val defaults = Seq(
@@ -82,25 +83,27 @@ object Fingerprint {
       // Hudi copies all settings of the session that resolves a table into the options.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =
-      // ORC's reader converts a file's instants to any type that the table has.
+      // ORC's reader converts a file's timestamps to the type of the table's column, whatever that type is.
       if (kind != "orc" && !zoned(columns, text)) Nil
       else Seq("zone.session" -> conf.sessionLocalTimeZone, "zone.jvm" -> TimeZone.getDefault.getID)
     val parsing =
       if (!text) Nil
       else Seq(
-        // Builds of earlier releases read only one column of a record. Such a build proves too little for queries of
-        // other columns.
+        // Builds of earlier releases of Sieve read only one column of a record. Such a build proves nothing for queries
+        // of other columns.
         "records" -> "whole",
         "ansi" -> conf.ansiEnabled.toString, "corrupt" -> conf.columnNameOfCorruptRecord,
-        // The names of months and days, and the rules of time zones, belong to the version of Java.
+        // The names of months and days, and the rules of time zones, depend on the version of Java.
         "java" -> s"${Runtime.version.feature} ${ZoneRulesProvider.getVersions("Europe/London").lastEntry.getKey}")
     // A column's default is stored as SQL text, which each reader parses again.
     val literals =
       if (!columns.existsRecursively(hasDefault)) Nil
       else literalSettings.map(k => s"conf.$k" -> conf.getConfString(k))
-    // Builds of earlier releases read only some fields of a struct. Such a build lost the default of the whole struct.
+    // Builds of earlier releases of Sieve read only some fields of a struct, and so lost the default of the whole
+    // struct.
     val structs = if (hasDefaultOfStruct(columns)) Seq("structs" -> "whole") else Nil
-    // A build adds columns with this prefix. So no query uses an index of a table that already has such a column.
+    // A build adds columns with this prefix. If the table already has such a column, no query uses an index of the
+    // table.
     val taken = (columns.fieldNames ++ relation.partitionSchema.fieldNames).toSeq
       .filter(lower(_).startsWith(reserved)).map("reserved" -> _)
     val own = kind match {
@@ -116,15 +119,15 @@ object Fingerprint {
   }
 
   /**
-   * The columns of the table's files. A relation can have only those fields of a struct that a query needs. If readers
-   * find columns by name, as in Parquet and by default in ORC, missing fields do not change how a field is read, unless
-   * the struct's default is lost.
+   * The columns of the table's files. A query's relation can lack the fields of a struct that the query does not need.
+   * Readers of Parquet, and by default of ORC, find columns by name. For these readers, missing fields do not change
+   * how a field is read, unless the struct's default is lost.
    */
   private def schema(
       relation: HadoopFsRelation, table: CatalogTable, settings: Iterable[String]): StructType = {
     val whole = CharVarcharUtils.replaceCharVarcharWithStringInSchema(table.dataSchema).asNullable
     lazy val named = byName(format(relation)) && !settings.exists(_.contains("positional"))
-    // The catalog can have no columns of a Delta table, or the columns of an earlier version.
+    // For a Delta table, the catalog can have no columns, or the columns of an earlier version.
     if (Delta.isFormat(relation.fileFormat)) DeltaColumns.schema(relation.fileFormat)
     else if (named && within(relation.dataSchema, whole)) whole else relation.dataSchema
   }
@@ -142,7 +145,7 @@ object Fingerprint {
       })
     case (ArrayType(p, _), ArrayType(w, _)) => within(p, w)
     case (MapType(pk, pv, _), MapType(wk, wv, _)) => within(pk, wk) && within(pv, wv)
-    // A query of parts of a VARIANT reads the VARIANT as a struct of these parts.
+    // If a query needs only parts of a VARIANT, Spark reads the VARIANT as a struct of these parts.
     case (_, w) if w.typeName == "variant" => true
     case (p, w) => p == w
   }
@@ -161,12 +164,15 @@ object Fingerprint {
 
   /**
    * True if a struct column has a default. Spark loses the default if a query needs only some fields. In files without
-   * the column, these fields are then NULL, and a query of all fields returns the default.
+   * the column, such a query then returns NULL, whereas a query of all fields returns the default.
    */
   private def hasDefaultOfStruct(columns: StructType): Boolean = columns.fields.exists(f =>
     defaults.exists(f.metadata.contains) && f.dataType.existsRecursively(_.isInstanceOf[StructType]))
 
-  /** True if a field has a value in files that lack the field. A reader ignores a default of rows written later. */
+  /**
+   * True if readers fill in a default for a field that a file lacks. The default for future inserts does not affect
+   * readers.
+   */
   private def hasDefault(t: DataType): Boolean = t match {
     case s: StructType =>
       s.fields.exists(_.metadata.contains(ResolveDefaultColumns.EXISTS_DEFAULT_COLUMN_METADATA_KEY))

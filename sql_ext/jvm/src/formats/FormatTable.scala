@@ -17,8 +17,8 @@ final class ListedFiles(val relation: HadoopFsRelation) {
   def appended(number: Int): Listed = appendices(number)
 
   /**
-   * Registers the file that `appended` returns. The file contains only the rows that were added since the last
-   * reading.
+   * Registers the file that `appended` returns. The returned file contains only the rows that were added after Sieve
+   * had last read the original file.
    */
   def append(number: Int, appended: Listed): Unit = synchronized { appendices += number -> appended }
 
@@ -58,6 +58,6 @@ class FormatTable(val files: ListedFiles) {
   /** The time at which the table reached the listed state, in ms since the epoch. Negative if the time is unknown. */
   def instant: Long = -1
 
-  /** The options that a reader needs to read only the rows that were appended to files. */
+  /** The options with which a reader reads only the rows that were appended to files. */
   def optionsOfAppended: Map[String, String] = Map.empty
 }

@@ -28,9 +28,7 @@ object Hudi extends TableFormat {
     "metadata.", "enable.data.skipping", "fileindex.", "spark.sql.", "sql.", "write.concurrency.",
     "write.lock.", "write.markers.", "write.commit.callback.", "embed.", "filesystem.view.", "memory.")
     .map("hoodie." + _)
-  /**
-   * Words in the names of writers' settings. A reader can also use a setting with such a name when it merges log files.
-   */
+  /** Words in the names of write settings. A reader that merges log files can use a setting with such a word, too. */
   private val merging = Seq("payload", "precombine", "ordering", "merge")
   private val commits = Set("commit", "deltacommit", "replacecommit")
   private val rollbacks = Set("rollback", "restore")
@@ -44,7 +42,8 @@ object Hudi extends TableFormat {
   override def table(files: ListedFiles): FormatTable = new HudiTable(files)
 
   /**
-   * False, because Hudi can read partition columns from files, whose values can differ from the values in paths.
+   * False, because Hudi can read partition columns from the files. The values in the files can differ from the values
+   * in the paths.
    */
   override def hasPartitionsByPath: Boolean = false
 
@@ -55,31 +54,29 @@ object Hudi extends TableFormat {
       !(key.startsWith("hoodie.datasource.write.") && merging.exists(key.contains))
   }
 
-  /**
-   * Returns the properties on which the rows of a slice depend, in addition to the settings of Parquet's reader.
-   */
+  /** Returns the properties that change the rows of a slice, besides the settings of Parquet's reader. */
   def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
     val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
     val table = properties.asScala.toMap.collect { case (k, v) if !ignoredProperties(k) => s"hudi.$k" -> v }
     val set = settings.collect {
       case (k, v) if k.startsWith("hoodie.") && !isHarmless(k) => s"conf.$k" -> v
     }
-    // A column that was dropped and added again is different only in its id.
+    // If a column was dropped and added again, only the id tells the new column from the old column.
     val ids = call(field(relation.fileFormat, "tableSchema"), "internalSchema")
     table ++ set + ("hudi.columns" -> ids.toString)
   }
 
-  /** The instant that a reader reads. The reader ignores later entries of log files. */
+  /** The instant at which a reader reads the table. The reader ignores log entries that are later than this instant. */
   def instant(relation: HadoopFsRelation): String = field(relation.fileFormat, "queryTimestamp").toString
 
-  /** The completion time of the newest commit that the relation shows, ms since the epoch. */
+  /** The completion time, in ms since the epoch, of the newest commit that the relation shows. */
   def completed(relation: HadoopFsRelation): Option[Long] = {
     val until = instant(relation)
     val done = call(call(client(relation), "getCommitsTimeline"), "filterCompletedInstants")
     instants(done).filter(requested(_) <= until).flatMap(completion(relation, _)).reduceOption(_ max _)
   }
 
-  /** The completion time of a commit, ms since the epoch; None if the timeline does not have it. */
+  /** The completion time of a commit, in ms since the epoch. None if the timeline lacks the completion time. */
   private def completion(relation: HadoopFsRelation, instant: AnyRef): Option[Long] =
     Option(call(instant, "getCompletionTime")).map { digits =>
       load(relation.location, "common.table.timeline.HoodieInstantTimeGenerator")
@@ -88,8 +85,8 @@ object Hudi extends TableFormat {
     }
 
   /**
-   * The active timeline as JSON, the oldest action first. Each entry has the action, its completion time, and
-   * whether it is complete.
+   * The actions of the active timeline as JSON, the oldest action first. Each entry contains the action's name, whether
+   * the action is complete, and its completion time.
    */
   def timeline(relation: HadoopFsRelation): String = Json.write(instants(activeTimeline(relation)).map { one =>
     Seq(action(one), call(one, "isCompleted"), completion(relation, one))
@@ -109,9 +106,10 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * True if a commit was possibly rolled back after an instant. Some releases write a rollback block into a log file,
-   * and readers of every instant apply this block. Commits before the oldest commit of the active timeline are unknown.
-   * A savepoint can keep an old commit in the timeline although later commits are archived.
+   * True if a commit may have been rolled back after `instant`. Some releases of Hudi write a rollback block into a log
+   * file, and readers of every instant apply this block. The timeline must reach back to `instant`: nothing is known
+   * about commits before its oldest commit. A commit with a savepoint does not count as the oldest, because Hudi can
+   * archive later commits and keep this one.
    */
   def isRolledBack(relation: HadoopFsRelation, instant: String): Boolean = {
     val all = instants(activeTimeline(relation))
@@ -163,7 +161,7 @@ object Hudi extends TableFormat {
       location: FileIndex, prepare: Method, found: Seq[(AnyRef, Seq[AnyRef])]): Seq[PartitionDirectory] = {
     val rows = for {
       (partition, inside) <- found
-      // From Hudi 1.2 on, the values are read by a method.
+      // Hudi 1.2 and later also have a method for these values.
       values = field(partition, "values").asInstanceOf[Array[Any]].toSeq
       slice <- inside if call(slice, "isEmpty") == false
     } yield (InternalRow.fromSeq(values), slice)
@@ -175,7 +173,7 @@ object Hudi extends TableFormat {
     load(log, "common.table.log.HoodieLogFileReader").getConstructors.find(_.getParameterCount == 4).get
       .newInstance(call(client(relation), "getStorage"), log, null, Int.box(1 << 16)).asInstanceOf[AnyRef]
 
-  /** Hudi's object for a table, with the folder, the properties and the timeline of the table. */
+  /** Hudi's meta client of a table, with the table's folder, properties and timeline. */
   def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
 
   /**
@@ -225,7 +223,7 @@ object Hudi extends TableFormat {
     } yield identifier
   }
 
-  /** The value inside an instance of Hudi's own class `Option`. */
+  /** The value inside an instance of Hudi's own class `Option`. None if the instance is empty. */
   def option(of: AnyRef): Option[AnyRef] = if (call(of, "isPresent") == true) Some(call(of, "get")) else None
 
   /** Calls a public method without arguments, and returns its result. */

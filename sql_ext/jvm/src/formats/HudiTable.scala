@@ -28,14 +28,18 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
 
   override def instant: Long = Hudi.completed(relation).getOrElse(-1)
 
-  /** Returns the states of the file slice with a number in the last listing, as JSON. See `FileSlices.states`. */
+  /**
+   * Returns, as JSON, the states of the file slice that has this number in the last listing. See `FileSlices.states`.
+   */
   def slice(number: Int): String = Json.write((slices.states _).tupled(files(number)))
 
-  /** Opens a reader of the blocks in log file `k` of a slice. The log files of a slice are sorted by name. */
+  /** Opens a reader of the blocks in the `k`-th log file of a slice, whose log files are sorted by name. */
   def logReader(number: Int, k: Int): AnyRef =
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))
 
-  /** Makes data frames read only the newer log files of an appended file slice, starting with number `from`. */
+  /**
+   * Makes data frames read only the newer log files of an appended file slice, beginning with log file number `from`.
+   */
   def append(number: Int, from: Int): Unit = {
     val (values, file) = files(number)
     files.append(number, slices.logsAlone(values, file, from))

@@ -18,8 +18,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * Iceberg tables. Spark reads them through its second data source interface, so a relation of this format only
- * names the data files of a scan (`IcebergFiles`), and Iceberg reads them (`IcebergScans`).
+ * Support for Iceberg tables. Spark reads these tables through its second data source interface. So a relation of this
+ * format only lists the data files of a scan (`IcebergFiles`), and Iceberg reads the files (`IcebergScans`).
  */
 object Iceberg extends TableFormat with OnceLogging {
   private val table = s"${IcebergApi.root}.spark.source.SparkTable"
@@ -43,7 +43,10 @@ object Iceberg extends TableFormat with OnceLogging {
   override def columns(relation: HadoopFsRelation): StructType = files(relation).types
   override def partitionColumns(relation: HadoopFsRelation): Seq[String] = files(relation).columns.constantNames
 
-  /** Iceberg's readers follow the table and no setting of Spark. Files without ids have their columns by name. */
+  /**
+   * Iceberg's readers depend on the table and on no setting of Spark. In files without column ids, readers find columns
+   * by name.
+   */
   override def reader(relation: HadoopFsRelation): Option[Map[String, String]] = {
     val own = files(relation)
     val mapping = properties(own.iceberg).get("schema.name-mapping.default").map("mapping" -> _)
@@ -88,9 +91,9 @@ object Iceberg extends TableFormat with OnceLogging {
     } yield made
 
   /**
-   * A table in its newest state. A catalog caches tables for a while, and another session may have changed this one. The
-   * cached table is refreshed in place: if another object replaced it, a statement that runs beside could commit to the
-   * former object, and later queries would not see the commit.
+   * Returns a table in its newest state. A catalog caches tables for a while, and another session may have changed the
+   * table. This method refreshes the cached table in place instead of replacing it. Otherwise, a concurrent statement
+   * could commit to the former object, and later queries would not see the commit.
    */
   private def newest(catalog: TableCatalog, name: Identifier): Option[Table with SupportsRead] =
     readable(catalog.loadTable(name)).flatMap { cached =>
@@ -102,7 +105,7 @@ object Iceberg extends TableFormat with OnceLogging {
 
   private def readable(of: Table): Option[Table with SupportsRead] = of match {
     case own: SupportsRead if own.getClass.getName == table => Some(own)
-    // The target of a DELETE, UPDATE or MERGE.
+    // A DELETE, UPDATE or MERGE wraps its target in this class.
     case target: RowLevelOperationTable => readable(target.table)
     case _ => None
   }
@@ -111,7 +114,8 @@ object Iceberg extends TableFormat with OnceLogging {
       of: Table with SupportsRead, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       described: CatalogTable, session: Compat.Session): LogicalRelation = {
     val listing = new IcebergFiles(of, options, scan)
-    // Another release may lack their methods. This check fails before a query depends on them.
+    // Another release of Iceberg may lack the methods that these calls need. The calls then fail here, before a query
+    // uses the relation.
     IcebergApi.of(of)
     listing.columns
     listing.asOf
@@ -150,7 +154,7 @@ object Iceberg extends TableFormat with OnceLogging {
       place: String, cuts: Seq[Seq[Long]]): Option[DataFrame] =
     Some(IcebergRows.frame(reading, files(relation), some, place, cuts))
 
-  /** Iceberg itself splits files at these offsets, which a file's writer has recorded. */
+  /** The offsets at which Iceberg itself splits a file. The file's writer has recorded these offsets. */
   override def splits(file: FileStatusWithMetadata): Option[Seq[Long]] = {
     val task = IcebergFiles.taskOf(file)
     Some(IcebergApi.of(task).splits(task))
@@ -160,7 +164,7 @@ object Iceberg extends TableFormat with OnceLogging {
     if (splits(file).exists(_.size > 1)) Some(IcebergApi.of(task).format(task)) else None
   }
 
-  /** The result of a call of Iceberg's classes; None, with a warning, if the classes differ from what it expects. */
+  /** Returns the result of a call of Iceberg's classes. If the call fails, logs a warning and returns None. */
   private def attempt[A](call: => Option[A]): Option[A] =
     try call
     catch {
@@ -186,8 +190,9 @@ object Iceberg extends TableFormat with OnceLogging {
     table.properties.get("table_type").exists(_.equalsIgnoreCase("iceberg"))
 
   /**
-   * A table as the session catalog would describe it. A number from the table's UUID is its creation time, so
-   * that another table of the same name is another table. A table that Iceberg reads by its path has no name.
+   * Describes a table as the session catalog would. The creation time is a number from the table's UUID, so a table
+   * that was dropped and created again counts as another table. Returns None for a table that Iceberg reads by its
+   * path, because such a table has no name.
    */
   private def describe(of: Table): Option[CatalogTable] = {
     val iceberg = IcebergApi.call(of, "table")

@@ -6,8 +6,8 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 
 /**
- * Iceberg's classes and methods by name. The user supplies Iceberg's jar, of any version, so the shim compiles
- * against none of them. The classes come from the class loader of the user's table.
+ * Calls Iceberg's classes and methods by reflection. The user supplies Iceberg's jar, of any version, so the shim is
+ * not compiled against Iceberg. The class loader of the user's table loads the classes.
  */
 final class IcebergApi private (loader: ClassLoader) {
   private def load(name: String): Class[_] = Class.forName(s"${IcebergApi.root}.$name", true, loader)
@@ -31,7 +31,7 @@ final class IcebergApi private (loader: ClassLoader) {
     load("DataFile"), java.lang.reflect.Array.newInstance(load("DeleteFile"), 0).getClass, classOf[String],
     classOf[String], load("expressions.ResidualEvaluator"))
 
-  /** A task's data file: location, bytes and rows; None if the task reads only a part of the file. */
+  /** The location, the bytes and the rows of a task's data file. None if the task reads only a part of the file. */
   def dataFile(task: AnyRef): Option[(String, Long, Long)] = {
     val of = file.invoke(task)
     val size = bytes.invoke(of).asInstanceOf[Long]
@@ -39,7 +39,10 @@ final class IcebergApi private (loader: ClassLoader) {
     else Some((location.invoke(of).toString, size, rows.invoke(of).asInstanceOf[Long]))
   }
 
-  /** The offsets at which Iceberg splits a task's data file. Empty if the file's writer has recorded none, or wrong ones. */
+  /**
+   * The offsets at which Iceberg splits a task's data file. Empty if the file's writer recorded no offsets, or offsets
+   * that do not ascend.
+   */
   def splits(task: AnyRef): Seq[Long] = {
     val offsets = Option(splitOffsets.invoke(file.invoke(task)).asInstanceOf[java.util.List[java.lang.Long]])
       .fold(Seq.empty[Long])(_.asScala.map(_.longValue).toSeq)
@@ -50,8 +53,8 @@ final class IcebergApi private (loader: ClassLoader) {
   def format(task: AnyRef): String = formatOf.invoke(file.invoke(task)).toString.toLowerCase(Locale.ROOT)
 
   /**
-   * A task that reads only the splits of a task that overlap some ranges. Iceberg asks each task for its splits, and
-   * sends only the splits to executors.
+   * Returns a task that reads only those splits of `task` that overlap some of the ranges. Iceberg asks each task for
+   * its splits, and sends only the splits to executors.
    */
   def inRanges(task: AnyRef, ranges: Seq[ByteRange]): AnyRef =
     Proxy.newProxyInstance(task.getClass.getClassLoader, Array(fileScanTask), new InvocationHandler {
@@ -73,8 +76,8 @@ final class IcebergApi private (loader: ClassLoader) {
   def hidesRows(task: AnyRef): Boolean = !deletes.invoke(task).asInstanceOf[java.util.List[_]].isEmpty
 
   /**
-   * A task that reads the same file, with the rows that delete files remove, and without a filter. Iceberg merges splits
-   * of one object for a file, so each task has an object of its own.
+   * Returns a task that reads the same file without a filter, and also reads the rows that delete files remove. Iceberg
+   * merges splits of a file if they belong to the same file object. So each task gets its own file object.
    */
   def withDeletedRows(task: AnyRef): AnyRef = newTask.newInstance(
     copy.invoke(file.invoke(task)), java.lang.reflect.Array.newInstance(load("DeleteFile"), 0),
@@ -86,10 +89,10 @@ object IcebergApi {
   val root = "org.apache.iceberg"
   private val known = new ConcurrentHashMap[ClassLoader, IcebergApi]
 
-  /** The classes that belong to an object of Iceberg. */
+  /** The classes from the class loader of an object of Iceberg. */
   def of(like: AnyRef): IcebergApi = known.computeIfAbsent(like.getClass.getClassLoader, new IcebergApi(_))
 
-  /** Calls a method of any class in the hierarchy of an object's class, also one that is not public. */
+  /** Calls a method that any class in the hierarchy of an object's class declares. The method need not be public. */
   def call(of: AnyRef, name: String, arguments: AnyRef*): AnyRef = {
     val found = hierarchy(of.getClass).flatMap(_.getDeclaredMethods).find(fits(_, name, arguments))
       .orElse(of.getClass.getMethods.find(fits(_, name, arguments)))
@@ -99,14 +102,17 @@ object IcebergApi {
     catch { case e: InvocationTargetException => throw e.getCause }
   }
 
-  /** True if a class in the hierarchy of an object's class has a method without parameters. */
+  /** True if a class in the hierarchy of an object's class declares this method without parameters. */
   def has(of: AnyRef, name: String): Boolean = hierarchy(of.getClass).flatMap(_.getDeclaredMethods).exists(fits(_, name, Nil))
 
-  /** Sets a field of any class in the hierarchy of an object's class. */
+  /** Sets a field that any class in the hierarchy of an object's class declares. */
   def set(of: AnyRef, name: String, value: AnyRef): Unit = found(of, name)
     .getOrElse(throw new NoSuchFieldException(s"${of.getClass.getName}.$name")).set(of, value)
 
-  /** The value of a field of any class in the hierarchy. None if there is no such field, or if its value is null. */
+  /**
+   * The value of a field that any class in the hierarchy declares. None if there is no such field, or if the value is
+   * null.
+   */
   def field(of: AnyRef, name: String): Option[AnyRef] = found(of, name).flatMap(field => Option(field.get(of)))
 
   private def found(of: AnyRef, name: String): Option[Field] = {

@@ -3,17 +3,17 @@ package org.apache.spark.sql.sieve.formats
 import org.apache.spark.sql.types._
 
 /**
- * The columns of an Iceberg table by their ids. A rename or a new order keeps the id of a column; a column that
- * is dropped and added again gets another id. An index knows a column as `field 7`.
+ * Finds the columns of an Iceberg table by their ids. A column that is renamed or moved keeps its id. A column that is
+ * dropped and added again gets another id. An index names a column by its id, for example `field 7`.
  *
  * @param schema    Iceberg's schema
  * @param types     the same schema with Spark's types
- * @param constants the ids of columns that have no values in an index
+ * @param constants the ids of columns whose values an index does not contain
  */
 final class IcebergColumns(schema: AnyRef, types: StructType, constants: Set[Any]) {
   private val top = IcebergApi.call(schema, "asStruct")
 
-  /** The columns and fields of structs that have no fields themselves: path, id and type. */
+  /** The path, the id and the type of each column, and of each field of a struct. Structs themselves are left out. */
   lazy val leaves: Seq[(Seq[String], String, DataType)] = leaves(types, Nil)
 
   private def leaves(of: StructType, above: Seq[String]): Seq[(Seq[String], String, DataType)] =
@@ -25,10 +25,10 @@ final class IcebergColumns(schema: AnyRef, types: StructType, constants: Set[Any
       }
     }
 
-  /** A column's path in the files: its id. Metadata columns have none. */
+  /** The name of a column in indexes: its id. A metadata column has no id and keeps its path. */
   def stored(path: Seq[String]): Seq[String] = id(path).fold(path)(Seq(_))
 
-  /** The names of the columns that have no values in an index. */
+  /** The names of the columns whose values an index does not contain. */
   def constantNames: Seq[String] = types.fieldNames.toSeq.filter(name => number(Seq(name)).exists(constants))
 
   private def id(path: Seq[String]): Option[String] =
@@ -42,6 +42,6 @@ final class IcebergColumns(schema: AnyRef, types: StructType, constants: Set[Any
     }._2.map(IcebergApi.call(_, "fieldId"))
   }
 
-  /** The columns by which readers agree or differ. */
+  /** The ids and types of all columns. Readers with the same ids and types return the same values. */
   def byId: StructType = StructType(leaves.map { case (_, id, kind) => StructField(id, kind) })
 }

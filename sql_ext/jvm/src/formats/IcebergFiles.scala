@@ -15,8 +15,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * The data files of an Iceberg scan as a listing. The time of a file in the listing is its number of rows: a
- * data file never changes under its path, so path, bytes and rows identify it.
+ * The data files of an Iceberg scan as a listing. In this listing, a file's modification time is its number of rows. A
+ * data file never changes under its path, so its path, bytes and rows identify it.
  */
 final class IcebergFiles(
     val table: Table with SupportsRead, val options: CaseInsensitiveStringMap, val scan: Scan) extends FileIndex {
@@ -26,7 +26,10 @@ final class IcebergFiles(
   lazy val columns: IcebergColumns =
     new IcebergColumns(IcebergScans.schema(table, scan), types, IcebergFiles.constants(iceberg))
 
-  /** The commit time of the snapshot that the scan reads, if it is not the current one; ms since the epoch. */
+  /**
+   * The commit time of the snapshot that the scan reads, in ms since the epoch. None if the scan reads the current
+   * snapshot.
+   */
   lazy val asOf: Option[Long] = IcebergScans.snapshot(scan).filter { read =>
     !Iceberg.current(iceberg).exists(IcebergApi.call(_, "snapshotId") == IcebergApi.call(read, "snapshotId"))
   }.map(Iceberg.committed)
@@ -35,7 +38,7 @@ final class IcebergFiles(
     val tasks = IcebergScans.tasks(scan)
     val api = IcebergApi.of(table)
     val dataFiles = tasks.map(api.dataFile)
-    // A data file may be added twice, in two partitions.
+    // A table can contain the same data file twice, in two partitions.
     val once = dataFiles.flatten.groupBy(_._1).collect { case (location, Seq(_)) => location }.toSet
     Seq(PartitionDirectory(InternalRow.empty, tasks.zip(dataFiles).map { case (task, dataFile) =>
       val (status, isWhole) = dataFile.fold((IcebergFiles.status("/", 0, 0), false)) { case (location, bytes, rows) =>
@@ -66,15 +69,16 @@ object IcebergFiles {
   def types(table: Table): StructType = CatalogV2Util.v2ColumnsToStructType(table.columns)
 
   /**
-   * The ids of the columns that a partition spec takes as they are. Readers take their values from the partition
-   * of a file, and the same file may be added to another partition. So a file does not decide these values.
+   * The ids of the columns that a partition spec uses without a transform. Readers take these values from a file's
+   * partition, and a user can add the same file to another partition. So the file alone does not determine these
+   * values.
    */
   private def constants(iceberg: AnyRef): Set[Any] =
     IcebergApi.call(iceberg, "specs").asInstanceOf[java.util.Map[_, AnyRef]].values.asScala.flatMap { spec =>
       IcebergApi.call(spec, "identitySourceIds").asInstanceOf[java.util.Set[Any]].asScala
     }.toSet
 
-  /** The tasks of listed files, of which some are restricted to ranges. */
+  /** The tasks of listed files. If a file is restricted to ranges, its task reads only these ranges. */
   def tasks(directories: Seq[PartitionDirectory]): Seq[AnyRef] = directories.flatMap(_.files.map { file =>
     val task = taskOf(file)
     FileRanges.of(file).fold(task)(IcebergApi.of(task).inRanges(task, _))
@@ -84,17 +88,22 @@ object IcebergFiles {
   private def status(location: String, bytes: Long, rows: Long): FileStatus =
     new FileStatus(bytes, false, 0, 0, rows, path(location))
 
-  /** A location as an absolute URI. Some catalogs name folders of the default file system without a scheme. */
+  /** A location as an absolute URI. Some catalogs omit the scheme for folders of the default file system. */
   def path(location: String): Path = {
     val path = new Path(location)
     if (path.toUri.getScheme != null) path
     else path.makeQualified(FileSystem.getDefaultUri(SparkHadoopUtil.get.conf), new Path("/"))
   }
 
-  /** Hadoop's paths merge slashes, but an object store may hold both `a/b` and `a//b`. */
+  /**
+   * True if a location contains no adjacent slashes. Hadoop's paths merge slashes, but an object store may hold both
+   * `a/b` and `a//b`.
+   */
   private def isPlain(location: String): Boolean = !location.replaceFirst("^[A-Za-z][A-Za-z0-9+.-]*:/*", "").contains("//")
 
-  /** A file that the listing cannot name is read. */
+  /**
+   * The locations of an Iceberg scan. A file that the listing cannot identify has no location, so scans always read it.
+   */
   object ByTask extends Locations {
     override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
       if (file.metadata(whole) == true) super.of(values, file) else None
@@ -102,7 +111,7 @@ object IcebergFiles {
   }
 }
 
-/** The format of data files that only Iceberg's own readers read. */
+/** The format of data files that only Iceberg's own readers can read. */
 final case class IcebergFormat() extends FileFormat with DataSourceRegister {
   override def shortName(): String = "iceberg"
   override def inferSchema(session: SparkSession, options: Map[String, String], files: Seq[FileStatus]): Option[StructType] = None

@@ -16,7 +16,7 @@ import org.apache.spark.sql.types._
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Exactly these tasks of an Iceberg table, as a table. */
+/** A table that consists of exactly the given tasks of an Iceberg table. */
 final class IcebergRows(of: IcebergFiles, columns: StructType, tasks: Seq[AnyRef]) extends Table with SupportsRead {
   override def name: String = of.table.name
   override def schema: StructType = columns
@@ -33,10 +33,8 @@ object IcebergRows {
   private val file = "_file"
 
   /**
-   * All rows of files, deleted rows included. Each column has the name by which an index knows it, and `place`
-   * is the position of a row's range among the ranges of all files.
-   *
-   * @param cuts the offsets at which each file is cut
+   * Returns all rows of files, including deleted rows. Each column has its name in indexes. The column `place` contains
+   * the position of a row's range among the ranges of all files.
    */
   def frame(
       reading: Compat.Session, of: IcebergFiles, files: Seq[FileStatusWithMetadata], place: String,
@@ -65,12 +63,12 @@ object IcebergRows {
     }
 }
 
-/** The place of a file's first range among the ranges of several files, and the offsets at which the file is cut. */
+/** The position of a file's first range among the ranges of several files, and the offsets at which the file is cut. */
 final case class FilePlaces(first: Int, cuts: Array[Long])
 
 /**
- * The position of a row's range among the ranges of several files. Rows of one file follow one another. Iceberg tells
- * Spark the first byte of the split that it reads.
+ * Computes the position of a row's range among the ranges of several files. The rows of one file are adjacent.
+ * Iceberg's reader tells Spark the start offset of the split that it reads.
  */
 case class FilePlace(child: Expression, places: Broadcast[JMap[UTF8String, FilePlaces]])
     extends UnaryExpression with CodegenFallback {

@@ -7,15 +7,18 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * Scans of chosen data files. Iceberg plans a query's scan and its tasks. A second scan of the same table gets
- * only some of these tasks, with their delete files, and Iceberg packs them into partitions. The query's own
- * scan stays as it is, because other parts of a plan may share it.
+ * Creates scans of chosen data files. Iceberg plans a query's scan and the tasks of the scan. This object creates a
+ * second scan of the same table with only some of these tasks and their delete files. Iceberg packs the tasks into
+ * partitions. The query's own scan stays unchanged, because other parts of a plan may share it.
  */
 object IcebergScans {
   private val Seq(ofQueries, ofReplacements) =
     Seq("BatchQuery", "CopyOnWrite").map(kind => s"${IcebergApi.root}.spark.source.Spark${kind}Scan")
 
-  /** Whether a scan reads one snapshot for a query. In Spark 3.5, scans of appended files have the same class. */
+  /**
+   * True if a scan reads one snapshot for a query. In Spark 3.5, scans of appended files have the same class, but also
+   * a start snapshot.
+   */
   def isOfQuery(scan: Scan): Boolean =
     scan.getClass.getName == ofQueries && IcebergApi.field(scan, "startSnapshotId").isEmpty
 
@@ -23,11 +26,11 @@ object IcebergScans {
   def snapshot(scan: Scan): Option[AnyRef] =
     Option(IcebergApi.call(scan, "scan")).flatMap(own => Option(IcebergApi.call(own, "snapshot")))
 
-  /** Iceberg's schema of the columns that a scan of a table can read. In Spark 3.5, only the table has it. */
+  /** Iceberg's schema of the columns that a scan of a table can read. In Spark 3.5, only the table has this schema. */
   def schema(table: SupportsRead, scan: Scan): AnyRef =
     if (IcebergApi.has(scan, "schema")) IcebergApi.call(scan, "schema") else IcebergApi.call(table, "snapshotSchema")
 
-  /** Whether a copy-on-write statement replaces all files of a scan. */
+  /** True if a copy-on-write statement replaces all files of a scan. */
   def isOfReplacement(scan: Scan): Boolean = scan.getClass.getName == ofReplacements
 
   /** The tasks of a scan, one for each data file. */
@@ -35,8 +38,9 @@ object IcebergScans {
     IcebergApi.call(scan, "tasks").asInstanceOf[java.util.List[AnyRef]].asScala.toSeq
 
   /**
-   * A second scan with some of a scan's tasks. The partitions have the form that the first scan has reported.
-   * Iceberg finds this form from all tasks: after a run-time filter, the first scan may have tasks of fewer specs.
+   * Returns a second scan with some tasks of the first scan. The second scan must report the same partitioning as the
+   * first scan. Iceberg derives the partitioning from the specs of the tasks, and the chosen tasks can have fewer
+   * specs. So this method copies the derived values.
    */
   def narrowed(table: SupportsRead, options: CaseInsensitiveStringMap, own: Scan, some: Seq[AnyRef]): Scan = {
     val made = scanOf(table, options, own.readSchema)
@@ -46,7 +50,7 @@ object IcebergScans {
     made
   }
 
-  /** A scan of exactly these tasks, which equals no other scan. */
+  /** Returns a scan of exactly these tasks. The scan equals no other scan. */
   def of(table: SupportsRead, options: CaseInsensitiveStringMap, columns: StructType, some: Seq[AnyRef]): Scan = {
     val made = scanOf(table, options, columns)
     reset(made, some)
@@ -65,7 +69,7 @@ object IcebergScans {
     IcebergApi.call(scan, "resetTasks", new java.util.ArrayList[AnyRef](some.asJava))
 }
 
-/** Iceberg's scans are equal if their filters are, whatever their tasks. */
+/** A scan that equals no other scan. Iceberg's own scans with equal filters are equal, even if their tasks differ. */
 private class ScanOfTasks(own: Scan) extends Scan {
   private lazy val batch = own.toBatch
   override def readSchema: StructType = own.readSchema

@@ -7,28 +7,27 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
 
 /**
- * The file's length and modification time. At least one of the two numbers changes whenever the rows of a file change.
- * See `FileSlices` for the numbers of a file slice.
+ * The length and the modification time of a file. At least one of the two numbers changes whenever the rows of a file
+ * change. `FileSlices` documents both numbers for a file slice.
  */
 final case class State(length: Long, modified: Long)
 
 /**
- * A file or file slice that an index entry describes: its path, and the state whose rows the reader shows. The
- * state is None if it cannot be determined. If the reader shows only some rows, `written` is the state with all
- * rows.
+ * A file or file slice that an index entry describes. `shown` is the state whose rows the reader shows, or None if that
+ * state cannot be determined. If the reader shows only some rows of the location, `written` is the state with all rows.
  */
 final case class Location(path: Path, shown: Option[State], written: Option[State] = None)
 
-/** Returns the locations in the listing of a relation. In this class, each file is one location. */
+/** Finds the locations of listed files. In this class, each file is one location. */
 class Locations {
   /** The location of a file in a directory with these partition values. None if the file has no unique name. */
   def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
     Some(Location(file.getPath, Some(State(file.getLen, file.getModificationTime))))
 
-  /** True if queries do not show all rows of a file, so that an index must not count its rows. */
+  /** True if queries do not return all rows of a file. An index must not count the rows of such a file. */
   def hidesRows(file: FileStatusWithMetadata): Boolean = false
 
-  /** The number of bytes that a scan reads of a listed file. */
+  /** The number of bytes that a scan reads from a listed file. */
   def bytes(values: InternalRow, file: FileStatusWithMetadata): Long = FileRanges.bytes(file)
 
   /**

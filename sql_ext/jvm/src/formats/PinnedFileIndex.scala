@@ -32,7 +32,7 @@ object PinnedFileIndex {
   private val ignoring = Seq("ignoreCorruptFiles", "ignoreMissingFiles")
 
   /**
-   * Returns a relation of exactly these files. Files are read as in a query, but every error of a file is reported.
+   * Returns a relation of exactly these files. Scans read the files as a query would, but report every error in a file.
    */
   def over(
       relation: HadoopFsRelation, files: Seq[PartitionDirectory], partitionSchema: StructType,

@@ -8,29 +8,29 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sieve.base.Compat
 
 /**
- * The settings that decide how a session's reader interprets a file's bytes. The result has all keys with a reader's
- * prefix, except keys that are known to be harmless. A query with an unknown key therefore reads all files. A key with
- * its default value counts as not set. The rebase modes are an exception, because their alternative names can have
- * another value.
+ * The settings that decide how a session's reader interprets a file's bytes. The result contains all keys with a
+ * reader's prefix, except keys that are known to be harmless. So a query with an unknown key reads all files. A key
+ * with its default value counts as not set. The rebase modes are an exception and always count, because alternative
+ * names of these keys can have other values.
  */
 object ReaderSettings {
-  // The first read of any table loads mapred-site.xml and the old names of Hadoop's keys. Loading these resources
-  // here makes the fingerprint the same before and after the first read.
+  // Spark's first read of a table loads mapred-site.xml and the deprecated names of Hadoop's keys. Loading both here
+  // makes the fingerprint the same before and after this first read.
   ConfigUtil.loadResources()
 
   private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant",
     "defaultColumn").map(name => s"spark.sql.$name.")
   private val lineReader = "spark.sql.execution.datasources.hadoopLineRecordReader.enabled"
   /**
-   * ORC's alternative names have the prefix hive.exec.orc., and settings for decryption of columns have the prefix
-   * hadoop.security.key.
+   * hive.exec.orc. is the prefix of alternative names for ORC's settings. hadoop.security.key. is the prefix of
+   * settings for the decryption of columns.
    */
   private val hadoopPrefixes =
     Seq("parquet.", "orc.", "hive.exec.orc.", "mapreduce.input.", "io.", "hadoop.security.key.")
   /**
-   * Settings that cannot make a query miss rows. These settings change how much is read at once, which folders are
-   * listed, how servers describe columns, or only what is written. Other harmless settings only make a reader
-   * return fewer rows of a file than the build read.
+   * Settings that cannot make a query miss rows. Most of these settings decide how much is read at once, which folders
+   * are listed, how servers describe columns, or how files are written. The others only make a reader return fewer rows
+   * of a file than the build read.
    */
   private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
     "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",
@@ -43,7 +43,7 @@ object ReaderSettings {
     "orc.columnarWriterBatchSize", "csv.filterPushdown.enabled", "json.filterPushdown.enabled",
     "legacy.bucketedTableScan.outputOrdering").map("spark.sql." + _) + "io.file.buffer.size"
   private val harmlessPrefix = "spark.sql.parquet.filterPushdown."
-  /** The settings that determine the time zone and the names of months and days in the executors' Java. */
+  /** The settings that determine the time zone, and the names of months and days, in an executor's JVM. */
   private val executorOptions = Seq("spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions",
     "spark.executorEnv.JAVA_TOOL_OPTIONS", "spark.executorEnv.JDK_JAVA_OPTIONS")
   private val executorVariables = Seq("spark.executorEnv.TZ")
@@ -76,9 +76,9 @@ object ReaderSettings {
   def isDefault(key: String, value: String): Boolean =
     !key.endsWith("RebaseModeInRead") && Try(unset.getConfString(key)).toOption.contains(value)
 
-  /** The settings of readers in Hadoop's configuration. Keys of the session override keys of the context. */
+  /** The reader settings in Hadoop's configuration. A session's keys override the keys of the Spark context. */
   private def hadoop(context: Configuration, set: Map[String, String]): Map[String, String] = {
-    // A setting under the old name of a key takes effect. The configuration then contains the new name, too.
+    // If a user sets a key by its deprecated name, the configuration also contains the new name.
     val own = new Configuration(false)
     set.foreach { case (k, v) => if (!k.startsWith("spark.")) own.set(k, v) }
     def chosen(conf: Configuration): Map[String, String] = conf.iterator.asScala.collect {
@@ -88,11 +88,11 @@ object ReaderSettings {
     chosen(context) ++ chosen(own)
   }
 
-  /** True if a value is set only by the default files in Hadoop's jars. */
+  /** True if only the default files in Hadoop's jars set a value. */
   private def shipped(conf: Configuration, key: String): Boolean =
     Option(conf.getPropertySources(key)).flatMap(_.lastOption).exists(_.endsWith("-default.xml"))
 
-  /** The options of the executors that set their time zone and their locale. */
+  /** The executors' settings for their time zone and locale. */
   def executors(option: String => Option[String]): Map[String, String] = {
     val options = for (k <- executorOptions; v <- option(k)) yield k -> localeOption.findAllIn(v).mkString(" ")
     val variables = for (k <- executorVariables; v <- option(k)) yield k -> v

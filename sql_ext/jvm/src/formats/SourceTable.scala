@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.catalog.{Identifier, SupportsNamespaces, T
 import org.apache.spark.sql.sieve.base.Compat
 
 /**
- * A table whose own catalog, instead of Spark's session catalog, stores its properties.
+ * A table whose properties are stored by the table's own catalog, not by Spark's session catalog.
  *
  * @param description the table in the form of the session catalog
  */
@@ -18,7 +18,10 @@ final case class SourceTable(catalog: TableCatalog, name: Identifier, descriptio
   def setProperty(key: String, value: String): Unit = change(TableChange.setProperty(key, value))
   def unsetProperty(key: String): Unit = change(TableChange.removeProperty(key))
 
-  /** A statement runs in a copy of the user's session, and each session has its own cache of tables. */
+  /**
+   * Changes the table, and also refreshes the table in the user's session. A statement runs in a copy of this session,
+   * and each session caches its own tables.
+   */
   private def change(to: TableChange): Unit = {
     catalog.alterTable(name, to)
     for (user <- SparkSession.getActiveSession; own <- SourceTable.catalog(user.asInstanceOf[Compat.Session], catalog.name))
@@ -48,7 +51,7 @@ object SourceTable {
       case own: TableCatalog if TableFormat.ownsCatalog(own) => own
     }
 
-  /** The table of a name with its catalog; None if the session catalog stores the table's properties. */
+  /** The table with this name, and its catalog. None if the session catalog stores the table's properties. */
   def find(session: Compat.Session, name: TableIdentifier): Option[SourceTable] =
     for {
       own <- catalog(session, name.catalog.getOrElse("spark_catalog"))
@@ -56,7 +59,10 @@ object SourceTable {
       description <- TableFormat.describe(own, at)
     } yield SourceTable(own, at, description)
 
-  /** The folder of a database in a catalog of its own; None if the session catalog has the database. */
+  /**
+   * The folder of a database in a catalog that stores its tables' properties. None if the session catalog has the
+   * database.
+   */
   def databaseLocation(session: Compat.Session, catalogName: String, database: String): Option[String] =
     catalog(session, catalogName).collect { case own: SupportsNamespaces => own }.flatMap(own =>
       Option(own.loadNamespaceMetadata(Array(database)).get("location"))).map { location =>
@@ -64,7 +70,10 @@ object SourceTable {
       path.getFileSystem(session.sessionState.newHadoopConf()).makeQualified(path).toString
     }
 
-  /** The tables of a database in a catalog of its own. */
+  /**
+   * The tables of a database in a catalog that stores its tables' properties. None if the session catalog has the
+   * database.
+   */
   def list(session: Compat.Session, catalogName: String, database: String): Option[Seq[ListedTable]] =
     catalog(session, catalogName).map(own =>
       own.listTables(Array(database)).toSeq.flatMap { listed =>

@@ -16,9 +16,9 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * A table format: how Spark's readers find the files of a table, and what an index can conclude from the files. Each
- * method is implemented for plain files. A format overrides the methods that differ. No code outside this package names
- * a format.
+ * A table format. This trait tells how Spark's readers find the files of a table, and what an index can conclude from
+ * the files. The methods' defaults suit plain files. A format overrides the methods that differ. No code outside this
+ * package names a format.
  */
 trait TableFormat {
   /** True if a listing of files belongs to this format and an index is allowed to prune the listing. */
@@ -31,15 +31,18 @@ trait TableFormat {
 
   def locations(relation: HadoopFsRelation): Locations = new Locations
 
-  /** The table in the form that statements use, with its list of files and its log of changes. */
+  /**
+   * The table in the form that statements use. This form contains the list of files and, for some formats, a log of
+   * changes.
+   */
   def table(files: ListedFiles): FormatTable = new FormatTable(files)
 
   /** True if a query reads an earlier state of the table. */
   def isAsOf(relation: HadoopFsRelation): Boolean = false
 
   /**
-   * The completion time of the newest commit that a query of an earlier state shows, ms since the epoch. None for other
-   * queries.
+   * The completion time of the newest commit that a query of an earlier state shows, in ms since the epoch. None for
+   * other queries.
    */
   def asOf(relation: HadoopFsRelation): Option[Long] = None
 
@@ -65,47 +68,49 @@ trait TableFormat {
   /** The columns of the files. */
   def columns(relation: HadoopFsRelation): StructType = relation.dataSchema
 
-  /** The relation of the plain files, including rows that the table hides. */
+  /** The relation of the underlying files, which also shows the rows that the table hides. */
   def physical(relation: HadoopFsRelation): HadoopFsRelation = relation
 
   /**
    * All settings and facts that decide how the format's own readers read a column. None if Spark's readers read the
-   * column.
+   * files.
    */
   def reader(relation: HadoopFsRelation): Option[Map[String, String]] = None
 
   // -- scans of the second data source interface ------------------------------------------------
 
   /**
-   * The files of a scan, with the scan's columns and its table. None if the format cannot restrict the scan to some
-   * files.
+   * Returns the files of a scan, with the scan's columns and the scan's table. None if the format cannot restrict the
+   * scan to some files.
    */
   def scanned(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] = None
 
   /**
-   * The files of a scan with which a DELETE, UPDATE or MERGE reads files to replace all of them. No index is allowed to
-   * prune such a scan. None for any other scan.
+   * If a DELETE, UPDATE or MERGE replaces all files of a scan, returns these files. No index is allowed to prune such a
+   * scan. None for any other scan.
    */
   def replaced(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] = None
 
-  /** True if a scan of the second interface reads the same rows whenever it is executed. */
+  /** True if a scan of the second data source interface reads the same rows whenever it is executed. */
   def isOfSnapshot(scan: Scan): Boolean = false
 
-  /** All files in the current state of a table that Spark reads through the second interface. */
+  /** Returns all current files of a table that Spark reads through the second data source interface. */
   def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] = None
 
-  /** A scan that reads some of the relation's files, and is otherwise like the relation's own scan. */
+  /**
+   * Returns a scan that reads only some files of the relation. In all else, the scan equals the relation's own scan.
+   */
   def narrowed(relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Scan =
     throw new UnsupportedOperationException("no scan of the second data source interface")
 
-  /** The planned scan of some files with a scan's columns. None if a relation of files can read these files. */
+  /** The planned scan of some files with a scan's columns. None if Spark's own file readers can read these files. */
   def reading(scan: LogicalRelation, relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Option[LogicalPlan] =
     None
 
   /**
-   * All rows of some files for a build. None if the relation `physical` reads these rows.
+   * Returns all rows of some files, for a build of an index. None if the relation `physical` reads these rows.
    *
    * @param cuts the offsets at which each file is cut
    */
@@ -113,7 +118,7 @@ trait TableFormat {
       reading: Compat.Session, relation: HadoopFsRelation, some: Seq[FileStatusWithMetadata],
       place: String, cuts: Seq[Seq[Long]]): Option[DataFrame] = None
 
-  /** The format of a file that readers can read in ranges. None for a file that is always read whole. */
+  /** The name of the file format, if readers can read ranges of the file. None for a file that is always read whole. */
   def layout(relation: HadoopFsRelation, file: FileStatusWithMetadata): Option[String] = None
 
   /** The offsets at which readers can cut a file. None if readers can cut the file at all row groups or stripes. */
@@ -122,29 +127,29 @@ trait TableFormat {
   /** True if a catalog stores the properties of the format's tables. */
   def ownsCatalog(plugin: CatalogPlugin): Boolean = false
 
-  /** A table of a catalog of the format, described as in the session catalog. None for a table of another format. */
+  /** A table in a catalog of the format, described as the session catalog would. None for a table of another format. */
   def describe(catalog: TableCatalog, name: Identifier): Option[CatalogTable] = None
 
-  /** True if the session catalog has only a copy of the table's entry in a catalog of the format. */
+  /** True if a catalog of the format owns the table, and the session catalog has only a copy of the table's entry. */
   def isSource(table: CatalogTable): Boolean = false
 
   // -- plans ------------------------------------------------------------------------------------
 
-  /** The plan of a scan after the changes that the format's own strategy makes. None if these changes fail. */
+  /** Applies the changes of the format's own planner strategy to a scan's plan. None if these changes fail. */
   def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] = Some(plan)
 
   /** True if the format, and not the query, has added a filter to a scan. */
   def addsFilter(filter: Expression): Boolean = false
 
-  /** An expression without the functions that the format puts around it to count rows. */
+  /** Removes the functions that the format wraps around an expression in order to count rows. */
   def withoutCounters(e: Expression): Expression = e
 
   /** True if a projection of a command adds numbers to rows only to distinguish the rows. */
   def numbersRows(projection: Project): Boolean = false
 
   /**
-   * The type of the join by which MERGE finds rows of a table, if the clauses of MERGE need a certain type. None if
-   * MERGE needs no join.
+   * The type of the join by which MERGE finds rows of a table, given the type that its clauses need. None if MERGE
+   * needs no join.
    */
   def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] = Some(joinType)
 
@@ -165,10 +170,13 @@ trait TableFormat {
   /** True if a data source writes to tables of this format by their path. */
   def writesByPath(source: AnyRef): Boolean = false
 
-  /** Returns the catalog's table in a folder, because a command can write to a folder by its path. */
+  /** Returns the catalog's table in a folder. A command can write to a table by the path of the table's folder. */
   def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = None
 
-  /** The table of the catalog that an argument of a command names, if the argument's class belongs to the format. */
+  /**
+   * The catalog's table that an argument of a command names. None if the argument's class does not belong to the
+   * format.
+   */
   def tableIn(argument: AnyRef): Option[AnyRef] = None
 
   /** True if CREATE OR REPLACE preserves the table's identity but removes its properties. */
@@ -178,7 +186,7 @@ trait TableFormat {
   def replacesInPlace: Boolean = false
 }
 
-/** The format of plain files in Parquet, ORC, CSV or JSON, which Spark itself lists. */
+/** The format of plain Parquet, ORC, CSV and JSON files, which Spark itself lists. */
 object PlainFiles extends TableFormat {
   private val listings = Set("datasources.InMemoryFileIndex", "datasources.PrunedInMemoryFileIndex",
     "datasources.CatalogFileIndex", "streaming.MetadataLogFileIndex", "streaming.runtime.MetadataLogFileIndex")
@@ -205,7 +213,7 @@ object TableFormat {
     case own => all.find(_.owns(own)).getOrElse(PlainFiles)
   }
 
-  /** True if this driver knows how the relation's files are read. Other relations use no index. */
+  /** True if this driver knows how the relation's files are read. Scans of other relations use no index. */
   def isKnown(relation: HadoopFsRelation): Boolean =
     all.exists(format => format.owns(relation.location) && format.isKnown(relation))
 

@@ -18,19 +18,19 @@ import org.apache.spark.sql.types._
 import org.apache.spark.util.NextIterator
 
 /**
- * A text format, CSV or JSON, that reads all columns of a record even if a plan needs only some columns.
+ * Reads a text format (CSV or JSON). The reader parses all columns of a record, even if a plan needs only some columns.
  *
- * Spark's result for a damaged record depends on the columns that a query reads. For the record `{"a":9,"t":"\q"}`,
- * a query that reads only `a` gets NULL, because the JSON parser fails when it skips `t`. A query that reads `a`
- * and `t` gets 9. A record without an error in any column has the same values for all queries, because a parser
- * that can convert a column can also skip the column. `CsvQuoting` describes the exceptions in CSV. If no record of
- * a file has an error, the rows of the file are therefore valid for every query. If a record has an error, the rows
- * prove nothing.
+ * Spark's result for a damaged record depends on the columns that a query reads. For the record `{"a":9,"t":"\q"}`, a
+ * query that reads only `a` gets NULL, because the JSON parser fails when it skips `t`. A query that reads `a` and `t`
+ * gets 9. A record without an error in any column has the same values for all queries, because a parser that can
+ * convert a column can also skip the column. `CsvQuoting` describes the exceptions in CSV. So if no record of a file
+ * has an error, the rows of the file are valid for every query. If a record has an error, the rows of the file prove
+ * nothing about queries of other columns.
  *
- * For a plan that reads the column `damaged`, whole records are read in mode FAILFAST. At the first error, the reader
- * returns one row in which `damaged` is true. The reader then skips the rest of the file, or the rest of the part of
- * the file that a task reads. A plan without the column `damaged` only reads a sample, in the same way as `inner` in
- * mode PERMISSIVE. An error that does not concern a single record ends the reading early.
+ * If a plan reads the column `damaged`, the reader parses whole records in mode FAILFAST. At the first error, the
+ * reader returns one row in which `damaged` is true. The reader then skips the rest of its split. A plan without the
+ * column `damaged` only reads a sample, in mode PERMISSIVE, as the reader `inner` would. An error that does not concern
+ * a single record ends the reading early.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(
@@ -55,7 +55,7 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
         session, columns, partitionSchema, requiredSchema, filters, in(PermissiveMode), conf)
       file => new WholeRecords.Rows(read(file), None, identity, None)
     } else {
-      // The column for the text of damaged records is not in the file.
+      // The files do not contain the column for the text of damaged records.
       val sqlConf = session.asInstanceOf[Compat.Session].sessionState.conf
       val record = WholeRecords.corruptColumn(options, sqlConf)
       val all = StructType(columns.filterNot(_.name == record))
@@ -65,8 +65,8 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
       } else (None, in(FailFastMode))
       val read = inner.buildReaderWithPartitionValues(session, all, partitionSchema, all, Nil, own, conf)
       /**
-       * The required columns of a row, and the partition values, which start at position `from`. The row can be
-       * damaged.
+       * The required columns of a row and, from position `from` on, the partition values. In a damaged row, all
+       * required columns but `damaged` are NULL.
        */
       def columnsOf(isDamaged: Boolean, from: Int): Seq[Expression] = requiredSchema.map {
         case f if f.name == WholeRecords.damaged => Literal(isDamaged)
@@ -85,17 +85,17 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
 
 object WholeRecords {
   /**
-   * The name of the column that marks a damaged record. No table has a column with this name; see `Fingerprint`.
+   * The name of the column that marks a damaged record. `Fingerprint` ensures that no indexed table has such a column.
    */
   val damaged = "__sieve_damaged__"
   private val formats = Set("csv", "json")
 
-  /** Returns the options with another value for one option. The case of the option's name does not matter. */
+  /** Returns the options with a new value for one option. The option's name is not case-sensitive. */
   def set(options: Map[String, String], name: String, value: String): Map[String, String] =
     options.filterNot { case (k, _) => k.equalsIgnoreCase(name) } + (name -> value)
 
   /**
-   * Returns a relation that reads whole records if a plan reads `damaged`. A relation of another format is returned
+   * Returns a relation that reads whole records if a plan reads `damaged`. Returns a relation of another format
    * unchanged.
    */
   def of(relation: HadoopFsRelation): HadoopFsRelation =
@@ -112,7 +112,8 @@ object WholeRecords {
     CaseInsensitiveMap(options).getOrElse("columnNameOfCorruptRecord", conf.columnNameOfCorruptRecord)
 
   /**
-   * The rows before the first record with an error. If `broken` is given, the row `broken` replaces that record.
+   * Returns the rows before the first record with an error. The row `broken`, if it is given, replaces the record with
+   * the error.
    */
   private class Rows(
       open: => Iterator[InternalRow], quoting: Option[CsvQuoting], whole: InternalRow => InternalRow,
@@ -137,7 +138,9 @@ object WholeRecords {
     override protected def close(): Unit = ()
   }
 
-  /** True if an error concerns a record or a header. False if the file cannot be read. */
+  /**
+   * True if an error concerns a record or a header. False for other errors, for example if the file cannot be opened.
+   */
   private def isOfParser(e: Exception): Boolean = e match {
     case _: SparkThrowable | _: TextParsingException | _: CharConversionException |
         _: IllegalArgumentException => true

@@ -12,17 +12,17 @@ import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex
 import org.apache.spark.sql.types.BooleanType
 
 /**
- * Reads the files and ranges that a scan skipped. If a row in them satisfies the scan's filters, the index would have
- * lost this row, and the query fails.
+ * Reads the files and ranges that a scan skipped. If a row in these files and ranges satisfies the scan's filters, the
+ * index would lose the row, and the query fails.
  *
  * The audit evaluates all filters that the index evaluated. Each row of the query's result satisfies these filters, so
- * the audit finds every row that was lost. According to the index, no row of a skipped file satisfies the filters. So a
- * match always proves that the index is wrong, even if another filter of the query excludes the row. The audit uses
- * whole filters, not only the parts that the index understood, because one part can prevent an error in another part
- * (`x <> 0 AND 1 / x > 2`).
+ * the audit finds every lost row. The index claims that no row of a skipped file satisfies these filters. So a match
+ * always proves that the index is wrong, even if another filter of the query excludes the row. The audit evaluates
+ * whole filters, not only the parts that the index can evaluate. One part can prevent an error in another part, as in
+ * `x <> 0 AND 1 / x > 2`.
  */
 object Audit extends ListingObserver {
-  /** Audits the share of scans that the session's setting requests. */
+  /** Audits a sample of the scans. The session's setting determines the share of audited scans. */
   override def listed(index: SieveFileIndex, listing: Listing): Unit = if (listing.bound.isEmpty) {
     import listing.{filters, pruned}
     if (pruned.skipped.nonEmpty &&
@@ -47,10 +47,10 @@ object Audit extends ListingObserver {
   }
 
   /**
-   * Returns a skipped file with a row that satisfies the filters. A damaged record of a text format also counts as a
-   * match, because its values differ from query to query. Each task stops at its first match. The filters are already
-   * analysed and optimised, so the plan is not: attributes keep their ids, and listeners see no extra query. Sieve does
-   * not prune a listing of this class.
+   * Returns a skipped file that contains a row that satisfies the filters. In text formats, a damaged record also
+   * counts as a match, because its values differ between queries. Each task stops at its first match. The filters are
+   * already analysed and optimised, so the plan runs without analysis and optimisation. Attributes therefore keep their
+   * ids, and listeners see no extra query. Sieve does not prune the listing of this plan.
    */
   private def matching(
       index: SieveFileIndex, pruned: Pruned, filters: Seq[Expression]): Option[String] = {

@@ -20,9 +20,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.util.ThreadUtils
 
 /**
- * Reports changes of tables to the front end, which then changes the tables' indexes. The catalog sends an event on the
- * thread that makes the change, before a dropped table becomes unreadable. A separate thread reports the events, so no
- * caller waits for the report.
+ * Reports changes of tables to the front end, which then updates the tables' indexes. The catalog sends an event on the
+ * thread that makes the change. For a dropped table, the event comes before the table becomes unreadable. A separate
+ * thread reports the events, so no caller waits for a report.
  */
 class CatalogEvents(first: Compat.Session)
     extends SparkListener with ExternalCatalogEventListener with Logging {
@@ -30,14 +30,14 @@ class CatalogEvents(first: Compat.Session)
 
   private val application = first.sparkContext.applicationId
   private val worker = ThreadUtils.newDaemonSingleThreadExecutor("sieve-events")
-  /** Indexed tables whose drop has begun but not ended, and the location of each table's database. */
+  /** The indexed tables whose DROP has begun but not ended, each with the location of its database. */
   private val pendingDrops = new ConcurrentHashMap[(String, String), (CatalogTable, String)]
   /**
-   * Tables that were written and wait for a refresh. The refresh for the latest write includes all earlier writes.
+   * The tables that were written and wait for a refresh. The refresh after the latest write covers all earlier writes.
    */
   private val pendingRefreshes = new ConcurrentHashMap[(String, String), Pending]
 
-  /** The indexes that were registered for a table before the change that this thread is making. */
+  /** The registered indexes of a table before the change that this thread is making. */
   private val before = ThreadLocal.withInitial[Set[String]](() => Set.empty)
 
   private def catalog: ExternalCatalog = first.sharedState.externalCatalog
@@ -60,7 +60,7 @@ class CatalogEvents(first: Compat.Session)
   private def renamed(writer: Compat.Session, old: TableIdentifier, now: TableIdentifier): Unit = {
     Registry.invalidate(application, old.database.getOrElse("default"), Some(old.table))
     changed(now)
-    // A pending refresh with the old name would no longer find the table.
+    // A pending refresh under the former name would no longer find the table.
     later(s"renamed $now")(written(writer, now, Write(every = Settings.refreshAuto(writer))))
   }
 
@@ -83,7 +83,7 @@ class CatalogEvents(first: Compat.Session)
   private def changed(name: TableIdentifier): Unit = {
     val now = Registry.reload(ReadingSession.of(first, name), name)
     val left = Registry.registrations(now).keySet
-    // CREATE OR REPLACE keeps the id of some tables, but removes their properties.
+    // For some tables, CREATE OR REPLACE keeps the table's id but removes its properties.
     if (TableFormat.isReplacedInPlace(now) && !before.get.subsetOf(left)) report("unregistered", now)
     if (left.nonEmpty) report("changed", now)
   }
@@ -104,17 +104,17 @@ class CatalogEvents(first: Compat.Session)
       case NonFatal(e) => logWarning(s"sieve: indexes were not updated after: $what: $e")
     }))
 
-  /** Waits for a limited time until all earlier events have been reported. */
+  /** Waits until all earlier events have been reported, but only for a limited time. */
   private def settle(): Unit =
     try worker.submit((() => ()): Runnable).get(5, TimeUnit.SECONDS)
     catch { case _: TimeoutException | _: RejectedExecutionException => }
 
-  // -- the end of a command, on Spark's listener bus ---------------------------------------------
+  // -- events of Spark's listener bus: the end of a command ---------------------------------------
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.executionFailure.isEmpty =>
-      // An outer execution ends with the same command as its inner execution, so only the inner execution counts.
-      // The execution of a stream's batch has no inner execution.
+      // An outer and an inner execution of a command end with the same plan, so only the inner execution counts. The
+      // execution of a stream's batch has no inner execution.
       for {
         execution <- Option(e.qe)
         if execution.mode == CommandExecutionMode.NON_ROOT || execution.analyzed.isStreaming
@@ -134,7 +134,8 @@ class CatalogEvents(first: Compat.Session)
     val table = Registry.reload(ReadingSession.of(first, name), name.copy(database = Some(database)))
     val key = (TableIdentity.namespace(table.identifier), table.identifier.table)
     val before = Option(pendingRefreshes.get(key))
-    // A refresh that has not begun yet will include this write. The replacement of a table must always be reported.
+    // A pending refresh that has not begun will cover this write, too. The replacement of a table must always be
+    // reported.
     if (followed(table, write) && !before.exists(p => !write.replaced && p.covers(write) && !p.begun())) {
       val event = fields("written", table,
         "replaced" -> write.replaced.toString, "every" -> write.every.toString)
@@ -143,7 +144,7 @@ class CatalogEvents(first: Compat.Session)
         val again = answer match {
           case Success(node) if node.path("again").asBoolean =>
             Some(Write(node.path("replaced").asBoolean, node.path("every").asBoolean))
-          // The front end ended before it began this refresh.
+          // The front end ended before it began this refresh, so another front end must do it.
           case Failure(_: Undelivered) => Some(write)
           case Failure(e) =>
             logWarning(s"sieve: the indexes of $name were not refreshed: $e")
@@ -157,26 +158,25 @@ class CatalogEvents(first: Compat.Session)
   }
 
   /**
-   * True if a write must be reported, because the session's setting or an index of the table requests automatic
-   * refreshes.
+   * True if a write must be reported. The session's setting or an index of the table can request automatic refreshes.
    */
   private def followed(table: CatalogTable, write: Write): Boolean = {
     val (has, declared) = (Registry.registrations(table), DeclaredIndexes.by(table))
     if (write.every) has.nonEmpty || declared.nonEmpty || write.replaced
     else has.values.exists(Registry.follows) || declared.values.exists(mayFollow) ||
-      // Only the front end has the indexes of the replaced table.
+      // Only the front end knows the indexes of the replaced table.
       write.replaced && FrontendProcess.running.isDefined
   }
 
   /**
-   * True if an index's options contain the name of the option `refresh`. The front end parses options, and is not
-   * started for options without this name.
+   * True if the text of an index's options contains the name of the option `refresh`. Only the front end parses
+   * options, so this test avoids needless starts of the front end.
    */
   private def mayFollow(options: String): Boolean = options.toLowerCase(Locale.ROOT).contains("refresh")
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     worker.shutdown()
-    // Waits until the indexes of dropped tables are deleted before the driver ends.
+    // The driver must not end before the front end has deleted the indexes of dropped tables.
     worker.awaitTermination(20, TimeUnit.SECONDS)
     ScanRecord.save(first)
     FrontendProcess.end(application)
@@ -186,13 +186,13 @@ class CatalogEvents(first: Compat.Session)
 object CatalogEvents {
   /**
    * A request for refreshes after a write. `replaced` is true if the written table has replaced another table. `every`
-   * is true if all indexes must be refreshed.
+   * is true if every index must be refreshed, not only the indexes that request it.
    */
   private final case class Write(replaced: Boolean = false, every: Boolean)
 
   /**
-   * A requested refresh. `begun` returns true once the front end has begun the refresh. `every` is true if all
-   * indexes are refreshed.
+   * A requested refresh. `begun` returns true once the front end has begun the refresh. `every` is true if the refresh
+   * covers every index.
    */
   private final case class Pending(begun: () => Boolean, every: Boolean) {
     def covers(write: Write): Boolean = every || !write.every
@@ -204,10 +204,10 @@ object CatalogEvents {
   private def own(session: Compat.Session): Option[CatalogEvents] =
     listening.filter(_._1 == session.sparkContext.applicationId).map(_._2)
 
-  /** Waits for pending events, so that a statement sees the results of all earlier DDL statements. */
+  /** Waits for pending events, so that a statement sees the effects of all earlier DDL statements. */
   def settled(session: Compat.Session): Unit = own(session).foreach(_.settle())
 
-  /** Registers the listener of the application, only once and with the first session. */
+  /** Registers the application's listener. Only the first session of an application registers the listener. */
   def attach(session: Compat.Session): Unit = synchronized {
     if (own(session).isEmpty) {
       val events = new CatalogEvents(session)
@@ -218,13 +218,13 @@ object CatalogEvents {
   }
 
   /**
-   * Registers the listener of the catalog. This method is called only when the catalog is certainly needed, because
-   * creating a catalog takes seconds.
+   * Registers the catalog's listener. Callers use this method only when the catalog is needed anyway, because creating
+   * a catalog takes seconds.
    */
   def follow(session: Compat.Session): Unit = {
     val application = session.sparkContext.applicationId
     if (following != application) synchronized {
-      // If the catalog cannot be created, the statement that needs it reports the error.
+      // If the catalog cannot be created, the statement that needs the catalog reports the error.
       for (events <- own(session) if following != application)
         Try(session.sharedState.externalCatalog.addListener(events)).foreach(_ => following = application)
     }

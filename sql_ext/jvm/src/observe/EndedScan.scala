@@ -11,14 +11,14 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.{PlannedScan, PrunedScan, SieveFileIndex}
 
 /**
- * A scan of a table's files that a query has run, through either of Spark's data source interfaces.
+ * A scan of a table's files in a query that has ended. The scan used either of Spark's data source interfaces.
  *
  * @param filters the filters that a row must satisfy
  */
 final case class EndedScan(
     node: SparkPlan, table: TableIdentifier, relation: HadoopFsRelation, filters: Seq[Expression], files: Long,
     filesSkipped: Long, bytes: Long, bytesSkipped: Long) {
-  /** The listing of an index. None if the table has no index. */
+  /** The listing that an index has pruned. None if the table has no index. */
   def index: Option[SieveFileIndex] = relation.location match {
     case own: SieveFileIndex => Some(own)
     case _ => None
@@ -26,7 +26,7 @@ final case class EndedScan(
 }
 
 object EndedScan extends PredicateHelper {
-  /** The scans of a plan. Scans that did not run have listed no files, and are left out. */
+  /** The scans of a plan. Scans that did not run are left out, because they have listed no files. */
   def in(plan: SparkPlan): Seq[EndedScan] = below(plan, Nil).filter(scan => scan.files + scan.filesSkipped > 0)
 
   /** @param above the filters between a plan and the nearest node that is not a filter or a projection */
@@ -41,7 +41,7 @@ object EndedScan extends PredicateHelper {
     case _ => false
   }
 
-  /** All nodes of a plan that ran, including the nodes of its stages and subqueries. */
+  /** All nodes of an executed plan, including the nodes of stages and subqueries. */
   def nodes(plan: SparkPlan): Seq[SparkPlan] = plan +: (inner(plan) ++ subqueries(plan)).flatMap(nodes)
 
   private def inner(plan: SparkPlan): Seq[SparkPlan] = plan match {
@@ -58,7 +58,7 @@ object EndedScan extends PredicateHelper {
     case batch: BatchScanExec => PlannedScan.unapply(batch).filter(_.whole.isEmpty).flatMap { scan =>
       scan.table.collect {
         case table if batch.scan.isInstanceOf[PrunedScan] => counted(batch, table, scan.relation, scan.dataFilters)
-        // The source has planned the files of a scan that ran.
+        // A scan with a nonzero metric has run, so its source has planned the files.
         case table if batch.metrics.values.exists(!_.isZero) =>
           val listed = scan.relation.location.listFiles(Nil, Nil)
           EndedScan(batch, table, scan.relation, above.filter(_.references.subsetOf(batch.outputSet)),

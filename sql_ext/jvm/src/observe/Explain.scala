@@ -16,9 +16,9 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Reason, Settings, SieveExc
 import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
 import org.apache.spark.sql.sieve.plan.{AmongKeys, BroadcastTuple, JoinRefusals, Loops, PlannedScan, RunTimeFilters, SieveFileIndex}
 
-/** Plans queries without running them. Describes as JSON the files that their scans read, and the reasons. */
+/** Plans queries without running them. Describes, as JSON, which files the queries' scans read, and why. */
 object Explain {
-  /** The file scans of a statement: files and bytes before and after pruning, and the reasons. */
+  /** The file scans of a statement, with files and bytes before and after pruning, and with the reasons. */
   def query(session: Compat.Session, text: String): String = {
     val reads = StatementReads.of(session, text)
     val (found, refusals) = JoinRefusals.during(reads.map(read => scans(session, plan(session, read.query))))
@@ -43,17 +43,17 @@ object Explain {
   }
 
   /**
-   * The later scans of a statement. They read again the files in which the first scan found rows to change. Which
-   * files these are is known only while the statement runs. The first scan's files are the most that they can be.
+   * The later scans of a statement, which read again the files that the first scan found. Which files the first scan
+   * finds is known only while the statement runs. So EXPLAIN shows all files of the first scan, as an upper bound.
    */
   private def again(first: Map[String, Any]): Map[String, Any] = first ++
     Seq("files", "ranges", "bytes").map(of => s"${of}_total" -> first(s"${of}_read")) ++
     Map("used" -> Nil, "predicate" -> "", "reasons" -> Map(Reason.FoundFile.toString -> first("files_read")))
 
   /**
-   * A predicate in the form that an index evaluates, and the files that remain after partition pruning.
+   * The predicate in the form that an index evaluates, and the files that remain after partition pruning.
    *
-   * @param keys the keys of expressions that are to be indexed, as JSON
+   * @param keys the keys of indexed or proposed expressions, as JSON
    */
   def predicate(session: Compat.Session, name: java.util.List[String], text: String, keys: String): String =
     scans(session, planned(session, name, text)) match {
@@ -76,12 +76,14 @@ object Explain {
           "and constants, without subqueries", state = "0A000")
     }
 
-  /** All files of a table. Each file shows whether `SELECT * FROM table WHERE predicate` reads the file. */
+  /**
+   * All files of a table. For each file, the result tells whether `SELECT * FROM table WHERE predicate` reads the file.
+   */
   def files(session: Compat.Session, name: java.util.List[String], text: String): String = {
     val execution = planned(session, name, text)
     val table = execution.analyzed.collectFirst(PlannedScan.table(session)).get
     val relation = table.relation.asInstanceOf[HadoopFsRelation]
-    // The plan of a predicate with a subquery can have further scans, even of this table.
+    // If the predicate has a subquery, the plan contains further scans, possibly even of this table.
     val own = scans(execution.executedPlan).find(_.output.exists(table.outputSet.contains))
     val cached = execution.withCachedData.exists(_.isInstanceOf[InMemoryRelation])
     val found = if (cached) Map("unread" -> "cached") else own.fold[Map[String, Any]](
@@ -125,9 +127,9 @@ object Explain {
     scans(planned.executedPlan).distinct
 
   /**
-   * The files of a scan after Spark's partition pruning, and the files that indexes do not skip.
+   * The files of a scan after Spark's partition pruning, and the files that remain after indexes skip files.
    *
-   * @param awaited filters with run-time values, by which the indexes that the query will use are found
+   * @param awaited filters with run-time values; they show which indexes the query will use
    */
   private def listing(
       session: Compat.Session, scan: PlannedScan,
@@ -145,14 +147,11 @@ object Explain {
     }
   }
 
-  /**
-   * A filter that every row satisfies. The filter has the form of a filter with run-time values, and selects the same
-   * indexes.
-   */
+  /** A filter that every row satisfies, and that uses the same indexes as a filter with run-time values. */
   private def probe(filter: Expression, index: SieveFileIndex): Option[Expression] =
     BroadcastTuple.without(filter).find(index.indexed.holds).map(column => Or(valued(filter), Or(IsNull(column), IsNotNull(column))))
 
-  /** A filter with arbitrary values in place of its run-time values. */
+  /** A filter with arbitrary values instead of its run-time values. */
   private def valued(filter: Expression): Expression = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) => RunTimeFilters.example(BroadcastTuple.without(in.child))
     case AmongKeys(key, _) => RunTimeFilters.example(key)
@@ -161,11 +160,11 @@ object Explain {
 
   private def some(like: Expression): Any = Try(Literal.default(like.dataType).value).getOrElse(null)
 
-  /** A filter without table names, because the row of EXPLAIN already has the table's name. */
+  /** A filter without table names, because the row of EXPLAIN already contains the table's name. */
   private def unqualified(filter: Expression): Expression =
     filter.transform { case a: AttributeReference => a.withQualifier(Nil) }
 
-  /** The text of a filter with run-time values. EXPLAIN does not know these values. */
+  /** The text of a filter with run-time values. EXPLAIN does not know the values, so the text names their source. */
   private def atRunTime(filter: Expression): String = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) => among(in.child, scans(in.plan).flatMap(_.table))
     case AmongKeys(key, keys) => among(key, keys.collect {
@@ -190,11 +189,12 @@ object Explain {
   private def paths(directories: Seq[PartitionDirectory]): Seq[String] =
     directories.flatMap(_.files.map(_.getPath.toString))
 
-  /** All file scans of a plan, including scans of subqueries, cached plans and rounds of a loop. */
+  /** All file scans of a plan, including the scans of subqueries, of cached plans and of the rounds of a loop. */
   private def scans(plan: SparkPlan): Seq[PlannedScan] = {
     val own = plan match {
       case PlannedScan(scan) => Seq(scan)
-      // Spark does the same later. The keys are from a broadcast of this plan, or there are no keys.
+      // Applies the rule that Spark itself applies while the query runs. The rule replaces join keys by keys of a
+      // broadcast in this plan, or removes the join keys.
       case adaptive: AdaptiveSparkPlanExec => scans(PlanAdaptiveDynamicPruningFilters(adaptive)(adaptive.inputPlan))
       case stage: QueryStageExec => scans(stage.plan)
       case cached: InMemoryTableScanExec => scans(cached.relation.cachedPlan)

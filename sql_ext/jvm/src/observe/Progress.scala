@@ -4,20 +4,20 @@ import org.apache.spark.SparkContext
 import org.apache.spark.status.api.v1.StageData
 
 /**
- * A progress line on the terminal of `sieve sql`, in place of Spark's progress bar. A SIEVE statement shows, for
- * example, "reading 40 of 100 files". Other statements show the number of tasks.
+ * A progress line on the terminal of `sieve sql`, which replaces Spark's progress bar. For a SIEVE statement, the line
+ * shows, for example, "reading 40 of 100 files". For any other statement, the line shows the number of tasks.
  */
 object Progress {
   /** The environment variable that `sieve sql` sets if standard error is a terminal. */
   private val wanted = "SIEVE_SQL_STEPS"
   private val pause = 300L
   private val longest = 78
-  // The description of a job ends with the step of the statement and the number of files that the job reads.
+  // The description of a job ends with the statement's current step and with the number of files that the job reads.
   private val step = """(?s).* \(([^()]+?)(?: (\d+) files)?\)""".r
   private var shown = 0
   private var started = false
 
-  /** Starts to watch the jobs of an application. Later calls do nothing. */
+  /** Starts to watch the jobs of an application. Further calls do nothing. */
   def watch(context: SparkContext): Unit = synchronized {
     if (!started && sys.env.contains(wanted)) {
       started = true
@@ -32,7 +32,7 @@ object Progress {
     }
   }
 
-  /** Removes the progress line, so that other lines can be printed in its place. */
+  /** Removes the progress line, so that other output can take its place. */
   def clear(): Unit = synchronized {
     if (shown > 0) print("")
   }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.plan.{Listing, ListingObserver, SieveFileIndex}
 import org.apache.spark.sql.types.DataType
 
-/** The latest scans of indexed tables in this driver, as readable text without the constants of filters. */
+/** The latest scans of indexed tables in this driver, as readable text. The text contains no constants of filters. */
 object RecentScans extends ListingObserver {
   private val longest = 2000
   private var latest = Queue.empty[Map[String, Any]]
@@ -28,12 +28,10 @@ object RecentScans extends ListingObserver {
     synchronized { latest = (latest :+ scan).takeRight(50) }
   }
 
-  /** All recorded scans, the latest first. */
+  /** All recorded scans. The latest scan is first. */
   def all: Seq[Map[String, Any]] = synchronized(latest).reverse
 
-  /**
-   * The filters as readable text. If an expression cannot be written as text, the query continues without the text.
-   */
+  /** The filters as readable text. Empty if converting an expression to text fails. The query must not fail. */
   private def text(filters: Seq[Expression]): String =
     try filters.map(withoutConstants(_).sql).mkString(" AND ").take(longest)
     catch { case NonFatal(_) | _: LinkageError => "" }
@@ -46,7 +44,7 @@ object RecentScans extends ListingObserver {
   }
 }
 
-/** A placeholder for a constant of a filter, because constants must not be shown. */
+/** A placeholder for a constant of a filter, because users must not see the constants. */
 private case class AnyConstant(dataType: DataType) extends LeafExpression with Unevaluable {
   override def nullable: Boolean = true
   override def sql: String = "?"

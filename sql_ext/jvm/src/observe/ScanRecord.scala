@@ -18,16 +18,16 @@ import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * The scans that this driver has run, summed by table, by the form of the filters, and by the indexes that were used.
- * The record contains the columns and expressions of a filter, but no constants to which the filter compares them. Plans are examined on Spark's listener bus after their
- * queries have ended, so no query waits.
+ * The scans that this driver has run, summed by table, by the form of the filters, and by the indexes that the scans
+ * used. The form of a filter contains its columns and expressions, but not the constants to which the filter compares
+ * them. Spark's listener bus examines a plan after its query has ended, so no query waits.
  */
 object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
   private final class Sums { var scans, bytes, files, filesSkipped, bytesSkipped = 0L }
   private type Node = Map[String, Any]
 
   private val sums = new LruMap[String, Sums](1000)
-  // A filter with a longer text is recorded as "unknown".
+  // A filter whose text is longer is recorded as "unknown".
   private val longest = 2000
   private var since = 0L
   private var driver = newDriver
@@ -38,11 +38,11 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
       try Option(e.qe).foreach { execution =>
         val isFirst = synchronized(sums.isEmpty)
         add(execution.executedPlan)
-        // Starts the front end, which saves the record from time to time. Other code reports a failed start.
+        // Starts the front end, which saves the record from time to time. Other code reports a start that fails.
         if (isFirst && isSaved(execution.sparkSession))
           try FrontendProcess.ensure(execution.sparkSession, atOnce = false) catch { case _: FrontendDown => }
       }
-      // A plan with unknown operators must not cause an error in the listener bus.
+      // Unknown operators in a plan must not cause an error in the listener bus.
       catch { case e @ (NonFatal(_) | _: LinkageError) => warnOnce(s"scans are not recorded: ${e.getClass}") }
     case _ =>
   }
@@ -63,8 +63,8 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
     }
 
   /**
-   * The record as JSON: the driver's id, the end time of its first scan in milliseconds, and the sums for each
-   * group of scans.
+   * The record as JSON. The record contains the driver's id, the time in milliseconds at which its first scan ended,
+   * and the sums for each group of scans.
    */
   def json: String = synchronized(Json.write(Map("driver" -> driver, "since" -> since, "scans" -> sums.asScala.toSeq.map {
     case (asked, sum) => Map("asked" -> asked, "scans" -> sum.scans, "bytes" -> sum.bytes, "files" -> sum.files,
@@ -92,8 +92,8 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
   }
 
   /**
-   * The tree of a scan's filters without constants. The tree includes join keys and sort orders of the nodes above
-   * the scan.
+   * The predicate tree of a scan's filters, without constants. The tree also contains the join keys and sort orders of
+   * the nodes above the scan.
    */
   private def filterOf(scan: EndedScan, fromParents: Seq[(ExprId, String)]): Node = {
     val names = scan.node.output.map(a => a.exprId -> a.name).toMap
@@ -112,7 +112,7 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
     case kept @ ("op" | "col" | "names", _) => kept
   }
 
-  /** The columns that a node uses as join keys or as sort order, each with its use. */
+  /** The columns that a node uses as join keys or as a sort order, each with the kind of use. */
   private def keysOf(node: SparkPlan): Seq[(ExprId, String)] = node match {
     case j: BroadcastHashJoinExec if leavesOut(j.joinType) =>
       val (build, keys) = if (j.buildSide == BuildLeft) (j.left, j.rightKeys) else (j.right, j.leftKeys)
@@ -135,7 +135,7 @@ object ScanRecord extends SparkListener with PredicateHelper with OnceLogging {
   private def attributes(keys: Seq[Expression], op: String): Seq[(ExprId, String)] =
     keys.collect { case a: AttributeReference => a.exprId -> op }
 
-  /** True if a side of a join has a filter. IS NOT NULL does not count, because Spark adds it on join keys. */
+  /** True if a side of a join has a filter. IS NOT NULL does not count, because Spark adds this filter to join keys. */
   private def isFiltered(side: SparkPlan): Boolean = EndedScan.nodes(side).exists {
     case scan: FileSourceScanExec =>
       scan.partitionFilters.nonEmpty || scan.dataFilters.exists(!_.isInstanceOf[IsNotNull])

@@ -6,23 +6,24 @@ import scala.util.Try
 import scala.util.control.NonFatal
 
 /**
- * The output of `sieve sql`: rows in aligned columns on a terminal, and no header for statements without columns.
- * Spark's shell prints each row by one `println`, with tabs between cells, to the `out` stream of Hive's session
- * state. The shell prints "Time taken" to the `info` stream. So `ShellOutput` treats the first printed row as the
- * start of a table. The next line that is not a row is after the end of the table.
+ * The output of `sieve sql`. On a terminal, rows have aligned columns. Statements without columns have no header.
+ *
+ * Spark's shell prints each row by one `println` to the stream `out` of Hive's session state, with tabs between cells.
+ * The shell prints "Time taken" to the stream `info`. So the first row in `out` begins a table, and the next line in
+ * another stream ends the table.
  */
 object ShellOutput {
   /**
-   * The environment variable that `sieve sql` sets to `aligned` if the output is a terminal, otherwise to `plain`.
+   * The environment variable that `sieve sql` sets to `aligned` if the output is a terminal, and otherwise to `plain`.
    */
   private val form = "SIEVE_SQL"
   private val longest = 30L * 1000 * 1000 * 1000
   private val stateClass = "org.apache.hadoop.hive.ql.session.SessionState"
 
   /**
-   * Replaces the output streams of Spark's SQL shell, and does nothing in other programs. The shell calls this
-   * method on its main thread while it creates the session. Right afterwards the shell sets its streams again. The
-   * replacement therefore waits until the shell has set them.
+   * Replaces the output streams of Spark's SQL shell. Does nothing in other programs. The shell calls this method on
+   * its main thread while the shell creates the session. Right after that, the shell sets its streams again. So a
+   * separate thread replaces the streams after the shell has set its own.
    */
   def install(): Unit = sys.env.get(form).foreach { named =>
     quietly {
@@ -54,7 +55,7 @@ object ShellOutput {
     private val own = mutable.Map.empty[String, PrintStream]
     private val again = mutable.Set.empty[String]
 
-    /** True if the shell has set all streams again and all have been replaced afterwards. */
+    /** True if the shell has set all streams again, and `replace` has replaced all of them afterwards. */
     def replaced: Boolean = again.size == 3
 
     def replace(): Unit = for (name <- Seq("out", "info", "err")) {
@@ -69,13 +70,13 @@ object ShellOutput {
     }
   }
 
-  /** The number of columns of the terminal, according to the shell's line editor. */
+  /** The width of the terminal in characters, according to the shell's line editor. */
   private def width: Int = Try {
     val terminal = Class.forName("jline.TerminalFactory").getMethod("get").invoke(null)
     Class.forName("jline.Terminal").getMethod("getWidth").invoke(terminal).asInstanceOf[Int]
   }.filter(_ > 20).getOrElse(80)
 
-  /** The shell's output stream. The shell prints rows by `println` and prompts by `write`. */
+  /** Replaces the shell's stream `out`. The shell prints rows by `println`, and prompts by `write`. */
   private class Rows(to: PrintStream, width: Option[() => Int]) extends PrintStream(to, true) {
     private val most = 1000
     private val lines = mutable.ArrayBuffer.empty[String]
@@ -101,7 +102,7 @@ object ShellOutput {
       widths = None
     }
 
-    /** Prints the rows that have arrived. Later rows are printed when they arrive. */
+    /** Prints the rows that have arrived. Later rows are printed as soon as they arrive. */
     private def begin(): Unit = {
       Progress.clear()
       val known = width.map(_ => TextTable.widths(lines.toSeq))
@@ -111,7 +112,7 @@ object ShellOutput {
     }
   }
 
-  /** A stream whose lines are printed only after all earlier rows of a table. */
+  /** A stream whose lines come after all earlier rows of a table. */
   private class After(to: PrintStream, rows: () => Option[PrintStream]) extends PrintStream(new OutputStream {
     override def write(byte: Int): Unit = write(Array(byte.toByte), 0, 1)
     override def write(bytes: Array[Byte], from: Int, count: Int): Unit = {

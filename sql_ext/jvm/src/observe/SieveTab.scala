@@ -8,9 +8,9 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.ui.{SparkUI, SparkUITab}
 
 /**
- * The tab "Sieve" of Spark's web UI. The front end makes the page from the tables and scans of this driver. The display
- * of a page never starts a front end or a job, and never waits for a job. Spark's own ACLs decide which users are
- * allowed to see the page.
+ * The tab "Sieve" of Spark's web UI. The front end creates the page from the tables and scans of this driver. Showing
+ * the page never starts a front end or a job, and never waits for a job. Spark's own ACLs determine which users may see
+ * the page.
  */
 class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sieve") {
   attachPage(new TabPage(this) {
@@ -28,14 +28,14 @@ class SieveTab(ui: SparkUI, session: Compat.Session) extends SparkUITab(ui, "sie
 object SieveTab {
   private var attached = Set.empty[SparkUI]
 
-  /** Adds the tab to the web UI of an application, only once. Does nothing if the application has no web UI. */
+  /** Adds the tab to the web UI of an application. Does nothing if the tab already exists, or if there is no web UI. */
   def attach(session: Compat.Session): Unit = session.sparkContext.ui.foreach { ui =>
     val isNew = synchronized {
       val before = attached
       attached = Set(ui)
       !before(ui)
     }
-    // The session must start even if the web UI does not accept the tab.
+    // The session must start even if the web UI rejects the tab.
     if (isNew) try ui.attachTab(new SieveTab(ui, session)) catch { case NonFatal(_) | _: LinkageError => }
   }
 }

@@ -10,24 +10,24 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.sieve.plan.{PlannedScan, ReadOnce}
 
 /**
- * Finds queries with the same scans as a statement. Spark plans the scans of many statements only while the
+ * Finds queries that have the same scans as a statement. For many statements, Spark plans the scans only while the
  * statement runs.
  */
 object StatementReads {
   /**
-   * A query with some scans of a statement.
+   * A query that has some scans of a statement.
    *
-   * @param again finds the scan whose files later scans of the statement read again, to change rows in these files
+   * @param again finds the scan whose files the statement reads again later, in order to change their rows
    */
   final case class Read(query: LogicalPlan, again: Seq[PlannedScan] => Option[PlannedScan] = _ => None)
 
   /**
-   * Returns the queries by which a statement finds its rows. Fails if the queries are unknown until the statement
+   * Returns the queries by which a statement finds its rows. Fails if these queries are known only while the statement
    * runs.
    */
   def of(session: Compat.Session, text: String): Seq[Read] = {
     val statement = session.sessionState.sqlParser.parsePlan(text)
-    // Spark rejects some statements, such as an UPDATE of a table whose format cannot change rows.
+    // Analysis makes Spark reject some statements, such as an UPDATE of a table whose format cannot change rows.
     val changed = if (statement.exists(changesRows)) Some(analysed(session, statement)) else None
     changed.foreach(_.executedPlan)
     val found = changed.map(_.analyzed) match {
@@ -41,7 +41,10 @@ object StatementReads {
     found
   }
 
-  /** The scan that finds the files which a statement of Spark's second data source interface then reads and replaces. */
+  /**
+   * The scan that finds files for a statement of Spark's second data source interface. The statement then replaces
+   * these files.
+   */
   private def rewritten(session: Compat.Session, write: V2WriteCommand)(scans: Seq[PlannedScan]): Option[PlannedScan] =
     write match {
       case replace: ReplaceData =>
@@ -71,19 +74,24 @@ object StatementReads {
     case merge: MergeIntoTable =>
       Seq(Read(matches(session, merge), readAgain(session, merge, merge.targetTable)(_).lastOption))
     case _: Command | _: ParsedStatement => Nil
-    // A block or EXECUTE IMMEDIATE has no queries here, because Spark runs its inner statements during the
-    // analysis.
+    // A block or EXECUTE IMMEDIATE shows no queries, because Spark runs the inner statements during analysis.
     case _ if runsOthers.findFirstIn(statement.getClass.getSimpleName).isDefined => Nil
     case query => Seq(Read(query))
   }
 
-  /** The scan that finds rows to change. None if the condition is only on partitions, so that no scan looks for rows. */
+  /**
+   * The scan that finds rows to change. None if the condition is only on partition columns, because no scan then
+   * searches for rows.
+   */
   private def filtered(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
       scans: Seq[PlannedScan]): Option[PlannedScan] =
     readAgain(session, statement, target)(scans).headOption
       .filter(scan => Filters.evaluable(scan.dataFilters).exists(!TableFormat.addsFilter(_)))
 
-  /** The scans of the target of a statement that first finds files with rows to change and then reads them again. */
+  /**
+   * The scans of a statement's target. Empty unless the statement first finds the files with rows to change, and then
+   * reads these files again.
+   */
   private def readAgain(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
       scans: Seq[PlannedScan]): Seq[PlannedScan] =
     relation(session, target).toSeq.flatMap { table =>
@@ -102,7 +110,7 @@ object StatementReads {
   private def analysed(session: Compat.Session, plan: LogicalPlan): QueryExecution =
     session.sessionState.executePlan(plan, CommandExecutionMode.SKIP)
 
-  /** Returns the join by which MERGE finds rows of its target. */
+  /** Returns the join by which MERGE finds the rows of its target. */
   private def matches(session: Compat.Session, merge: MergeIntoTable): LogicalPlan = {
     val source = ReadOnce(merge.sourceTable)
     val joinType =

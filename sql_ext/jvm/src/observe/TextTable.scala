@@ -1,31 +1,31 @@
 package org.apache.spark.sql.sieve.observe
 
-/** Formats lines with tabs between cells as a table of text. The first line is the header. */
+/** Formats lines as a table of text. In each line, tabs separate the cells. The first line is the header. */
 object TextTable {
   private val gap = 2
 
   /**
-   * Returns the lines in aligned columns. The last column is wrapped if there is enough room. Otherwise each row is
-   * printed as a list.
+   * Returns the lines in aligned columns. If a line is too long, the last column is wrapped. If there is too little
+   * room for that, each row becomes a list.
    */
   def shown(lines: Seq[String], width: Int): String = {
     val rows = lines.map(cells)
     val known = widths(lines)
     val before = known.dropRight(1).map(_ + gap).sum
-    // Lines are unchanged if a cell contains tabs, or if there is a single column, for example a plan.
+    // Keeps the lines unchanged if a cell contains tabs. Also keeps a table with a single column, for example a plan.
     if (known.size < 2 || rows.exists(_.size != known.size)) lines.mkString("\n")
     else if (before + known.last <= width) aligned(lines, known)
     else if (before <= width / 2) rows.map(hanging(_, known, width - before)).mkString("\n")
     else tall(rows, width)
   }
 
-  /** The widest cell of each column. */
+  /** The width of the widest cell in each column. */
   def widths(lines: Seq[String]): Seq[Int] =
     lines.map(cells).foldLeft(Seq.empty[Int])((most, row) => most.zipAll(row.map(length), 0, 0).map {
       case (one, other) => one.max(other)
     })
 
-  /** Returns the lines in columns of these widths. Without widths, the lines are unchanged. */
+  /** Returns the lines with columns of these widths. Without widths, returns the lines unchanged. */
   def aligned(lines: Seq[String], widths: Seq[Int]): String =
     if (widths.isEmpty) lines.mkString("\n") else lines.map(line => joined(cells(line), widths)).mkString("\n")
 
@@ -53,7 +53,7 @@ object TextTable {
     }.mkString
 
   /**
-   * Splits a text into lines of whole words. A word that is longer than a line, such as a path, gets its own line.
+   * Splits a text into lines of whole words. A word that is longer than a line, such as a path, gets a line of its own.
    */
   private def wrapped(text: String, room: Int): Seq[String] =
     text.split(" ", -1).foldLeft(List.empty[String]) {

@@ -15,7 +15,7 @@ import org.apache.spark.sql.sieve.catalog.TableIdentity
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * A table to which a command has written, by name or by path. `replaced` is true if the table has replaced another
+ * A table to which a command has written by name or by path. `replaced` is true if this table has replaced another
  * table.
  */
 final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Boolean) {
@@ -42,8 +42,8 @@ object WriteEvent {
       "CreateTableAsSelect", "ReplaceTableAsSelect", "ReplaceData", "WriteDelta")
 
   /**
-   * Returns the table to which a command has written. Commands of Spark and of table formats are recognised by their
-   * class names.
+   * Returns the table to which a command has written. This method recognises the commands of Spark and of table formats
+   * by their class names.
    */
   def of(plan: LogicalPlan): Option[WriteEvent] = plan.collectFirst {
     case c: SaveIntoDataSourceCommand if TableFormat.writesByPath(c.dataSource) =>
@@ -55,10 +55,10 @@ object WriteEvent {
         .map(t => WriteEvent(Right(t), replaced))
   }.flatten
 
-  /** The former and the new name of a table that a command has renamed in a catalog of a table format. */
+  /** The former and the new name of a renamed table. None unless a catalog of a table format has renamed the table. */
   def renamed(plan: LogicalPlan): Option[(TableIdentifier, TableIdentifier)] = plan match {
     case RenameTable(ResolvedTable(catalog, old, _, _), now, false) if TableFormat.ownsCatalog(catalog) =>
-      // A new name without a namespace is in the namespace of the former name.
+      // If the new name has no namespace, the table stays in its namespace.
       Some((in(catalog, old.namespace, old.name), in(catalog, if (now.size > 1) now.init.toArray else old.namespace, now.last)))
     case _ => None
   }
@@ -72,7 +72,7 @@ object WriteEvent {
     case Some(table: CatalogTable) => Some(table.identifier)
     case relation: DataSourceV2Relation => named(relation.table)
     case resolved: ResolvedTable => named(resolved.table)
-    // A table of another catalog can have the same name as an indexed table.
+    // Other catalogs are ignored, because their tables can have the same name as an indexed table.
     case created: ResolvedIdentifier if created.catalog.name.equalsIgnoreCase(TableIdentity.sessionCatalog) ||
         TableFormat.ownsCatalog(created.catalog) =>
       Some(in(created.catalog, created.identifier.namespace, created.identifier.name))

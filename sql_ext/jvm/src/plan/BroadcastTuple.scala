@@ -8,11 +8,11 @@ import org.apache.spark.sql.sieve.ask.Tuple
 import org.apache.spark.sql.types.DataType
 
 /**
- * Several keys of a join whose other side Spark broadcasts, as the key of a run-time filter. Spark's filter can have
- * only one key of the broadcast, so this expression has the type of the first one.
+ * Several keys of a join as the key of one run-time filter. Spark broadcasts the other side of the join. Spark's filter
+ * can use only one key of the broadcast, so this expression has the type of the first key.
  *
- * @param keys   the columns of a tuple, in its order
- * @param places the places of the columns among the keys of the join
+ * @param keys   the columns of a tuple, in the tuple's order
+ * @param places the positions of the columns among the keys of the join
  */
 case class BroadcastTuple(keys: Seq[Expression], places: Seq[Int]) extends Expression with Unevaluable {
   override def children: Seq[Expression] = keys
@@ -22,17 +22,17 @@ case class BroadcastTuple(keys: Seq[Expression], places: Seq[Int]) extends Expre
 }
 
 object BroadcastTuple {
-  /** An expression with the key of an index in place of each tuple. */
+  /** Replaces each `BroadcastTuple` in an expression by the key of the index on the tuple. */
   def without(e: Expression): Expression = e.transform {
     case tuple: BroadcastTuple => Tuple.key(CreateStruct.create(tuple.keys))
   }
 
-  /** The keys of an index on a tuple for all rows of a broadcast. Rows with NULL have none. */
+  /** The index keys of all rows of a broadcast. A row with NULL in a column of the tuple has no key. */
   def values(tuple: BroadcastTuple, plan: SparkPlan): Array[Any] = plan match {
     case reused: ReusedSubqueryExec => values(tuple, reused.child)
     case keys: SubqueryBroadcastExec =>
-      // Only Spark's own package can name the class of the relation. Its subclass with this name has several short
-      // integers as one BIGINT.
+      // Only Spark's own package can name the class of the relation. The relation's subclass with the name below packs
+      // several short integers into one BIGINT.
       val relation = keys.child.executeBroadcast[AnyRef]().value
       val isPacked = relation.getClass.getSimpleName == "LongHashedRelation"
       val columns = tuple.places.map { at =>

@@ -12,12 +12,11 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * The number of bytes that each scan of a plan will read. The number is Spark's estimate, or a smaller number if an
- * index skips files. The numbers are used only to estimate the cost of a job that reads keys. Spark's join planner
- * must not use the numbers: a few bytes of a file can contain millions of rows, and a broadcast must fit into
- * memory.
+ * Estimates how many bytes each scan of a plan will read. The estimate is Spark's own or, if an index skips files, a
+ * smaller number. Sieve uses these numbers only to estimate the cost of a job that reads keys. Spark's join planner
+ * must not use them, because a few bytes of a file can contain millions of rows, and a broadcast must fit into memory.
  *
- * @param plan the plan with the scans whose bytes are estimated, and with the filters above them
+ * @param plan the plan that contains the scans, and the filters above the scans
  */
 class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   private val priced = new IdentityHashMap[LogicalPlan, BigInt]
@@ -25,7 +24,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
     val found = new IdentityHashMap[LogicalPlan, Seq[Expression]]
     def add(plan: LogicalPlan): Unit = plan match {
       case ScanOperation(_, _, own, scan: LogicalRelation) =>
-        // No filter is used for a relation that occurs twice in a plan, below different filters.
+        // If a plan contains a relation twice, below different filters, none of these filters is used for the relation.
         found.put(scan, if (found.containsKey(scan)) Nil else own)
       case _ => plan.children.foreach(add)
     }
@@ -40,8 +39,9 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   })
 
   /**
-   * The reason why no index can be used for any of these scans in this session. None if an index is possibly usable for
-   * one scan. If a failure is an error (`spark.sieve.strict`), the scan itself must raise the error.
+   * The reason why no index can serve any of these scans in this session. None if an index might serve at least one
+   * scan. Also None with `spark.sieve.strict` or `spark.sieve.require`, because the scan itself must then raise the
+   * error.
    */
   def unserved(keys: Seq[(LogicalRelation, Expression)]): Option[Reason] =
     if (Settings.strict(session) || Settings.required(session)) None
@@ -68,7 +68,7 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
           known = Filters.evaluable(DataSourceStrategy.normalizeExprs(filters, scan.output))
           asked = known.filter(_.references.forall(a => !partitions(a.name)))
           indexed = new IndexedColumns(scan, files, entry, session)
-          // Spark adds IS NOT NULL on join keys, which is not selective.
+          // IS NOT NULL is not selective. Spark adds this filter on join keys.
           if asked.exists(f => !f.isInstanceOf[IsNotNull] && indexed.occurIn(f))
           listed <- TableFormat.of(files).listed(files.location, known)
           bytes <- new SieveFileIndex(scan, files, table, entry, session, showsSplits = false).estimate(listed, asked)

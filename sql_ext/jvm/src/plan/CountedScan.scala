@@ -14,14 +14,13 @@ import org.apache.spark.sql.sieve.formats.{FileRanges, RangeListing}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A scan that reads ranges of files. Spark's web UI shows how many files, ranges and bytes its index
- * skipped.
+ * A scan that can read ranges of files. Spark's web UI shows how many files, ranges and bytes the scan's index skipped.
  */
 trait CountedScan extends FileSourceScanExec {
-  /** The files to read, each with its partition's values. */
+  /** The files to read, each with the values of its partition. */
   protected def selectedFiles: Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /** The driver metrics of Spark's own scan and of the listing. */
+  /** The driver metrics of Spark's own scan, together with the metrics of the listing. */
   override lazy val driverMetrics: Map[String, SQLMetric] = relation.location match {
     case index: SieveFileIndex =>
       val ofKeys = if (awaitsKeys) index.keyMetrics else Map.empty
@@ -30,17 +29,16 @@ trait CountedScan extends FileSourceScanExec {
   }
 
   /**
-   * Runs work with this scan's session as the session of the thread. A new node gets the session of its thread, and a
-   * thread that computes an RDD can lack a session.
+   * Runs `work` with this scan's session as the active session of the thread. A new node takes its session from the
+   * thread, and a thread that computes an RDD might have no session.
    */
   private def inSession[A](work: => A): A = if (session == null) work else session.withActive(work)
 
   private def awaitsKeys: Boolean = dataFilters.exists(RunTimeFilters.awaits)
 
   /**
-   * Waits for the results of the scan's subqueries. Spark's own method locks the scan meanwhile. An adaptive
-   * subquery prints the plan before the subquery has a result, and printing needs the same lock. Therefore this
-   * method uses no lock.
+   * Waits for the results of the scan's subqueries, without a lock. Spark's own method holds a lock on the scan while
+   * it waits. An adaptive subquery prints the plan before the subquery has a result, and printing needs the same lock.
    */
   override protected def waitForSubqueries(): Unit = {
     val start = System.nanoTime
@@ -55,8 +53,8 @@ trait CountedScan extends FileSourceScanExec {
   @volatile @transient private[sieve] var lacksKeys = false
 
   /**
-   * Copies Spark's own scan, and returns the copy as a counted scan. Spark copies a node with the constructor
-   * arguments of its class, and only Spark's own scan has these arguments.
+   * Copies Spark's own scan, and returns the copy as a counted scan. Spark copies a node by passing the constructor
+   * arguments of the node's class. Only Spark's own scan has the arguments that Spark passes.
    */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     val counted = inSession(copy().makeCopy(arguments) match {
@@ -68,7 +66,7 @@ trait CountedScan extends FileSourceScanExec {
 
   override def clone(): SparkPlan = makeCopy(productIterator.map(_.asInstanceOf[AnyRef]).toArray)
 
-  /** Spark's own scan with the run-time values in its filters. The files of the scan have already been listed. */
+  /** Spark's own scan, with the run-time values in its filters. This scan has already listed its files. */
   @transient protected lazy val listed: FileSourceScanExec = {
     val resolved = RunTimeFilters.resolved(this)
     relation.location match {
@@ -90,7 +88,8 @@ trait CountedScan extends FileSourceScanExec {
   def readsRanges: Boolean = relation.location match {
     // Spark groups whole files by bucket.
     case _ if bucketedScan || optionalBucketSet.nonEmpty => false
-    // With this setting, Spark skips the rest of a split after damaged bytes in a file.
+    // With this setting, Spark skips the rest of a split after the first damaged bytes. So the rows depend on the
+    // splits.
     case _ if new FileSourceOptions(CaseInsensitiveMap(relation.options)).ignoreCorruptFiles => false
     case index: SieveFileIndex => !index.showsSplits && !output.exists {
       case FileSourceConstantMetadataAttribute(a) => CountedScan.ofSplits(a.name)
@@ -108,7 +107,7 @@ trait CountedScan extends FileSourceScanExec {
   /** The RDD of Spark's own scan, or an RDD of ranges if the listing restricts files to ranges. */
   override lazy val inputRDD: RDD[InternalRow] = {
     val read =
-      // A setting that allows readers to omit rows can have been switched on after the files were listed.
+      // After the files were listed, a user may have set an option that allows readers to omit rows.
       if (TopK.in(dataFilters).nonEmpty && TopK.mayBeMissing(relation)) withoutBound
       else {
         val files = selectedFiles
@@ -141,33 +140,35 @@ trait CountedScan extends FileSourceScanExec {
   }
 
   /**
-   * The canonical form of this scan, without the filters that Spark has dropped. Scans with equal canonical forms
-   * share exchanges.
+   * The canonical form of this scan. The form omits the filters that Spark has dropped. Scans with equal canonical
+   * forms share exchanges.
    */
   override def doCanonicalize(): FileSourceScanExec = {
     val used = dataFilters.filterNot(Filters.isUnused)
     if (used.size == dataFilters.size) super.doCanonicalize() else copy(dataFilters = used).doCanonicalize()
   }
 
-  /** A counted scan never equals Spark's own scan, because Spark does not replace a node by an equal node. */
+  /**
+   * A counted scan never equals Spark's own scan. Otherwise Spark would not replace its own scan by the counted scan.
+   */
   override def canEqual(other: Any): Boolean = other.isInstanceOf[CountedScan]
   override def equals(other: Any): Boolean = canEqual(other) && super.equals(other)
   override def hashCode: Int = super.hashCode
 }
 
 object CountedScan {
-  /** Metadata columns that describe the split of a row, not its file. */
+  /** Metadata columns that describe the split of a row. The other metadata columns describe the file. */
   private val ofSplits = Set(FileFormat.FILE_BLOCK_START, FileFormat.FILE_BLOCK_LENGTH)
 
-  /** True if the rows of a query can depend on how files are split. Metadata columns of splits are not examined. */
+  /** True if a query calls a function that shows how files are split. This method does not examine metadata columns. */
   def showsSplits(query: LogicalPlan): Boolean = query.exists(_.expressions.exists(_.exists {
     case _: InputFileBlockStart | _: InputFileBlockLength => true
     case _ => false
   }))
 
   /**
-   * Replaces Spark's scans in a plan by counted scans. If the constructor of Spark's scan does not have the
-   * expected arguments, the plan is unchanged.
+   * Replaces Spark's scans in a plan by counted scans. A scan stays unchanged if the constructor of Spark's scan has
+   * unexpected arguments.
    */
   def in(plan: SparkPlan, session: SparkSession): SparkPlan =
     if (!FileRanges.areRead(session)) plan

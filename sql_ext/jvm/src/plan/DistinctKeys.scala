@@ -12,10 +12,10 @@ import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TypeUtil
 import org.apache.spark.sql.types._
 
 /**
- * The filter `key IN keys` of a scan. A subquery collects the keys while the query runs. Only the listing of an
- * indexed table uses the filter, and Spark does not evaluate the filter on rows.
+ * The filter `key IN keys` of a scan. A subquery collects the keys while the query runs. Only the listing of an indexed
+ * table uses this filter. Spark does not evaluate the filter on rows.
  *
- * @param keys ranges of keys in the form that `DistinctKeys` returns
+ * @param keys ranges of keys, in the form that `DistinctKeys` returns
  */
 case class AmongKeys(key: Expression, keys: Expression)
     extends Expression with BinaryLike[Expression] with Unevaluable {
@@ -28,10 +28,10 @@ case class AmongKeys(key: Expression, keys: Expression)
 }
 
 /**
- * An aggregate function that returns the values of a column except NULL as a sorted array of ranges. Each range is
- * a first and a last value. If there are few values, each range is one value. If there are more values than a
- * limit, each task merges values into ranges with the widest gaps between them. So a task or the driver never
- * stores more ranges than the limit.
+ * An aggregate function that returns the non-NULL values of a column as a sorted array of ranges. Each range has a
+ * first and a last value. If there are few values, each value is a range of its own. If there are more values than a
+ * limit, each task merges values into ranges, so that the widest gaps remain between the ranges. So neither a task nor
+ * the driver ever stores more ranges than the limit.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
@@ -70,9 +70,7 @@ case class DistinctKeys(
 }
 
 object DistinctKeys {
-  /**
-   * Creates a subquery that returns a struct. Each field of the struct has the ranges of one of the keys in a plan.
-   */
+  /** Creates a subquery that returns one struct. Each field of the struct contains the ranges of one key of a plan. */
   def of(build: LogicalPlan, keys: Seq[Expression]): ScalarSubquery = {
     val fields = keys.zipWithIndex.flatMap { case (key, at) =>
       Seq(Literal(s"k$at"), DistinctKeys(key).toAggregateExpression())
@@ -90,14 +88,14 @@ object DistinctKeys {
   }
 }
 
-/** Collects values as ranges. The number of ranges has a limit. */
+/** Collects values as ranges. The number of ranges is limited. */
 final class KeyBuffer(of: DataType) {
   private val order = TypeUtils.getInterpretedOrdering(of)
   private val fresh = new java.util.HashSet[Any]
   private var bytes = 0L
   private var sorted = IndexedSeq.empty[(Any, Any)]
 
-  /** Adds a copy of a value, because Spark reuses the memory of the value. */
+  /** Adds a copy of a value. The value itself cannot be kept, because Spark reuses its memory. */
   def add(value: Any): Unit = if (!fresh.contains(value)) {
     val own = InternalRow.copyValue(value)
     fresh.add(own)

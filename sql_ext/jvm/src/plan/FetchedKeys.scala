@@ -19,22 +19,20 @@ import org.apache.spark.sql.sieve.formats.{TableFormat, WholeRecords}
 import org.apache.spark.sql.types.{DataType, DecimalType, DoubleType, FloatType, StringType}
 
 /**
- * Decides when a separate job is allowed to read the keys of one side of a join. The job evaluates the side a second
- * time, so the side must return the same rows again. The job must cost less than it saves.
+ * Decides when a separate job may read the keys of one side of a join. The job evaluates that side a second time, so
+ * the side must return the same rows again. The job must also cost less than it saves.
  */
 object FetchedKeys extends OnceLogging {
-  /**
-   * A job that reads keys is allowed to read at most this share of the bytes that the keys could save (decision 16).
-   */
+  /** A job that reads keys may read at most one eighth of the bytes that the keys could save (decision 16). */
   private val share = 8
-  /** The number of bytes that two cores read in the duration of an empty job (decision 16). */
+  /** The number of bytes that two cores read while an empty job runs (decision 16). */
   private val job = 32L << 20
 
   /**
-   * True if a plan returns the same rows when it runs again. If only one of the runs returned a key, the query would
-   * lose rows. So the result is true only for known nodes. A known node never lists other files, chooses among equal
-   * rows (a window, a limit) or rounds differently in the second run. A plan with a subquery is excluded, because Spark
-   * runs all subqueries in one pool, and waiting subqueries could occupy all threads.
+   * True if a plan returns the same rows when it runs again. If only one of the two runs returned a key, the query
+   * would lose rows. So this method accepts only known nodes. A known node does not list other files, choose among
+   * equal rows (like a window or a limit) or round differently. Plans with subqueries are not accepted. Spark runs all
+   * subqueries in one thread pool, and waiting subqueries could occupy all threads.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -42,7 +40,10 @@ object FetchedKeys extends OnceLogging {
     }
   }
 
-  /** Subqueries of dynamic partition pruning use a broadcast or are dropped (`JoinKeys`). */
+  /**
+   * True for a subquery, but not for one of dynamic partition pruning, which uses a broadcast or is dropped
+   * (`KeySource`).
+   */
   private def isSubquery(e: Expression): Boolean =
     e.isInstanceOf[SubqueryExpression] && !e.isInstanceOf[DynamicPruningSubquery]
 
@@ -53,9 +54,9 @@ object FetchedKeys extends OnceLogging {
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
     case source: DataSourceV2ScanRelation => TableFormat.isOfSnapshot(source.scan)
     case scan: LogicalRelation => scan.relation match {
-      // A scan of a whole catalog table lists the partitions that exist when it runs. A Delta table that Delta's rule
-      // has not prepared shows its newest version. The values of a damaged record in a text file depend on the columns
-      // that are read.
+      // Three kinds of scans can return other rows in a second run. A scan of a whole catalog table lists the current
+      // partitions. A Delta table whose version is not fixed shows the newest version. In a text file, the values of a
+      // damaged record depend on the columns that the scan reads.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
           !WholeRecords.isText(files) && !TopK.mayBeMissing(files)
@@ -64,7 +65,10 @@ object FetchedKeys extends OnceLogging {
     case _ => false
   }
 
-  /** The plan by which Spark computes a cached table again after the loss of cached blocks. */
+  /**
+   * True if a physical plan returns the same rows again. After a loss of cached blocks, Spark runs the plan of a cached
+   * table again.
+   */
   private def isRepeatable(plan: SparkPlan): Boolean = plan match {
     case adaptive: AdaptiveSparkPlanExec => isRepeatable(adaptive.inputPlan)
     case cached: columnar.InMemoryTableScanExec => isRepeatable(cached.relation.cachedPlan)
@@ -83,15 +87,15 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * A group returns the first of its equal keys, and equal keys can have different bytes. Floats are already normalized
-   * by Spark.
+   * True if a node returns one of several keys that are equal but can have different bytes. An aggregate returns the
+   * first key of each group. Spark itself has already normalized floats.
    */
   private def choosesAmongEquals(node: LogicalPlan): Boolean = node match {
     case grouped: Aggregate => !grouped.groupingExpressions.forall(g => isSameIfEqual(g.dataType))
     case _ => false
   }
 
-  /** True if equal strings are identical, which is the case only in the binary collation. */
+  /** True if equal values of a type are identical. Equal strings are identical only in the binary collation. */
   private def isSameIfEqual(of: DataType): Boolean = !of.existsRecursively {
     case text: StringType => text != StringType
     case _ => false
@@ -101,8 +105,8 @@ object FetchedKeys extends OnceLogging {
     e.deterministic && !mayDiffer(e) && !e.exists(_.isInstanceOf[PlanExpression[_]])
 
   /**
-   * True if an aggregate depends on the order of rows. Examples are a sum of floats, a sum that is NULL after an
-   * intermediate overflow, and a choice among equal values such as 0.0 and -0.0.
+   * True if the result of an aggregate depends on the order of rows. Examples are a sum of floats, a sum that is NULL
+   * after an intermediate overflow, and a MIN that chooses between 0.0 and -0.0.
    */
   private def mayDiffer(e: Expression): Boolean = e.exists {
     case a: AggregateExpression => a.aggregateFunction match {
@@ -115,13 +119,13 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * True if the aggregate is `try_sum` or `try_avg`. Each Spark release stores the mode in another field, so the name
-   * of the value is compared.
+   * True if the aggregate is `try_sum` or `try_avg`. Each release of Spark stores the evaluation mode in another field,
+   * so this method searches for the name of the mode.
    */
   private def isTry(sum: AggregateFunction): Boolean =
     sum.productIterator.drop(sum.children.size).exists(_.toString.contains("TRY"))
 
-  /** True if the sum's decimal type has the maximum precision, so that the sum can overflow. */
+  /** True if a sum's decimal type has the maximum precision. Only such a sum can overflow. */
   private def mayOverflow(sum: AggregateFunction): Boolean = sum.aggBufferAttributes.head.dataType match {
     case decimal: DecimalType => decimal.precision == DecimalType.MAX_PRECISION
     case _ => false
@@ -130,11 +134,12 @@ object FetchedKeys extends OnceLogging {
   private def isOfFloats(of: DataType): Boolean = of.existsRecursively(t => t == DoubleType || t == FloatType)
 
   /**
-   * True if reading the keys costs little compared with the scans that the keys prune. The measure is the number of
-   * bytes read. The cost of the build side is the bytes of its leaves, plus the same bytes for each exchange. A scan of
-   * unknown size is possibly small.
+   * True if reading the keys costs little compared with the scans that the keys prune. Cost is measured in bytes read.
+   * The build side costs the size of its leaves, plus the same size for each exchange. Scans of unknown size do not
+   * count as savings, because they might be small.
    *
-   * @param left returns the bytes of a leaf that indexes do not skip; used only if Spark's own estimates do not decide
+   * @param left returns the bytes of a leaf that remain after indexes skip files; used only if Spark's own estimates do
+   *             not decide
    */
   def isCheap(build: LogicalPlan, scans: Seq[LogicalRelation], left: BytesLeft): Boolean = {
     val exchanges = build.collect { case node @ (_: Join | _: Aggregate) => node }.size
@@ -147,8 +152,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. Returns false if a task failed, and the scan then reads all files. The query fails only if the join
-   * also reads the failing side. The join does not read that side if the other side is empty.
+   * Waits for keys. Returns false if a task failed. The scan then reads all files. The query itself fails only if the
+   * join also reads the failing side. The join does not read that side if the other side is empty.
    */
   def come(keys: ExecSubqueryExpression): Boolean =
     try { keys.updateResult(); true }
@@ -171,16 +176,19 @@ object FetchedKeys extends OnceLogging {
 
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
-  /** True if a job failed in a task. A cancelled job has only an error of Spark's scheduler. */
+  /** True if a job failed in a task. A cancelled job instead ends with an error of Spark's scheduler. */
   private def isOfTask(root: Throwable): Boolean = root match {
     case _: SparkException | _: InterruptedException | _: CancellationException | _: TimeoutException => false
     case _ => true
   }
 
-  /** True if an exception only contains the error of a job for which another thread waits. */
+  /** True if an exception only wraps the error of a job that another thread started. */
   private def isWrapper(e: Throwable): Boolean = e.isInstanceOf[ExecutionException] || e.getCause.isInstanceOf[ExecutionException]
 
-  /** For a partitioned catalog table, Spark assumes the greatest possible size until it has listed the partitions. */
+  /**
+   * False if Spark does not know a scan's size. For a partitioned catalog table without statistics, Spark assumes the
+   * greatest possible size until it has listed the partitions.
+   */
   private def isOfKnownSize(scan: LogicalRelation): Boolean = scan.relation match {
     case files: HadoopFsRelation =>
       !files.location.isInstanceOf[CatalogFileIndex] || scan.catalogTable.exists(_.stats.nonEmpty)

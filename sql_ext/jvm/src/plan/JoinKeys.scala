@@ -27,32 +27,32 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *                                            Relation d
  * }}}
  *
- * A scan is allowed to skip a row of `f` without a partner only if the join does not return the row, and if each node
+ * A scan may skip a row of `f` that has no partner in `d` only if the join does not need the row, and if each node
  * between the join and the scan processes rows one by one. Therefore
  *
- *  - `f` is a side of an inner or left semi join, the side of an outer join that is filled with NULLs, or the right side
- *    of a left anti join, which only decides whether a row of the left side has a partner. If Spark broadcasts the other
- *    side, the broadcast supplies the keys. Otherwise a subquery collects them (`FetchedKeys` decides when);
+ *  - `f` is any side of an inner or left semi join, the side of an outer join that is filled with NULLs, or the right
+ *    side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys. Otherwise a
+ *    subquery collects the keys (`FetchedKeys` decides when);
  *  - the nodes between the join and the scan are deterministic projections, filters, joins that forward the rows of
- *    this side, grouping by the key, and unions; never a limit, a window or a sample. The one exception is the
- *    projection in which Delta's MERGE numbers rows (`TableFormat.numbersRows`).
+ *    this side, grouping by the key, and unions; never a limit, a window or a sample. The only nondeterministic
+ *    projection is the one in which MERGE numbers the rows of its target (`TableFormat.numbersRows`).
  *
- * Spark reuses a broadcast only for an equal plan. So a broadcast side that supplies keys, or whose keys prune
- * partitions, must not change. A side whose partitions are pruned by a join above supplies no keys.
+ * Spark reuses a broadcast only for an equal plan. So a broadcast side must not change if it supplies keys or if its
+ * keys prune partitions. A side supplies no keys if a join above prunes the side's partitions.
  *
  * @param fetches whether a subquery is allowed to collect keys
  */
 class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) extends PredicateHelper {
-  /** The plans that supply keys to Spark's dynamic partition pruning. */
+  /** The plans that supply keys to Spark's dynamic partition pruning. These plans must not change. */
   private lazy val frozen: Set[LogicalPlan] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Set.empty
     else plan.collect { case node => node.expressions }.flatten
       .flatMap(_.collect { case d: DynamicPruningSubquery => d.buildQuery.canonicalized }).toSet
   private lazy val bytes = new BytesLeft(session, plan)
-  /** Filters of scans below an exchange that equal scans can share. */
+  /** Run-time filters of scans below an exchange. Equal scans could share this exchange. */
   private val beyondExchange = mutable.ArrayBuffer.empty[Expression]
 
-  /** Returns the plan with run-time filters. The plan is unchanged if there are no such filters. */
+  /** Returns the plan with run-time filters, or the same plan if no scan gets a filter. */
   def filtered: LogicalPlan = withSharing(below(plan))
 
   private def below(plan: LogicalPlan): LogicalPlan = plan match {
@@ -68,20 +68,19 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * Returns a side that has supplied its keys. If a subquery collected the keys, the joins inside the side can add keys
-   * to the side's own scans.
+   * Returns a side that has supplied its keys. If a subquery collected the keys, joins inside the side can also add
+   * keys to the side's own scans.
    */
   private def buildSide(source: KeySource): LogicalPlan = if (source.isShared) source.build else below(source.build)
   private def isFrozen(plan: LogicalPlan): Boolean =
     frozen.nonEmpty && frozen.contains(plan.canonicalized)
 
   /**
-   * Returns the probe side with the keys at its scans. The side is unchanged if no scan gets keys or if keys do not
-   * pay.
+   * Returns the probe side with the keys at its scans, or unchanged if no scan gets keys or if the keys cost too much.
    */
   private def keyed(all: KeySource): LogicalPlan = {
     val tuples = this.tuples(all)
-    // Other keys are not collected.
+    // Only keys that some scan of the probe side uses are collected.
     val useful = all.pairs.indices.filter(at => all.isShared || tuples.exists(_.contains(at)) || reaches(all.probe, all.pairs(at)._1))
     val source = all.copy(pairs = useful.map(all.pairs), tuples = tuples.map(_.map(useful.indexOf(_))))
     val reached = mutable.ArrayBuffer.empty[(LogicalRelation, Expression)]
@@ -97,7 +96,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
     val scans = reached.map(_._1).distinct.toSeq
     if (scans.isEmpty) source.probe
-    // If no index looks up the keys, the job that reads the keys saves nothing.
+    // If no index evaluates the keys, the job that reads the keys saves nothing.
     else refusal(source, scans).orElse(if (source.isShared) None else bytes.unserved(reached.toSeq)).fold(probe) { reason =>
       beyondExchange.remove(before, beyondExchange.size - before)
       scans.foreach(JoinRefusals.note(_, reason))
@@ -105,7 +104,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** The places of keys that have an index together at a scan of the probe side. */
+  /** The positions of join keys that form a tuple. A scan of the probe side has an index on this tuple. */
   private def tuples(source: KeySource): Seq[Seq[Int]] =
     if (source.pairs.size < 2) Nil
     else {
@@ -121,13 +120,13 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       }.distinct
     }
 
-  /** True if a scan below supplies the values of a key. */
+  /** True if a scan of the probe side supplies the values of a key. */
   private def reaches(probe: LogicalPlan, key: Expression): Boolean =
     pushed(probe, key, new KeyFilters(isShared = false, (_, _, _) => Literal.TrueLiteral), shuffled = false) ne probe
 
   /**
-   * Notes why the scans of a side that Spark broadcasts get no keys. In a recursive query, Spark plans the joins of each
-   * round again, and may then broadcast another side.
+   * Notes that scans get no keys because Spark broadcasts their side. In a recursive query, notes nothing, because
+   * Spark plans each round again and may then broadcast the other side.
    */
   private def refuseBroadcast(side: LogicalPlan, key: Expression): Unit =
     if (!plan.exists(Loops.isReference)) pushed(side, key, new KeyFilters(isShared = true, (scan, _, _) => {
@@ -135,7 +134,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       Literal.TrueLiteral
     }, refuseBroadcast), shuffled = false)
 
-  // -- which joins ----------------------------------------------------------------------------
+  // -- joins that supply keys -----------------------------------------------------------------
 
   /** The sides that can supply keys. The cheaper side is first. */
   private def sources(join: Join): Seq[KeySource] = join match {
@@ -158,15 +157,15 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * True if Spark reuses the broadcast. Adaptive execution plans each scan of a cached table again, so the broadcast of
-   * a cached table is not reused.
+   * True if Spark reuses the broadcast of this side. In adaptive execution, Spark plans each scan of a cached table
+   * again, and does not reuse a broadcast of such a scan.
    */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
 
   /**
-   * True if a join above this side prunes its partitions. Without that join, the side would read all partitions, and
-   * its broadcast would be a different one.
+   * True if a join above this side prunes partitions of this side. The plan that supplies this side's keys does not
+   * contain that join. So that plan would read all partitions, and Spark could not reuse the broadcast.
    */
   private def asksAbove(build: LogicalPlan): Boolean = build.containsPattern(DYNAMIC_PRUNING_SUBQUERY) && {
     val within = build.collect { case join: Join => join.children.map(_.canonicalized) }.flatten.toSet
@@ -176,7 +175,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }))
   }
 
-  /** The reason why reading the keys of a side does not pay, or why a second reading could return other keys. */
+  /**
+   * The reason why a side's keys are not used: reading the keys costs too much, or a second reading could return
+   * others.
+   */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
     else if (!source.isShared && !(fetches && FetchedKeys.isRepeatable(source.build))) Some(Reason.JoinNotRepeatable)
@@ -187,7 +189,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     else None
 
   /**
-   * True if the keys of this side can skip files. The keys of a whole dimension cost time and skip nothing.
+   * True if the keys of this side are likely to skip files. The keys of a whole dimension table cost time and skip
+   * nothing.
    */
   private def isSelective(build: LogicalPlan): Boolean =
     build.stats.sizeInBytes <= JoinKeys.smallBuild || build.exists {
@@ -201,10 +204,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case _ => true
   }
 
-  /**
-   * The side that Spark will broadcast, according to hints and to the sizes that are known before the query
-   * runs.
-   */
+  /** The side that Spark will broadcast, according to hints and to the sizes that are known before the query runs. */
   private def broadcast(join: Join): Option[BuildSide] = if (!isHashed(join)) None else {
     val hints = Seq(join.hint.leftHint, join.hint.rightHint).map(_.flatMap(_.strategy))
     val can = Seq(
@@ -227,14 +227,16 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  // -- how far down ---------------------------------------------------------------------------
+  // -- pushing filters down to scans ----------------------------------------------------------
 
   /**
-   * Creates the filter that restricts a scan to keys. The flag is true if there is an exchange above the scan.
+   * Creates the filters that restrict scans to keys.
    *
    * @param isShared  true if a broadcast supplies the keys
-   * @param broadcast is called with each side that gets no keys because Spark broadcasts the side
-   * @param isServed  true for a scan and a key for which `make` is called
+   * @param make      creates a scan's filter from a key and a flag, which is true if there is an exchange above the
+   *                  scan
+   * @param broadcast is called for each side that gets no keys because Spark broadcasts it
+   * @param isServed  returns true if a scan gets a filter on a key
    */
   private class KeyFilters(
       val isShared: Boolean, val make: (LogicalRelation, Expression, Boolean) => Expression,
@@ -242,8 +244,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       val isServed: (LogicalRelation, Expression) => Boolean = isPruned)
 
   /**
-   * Returns the plan with a filter of `key` at the scans that supply the key's values. The plan is unchanged if no scan
-   * gets a filter.
+   * Adds filters on `key` to the scans that supply the key's values. The plan is unchanged if no scan gets a filter.
    *
    * @param shuffled true if there is an exchange between the join and this plan
    */
@@ -283,7 +284,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** A scan of files with one more filter. None if no index evaluates the filter. */
+  /** Adds a filter to a scan of files. Returns None if no index evaluates the filter. */
   private def filtered(
       scan: LogicalPlan, others: Seq[Expression], key: Expression, of: KeyFilters, shuffled: Boolean): Option[LogicalPlan] =
     (scan match {
@@ -294,8 +295,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }).filter(of.isServed(_, key)).map(files => RunTimeFilteredScan(scan, others :+ of.make(files, bare(key), shuffled)))
 
   /**
-   * A child with a filter at its scan. If the filter were below a nondeterministic projection, Spark would
-   * read all columns.
+   * Restricts a child to the columns that a nondeterministic projection needs. Otherwise, with a filter below the
+   * projection, Spark would read all columns.
    */
   private def narrowed(p: Project, child: LogicalPlan): LogicalPlan =
     if ((child eq p.child) || p.projectList.forall(_.deterministic)) child
@@ -305,7 +306,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     if (children.zip(plan.children).forall { case (a, b) => a eq b }) plan
     else plan.withNewChildren(children)
 
-  // True if a filter of a side can be applied before or after the join.
+  // True if a filter on a side returns the same rows before and after the join.
   private def handsOnLeft(kind: JoinType): Boolean = kind match {
     case _: InnerLike | LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => true
     case _ => false
@@ -315,9 +316,12 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case _ => false
   }
 
-  // -- which scans ----------------------------------------------------------------------------
+  // -- scans that an index prunes -------------------------------------------------------------
 
-  /** An index compares floats in the same way as a join: NaN equals NaN, and 0.0 equals -0.0. */
+  /**
+   * Removes the normalization of floats from a key. An index compares floats as a join does: NaN equals NaN, and 0.0
+   * equals -0.0.
+   */
   private def bare(key: Expression): Expression = RunTimeFilters.withoutNormalization(key)
 
   private def isPruned(scan: LogicalRelation, key: Expression): Boolean =
@@ -329,11 +333,11 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     case _ => None
   }
 
-  // -- what scans share -----------------------------------------------------------------------
+  // -- scans that share an exchange -----------------------------------------------------------
 
   /**
-   * The plan without filters that prevent equal scans from sharing an exchange. A shared exchange saves more
-   * than the files that one of the scans skips.
+   * Removes filters that prevent equal scans from sharing an exchange. A shared exchange saves more than the skipped
+   * files of one scan.
    */
   private def withSharing(plan: LogicalPlan): LogicalPlan =
     if (beyondExchange.isEmpty) plan
@@ -349,20 +353,23 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
       }
     }
 
-  /** Scans with the projections and filters above them. */
+  /** The parts of a plan that consist of a scan and of the projections and filters above the scan. */
   private def chains(plan: LogicalPlan): Seq[LogicalPlan] =
     if (JoinKeys.isChain(plan)) Seq(plan) else plan.children.flatMap(chains)
 }
 
 object JoinKeys {
-  /** A side without a selective predicate can be a short list of keys or a whole dimension. */
+  /**
+   * A side of up to this size counts as a short list of keys. Without a selective predicate, a larger side counts as a
+   * whole dimension table.
+   */
   private val smallBuild = 1L << 16
 
-  /** True if a hint only forbids the broadcast of its own side, as the hint of MERGE on its target. */
+  /** True if a hint only forbids that its own side is broadcast. MERGE sets such a hint on its target. */
   private def forbidsBroadcast(hint: JoinStrategyHint): Boolean =
     hint == NO_BROADCAST_HASH || hint == NO_BROADCAST_AND_REPLICATION
 
-  /** True if a join needs only rows of the other side with a key of this side. */
+  /** True if a join needs from the other side only rows whose keys occur on this side. */
   private def mayPruneByKeysOf(kind: JoinType, side: BuildSide): Boolean = (kind, side) match {
     case (_: InnerLike | LeftSemi, _) => true
     case (LeftOuter | LeftAnti | _: ExistenceJoin, BuildLeft) | (RightOuter, BuildRight) => true

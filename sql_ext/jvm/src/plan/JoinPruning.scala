@@ -10,12 +10,12 @@ import org.apache.spark.sql.sieve.base.{Compat, OnceLogging, Settings}
 import org.apache.spark.sql.sieve.formats.FileRanges
 
 /**
- * A scan whose files are selected by run-time `filters`. The node is not a `Filter`, because Spark must not
- * evaluate these filters on rows, merge them or push them. Only `SieveStrategy` plans this node.
+ * A scan whose files are selected by run-time `filters`. The node is not a `Filter`, so that Spark does not evaluate
+ * the filters on rows, merge them or push them down. Only `SieveStrategy` plans this node.
  */
 case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
-  // Returns unchanged statistics, because this node must not affect whether Spark broadcasts a side of a join.
+  // Returns the child's statistics, because this node must not change which side of a join Spark broadcasts.
   override def stats: Statistics = child.stats
   override def maxRows: Option[Long] = child.maxRows
   override protected def withNewChildInternal(newChild: LogicalPlan): RunTimeFilteredScan =
@@ -24,8 +24,9 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 
 object RunTimeFilteredScan {
   /**
-   * Removes a `RunTimeFilteredScan` below projections and filters. Returns the plan without the node, and the
-   * node's filters. None if a projection or filter is nondeterministic, because Spark plans such a node separately.
+   * Removes a `RunTimeFilteredScan` from below projections and filters. Returns the plan without this node, and the
+   * node's filters. None if a projection or filter is nondeterministic, because Spark plans such a projection or filter
+   * separately.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {
     case scan: RunTimeFilteredScan => Some((scan.child, scan.filters))
@@ -38,26 +39,26 @@ object RunTimeFilteredScan {
 }
 
 /**
- * The optimizer rule for the setting `spark.sieve.join.pruning`. The rule runs after all rules of Spark that change
- * the sides of joins, because Spark reuses a broadcast only for an equal plan.
+ * The optimizer rule for the setting `spark.sieve.join.pruning`. The rule runs after all rules of Spark that change the
+ * sides of joins. Later changes of a side would prevent Spark from reusing the side's broadcast.
  */
 class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    // Spark optimizes each subquery separately, and later merges equal subqueries.
+    // Spark optimizes each subquery separately, and later merges subqueries that are equal.
     case _: Subquery => plan
     case _ if plan.isStreaming || !JoinPruning.isOn(session) => plan
     case _ => JoinPruning.orUnchanged(plan)(withSubqueries(plan, fetches = true))
   }
 
   /**
-   * Changes the subqueries of a plan first, because a join can broadcast a plan with a subquery, and a broadcast plan
-   * must not change later. Subqueries fetch no keys, because a subquery runs in a thread pool of Spark and would wait
-   * for another query in the same pool.
+   * Changes the subqueries of a plan first. If a join broadcasts a plan with a subquery, that plan must not change
+   * later. Subqueries get no keys from separate jobs. A subquery runs in a thread pool of Spark, and would wait for
+   * another query in the same pool.
    */
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
     else new JoinKeys(session, plan.containsAnyPattern(SCALAR_SUBQUERY, LIST_SUBQUERY) match {
-      // If Spark already uses keys of broadcasts, the broadcast plans can contain subqueries.
+      // If Spark already uses keys of broadcasts, these broadcast plans can contain subqueries, which must not change.
       case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => inSubqueries(plan)
       case _ => plan
     }, fetches).filtered
@@ -66,7 +67,7 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
     plan.mapChildren(inSubqueries).transformExpressions {
       case scalar: ScalarSubquery if !scalar.isCorrelated =>
         scalar.withNewPlan(withSubqueries(scalar.plan, fetches = false))
-      // The subquery with which a DELETE, UPDATE or MERGE of Spark's second data source interface finds files.
+      // By this subquery, a DELETE, UPDATE or MERGE of the second data source interface finds the files to replace.
       case DynamicPruningExpression(InSubquery(values, files: ListQuery)) if !files.isCorrelated =>
         DynamicPruningExpression(InSubquery(values, files.withNewPlan(withSubqueries(files.plan, fetches = false))))
     }
@@ -74,13 +75,13 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
 object JoinPruning extends OnceLogging {
   /**
-   * Adds the rule to a session. Only rules in `experimental` run last. The object `experimental` does not exist yet
-   * while Spark creates a session, and users can change its rules, too.
+   * Adds the rule to a session. Only the rules in `experimental` run last. While Spark creates a session, the object
+   * `experimental` does not exist yet. Users can change the rules in this object, too.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
     case methods => methods.synchronized {
-      // A cloned session has the rules of the session from which it was cloned.
+      // A cloned session also has the rules of its original session.
       val others = methods.extraOptimizations.filterNot(_.isInstanceOf[JoinPruning])
       methods.extraOptimizations = others :+ new JoinPruning(session)
     }
@@ -92,9 +93,9 @@ object JoinPruning extends OnceLogging {
   }
 
   /**
-   * True if the rule can be used in a session. If dynamic pruning is off, Spark does not plan run-time filters. If
-   * reuse of exchanges is off, Spark never evaluates run-time filters. In a session with columnar plug-ins, the
-   * plan has Spark's own scans, which would wait for values that they cannot use.
+   * True if the rule can be used in a session. Without dynamic partition pruning, Spark does not plan run-time filters.
+   * Without reuse of exchanges, Spark never evaluates run-time filters. With columnar plug-ins, Spark's own scans
+   * remain in the plan, and would wait for values that they cannot use.
    */
   def isOn(session: Compat.Session): Boolean = {
     val conf = session.sessionState.conf
@@ -114,8 +115,9 @@ object JoinPruning extends OnceLogging {
 }
 
 /**
- * Installs `JoinPruning` into the session whose query is analysed. The analysis is the earliest hook at which the
- * session is complete. Keys in a plan that was already optimized are removed, because they are for another query.
+ * Installs `JoinPruning` into the session whose query Spark analyses. Analysis is the earliest hook at which the
+ * session is complete. If a plan was already optimized, this rule removes its keys, because these keys belong to
+ * another query.
  */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {

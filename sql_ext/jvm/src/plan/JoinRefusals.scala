@@ -8,10 +8,7 @@ import org.apache.spark.sql.sieve.ask.Counters
 import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.base.Reason.Reason
 
-/**
- * Records the reasons why scans with indexed join keys get no keys. The reasons are counted, and EXPLAIN SIEVE
- * shows them.
- */
+/** Records why scans with indexed join keys get no keys. Sieve counts these reasons, and EXPLAIN SIEVE shows them. */
 object JoinRefusals {
   private val explained = new ThreadLocal[mutable.Buffer[(AttributeSet, Reason)]]
 
@@ -20,7 +17,10 @@ object JoinRefusals {
     Option(explained.get).foreach(_ += scan.outputSet -> reason)
   }
 
-  /** Plans a query. Returns the result, and a function that returns the recorded reasons for a scan. */
+  /**
+   * Plans a query. Returns the result of planning, and a function that returns the reasons that were recorded for a
+   * scan.
+   */
   def during[A](planning: => A): (A, SparkPlan => Set[Reason]) = {
     val noted = mutable.Buffer.empty[(AttributeSet, Reason)]
     explained.set(noted)

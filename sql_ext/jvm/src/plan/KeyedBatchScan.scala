@@ -5,12 +5,12 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /**
- * Spark's scan of the second data source interface with more run-time filters. Spark hands only the keys of broadcasts
- * in a single column to such a scan. This node also hands over the keys in several columns, the results of scalar
- * subqueries and the keys that a job has read.
+ * Spark's scan of the second data source interface, with more run-time filters. Spark passes to such a scan only the
+ * keys of a broadcast in a single column. This node also passes keys in several columns, the results of scalar
+ * subqueries, and keys that a job has read.
  */
 class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
-  /** See `CountedScan.waitForSubqueries`. */
+  /** Waits for the results of the scan's subqueries. See `CountedScan.waitForSubqueries`. */
   override protected def waitForSubqueries(): Unit = {
     val start = System.nanoTime
     val haveCome = FetchedKeys.come(expressions)
@@ -22,10 +22,10 @@ class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
     }
   }
 
-  /** Spark copies a node with the constructor arguments of its class, and only Spark's own scan has these arguments. */
+  /** Copies Spark's own scan, and returns the copy as this class. See `CountedScan.makeCopy`. */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
     def copied = copy().makeCopy(arguments) match { case batch: BatchScanExec => new KeyedBatchScan(batch) }
-    // A new node gets the session of its thread.
+    // A new node takes its session from the thread.
     val made = if (session == null) copied else session.withActive(copied)
     made.copyTagsFrom(this)
     made
@@ -35,7 +35,7 @@ class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
 }
 
 object KeyedBatchScan {
-  /** A scan with more run-time filters, of which it takes those on indexed columns. */
+  /** Adds run-time filters on indexed columns to a scan. Ignores all other filters. */
   def apply(batch: BatchScanExec, scan: PrunedScan, filters: Seq[Expression]): SparkPlan =
     RunTimeFilters.awaited(scan.index, filters) match {
       case Nil => batch
@@ -45,11 +45,13 @@ object KeyedBatchScan {
         if (own(made).isEmpty) keyed else new KeyedBatchScan(keyed)
     }
 
-  /** The filters whose values Spark does not hand to scans. */
+  /** The filters whose values Spark does not pass to scans. */
   private def own(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[DynamicPruning])
 }
 
-/** A filter by the keys of a broadcast in several columns. Spark logs a warning for a plain filter of this kind. */
+/**
+ * A filter on the keys of a broadcast in several columns. Spark would log a warning for a plain filter of this kind.
+ */
 case class KeysOfTuple(child: Expression) extends UnaryExpression with Predicate with Unevaluable {
   override protected def withNewChildInternal(newChild: Expression): KeysOfTuple = copy(child = newChild)
 }

@@ -4,16 +4,16 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Statistics}
 import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
 
 /**
- * The loops of recursive queries (WITH RECURSIVE). Spark runs each round of a loop as a separate query. In this
- * query, the rows of the previous round replace the reference to the loop. Spark analyses, optimizes and plans each
- * round. `InstallJoinPruning` removes the keys that the plan got in the previous round. This object finds the
- * classes of loops by name, because Spark 3.5 does not have such classes.
+ * The loops of recursive queries (WITH RECURSIVE). Spark analyses, optimizes and plans each round of a loop as a
+ * separate query. In this query, the rows of the previous round replace the reference to the loop. `InstallJoinPruning`
+ * removes the keys that the previous round has added to the plan. This object finds the classes of loops by name,
+ * because Spark 3.5 lacks them.
  */
 object Loops {
-  /** True if a leaf represents the rows of the previous round. Such a leaf cannot be planned by itself. */
+  /** True if a leaf represents the rows of the previous round. Spark cannot plan such a leaf by itself. */
   def isReference(plan: LogicalPlan): Boolean = plan.nodeName == "UnionLoopRef"
 
-  /** Returns plans of a loop's parts, for a round with few rows. Nil if the plan is no loop. */
+  /** Plans the parts of a loop for a round with few rows, and returns these plans. Nil if the plan is no loop. */
   def rounds(plan: SparkPlan): Seq[SparkPlan] =
     if (plan.nodeName != "UnionLoop") Nil
     else plan.innerChildren.collect { case part: LogicalPlan =>

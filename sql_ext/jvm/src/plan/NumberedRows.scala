@@ -5,13 +5,13 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * Handles conditions of a MERGE that use only the target. MERGE adds numbers to the rows of its target. Spark pushes no
- * filter below a projection with such numbers, so no scan would get the conditions.
+ * Moves conditions of a MERGE that use only the target. MERGE adds numbers to the rows of its target, and Spark pushes
+ * no filter below a projection with such numbers. So no scan would get these conditions otherwise.
  */
 object NumberedRows extends PredicateHelper {
   /**
    * Moves conditions that use only the target below the projection that adds row numbers. None if there are no such
-   * conditions. Then fewer rows get a number, which is correct because the numbers only distinguish rows.
+   * conditions. Fewer rows then get a number, which is correct because the numbers only distinguish rows.
    *
    * {{{
    * Filter (k >= 70)                     Project [k, number, file]

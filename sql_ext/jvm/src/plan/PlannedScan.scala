@@ -14,11 +14,11 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
- * A scan of data files in a physical plan, through either of Spark's data source interfaces.
+ * A scan of data files in a physical plan. The scan uses either of Spark's data source interfaces.
  *
- * @param awaited     the filters with run-time values that an index evaluates
+ * @param awaited     the filters that an index evaluates with run-time values
  * @param readsRanges whether the scan reads ranges of files
- * @param whole       the reason why a statement reads all files of an indexed table to replace them
+ * @param whole       the reason why a statement that replaces files reads all files of an indexed table
  */
 final case class PlannedScan(
     node: SparkPlan, relation: HadoopFsRelation, table: Option[TableIdentifier],
@@ -46,7 +46,7 @@ object PlannedScan {
         val options = CaseInsensitiveStringMap.empty
         def of(files: LogicalRelation) = ofSource(batch, relation(files), files.catalogTable.get.identifier, Nil, Nil)
         TableFormat.scanned(batch.table, options, own, batch.output, session(batch)).map(of).orElse(
-          // A subquery finds the files of a scan with run-time filters.
+          // If the scan has run-time filters, a subquery finds the scan's files.
           if (batch.runtimeFilters.nonEmpty) None
           else TableFormat.replaced(batch.table, options, own, batch.output, session(batch)).map { files =>
             of(files).copy(whole = Registry.find(session(batch), files.catalogTable.get).map(_ => Reason.NoPredicate))
@@ -63,7 +63,7 @@ object PlannedScan {
   private def session(node: SparkPlan): Compat.Session = node.session.asInstanceOf[Compat.Session]
   private def relation(files: LogicalRelation): HadoopFsRelation = files.relation.asInstanceOf[HadoopFsRelation]
 
-  /** The files of a table in an analysed plan. */
+  /** Matches a table in an analysed plan, and returns the table's files. */
   def table(session: Compat.Session): PartialFunction[LogicalPlan, LogicalRelation] =
     Function.unlift {
       case files: LogicalRelation => Some(files)

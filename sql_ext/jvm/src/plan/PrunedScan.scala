@@ -15,28 +15,30 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types.StructType
 
 /**
- * A scan of the second data source interface. It omits the files that an index proves to have no matching row. Another
- * scan reads the remaining files. The table's own scan answers everything else, and stays as it is, because other
- * parts of a plan may share it.
+ * A scan of the second data source interface that omits the files that, according to an index, have no matching row. A
+ * second scan reads the remaining files. The table's own scan answers everything else, and stays unchanged, because
+ * other parts of a plan may share it.
  *
- * @param filters the filters above the scan, and the first rows that the query needs
+ * @param filters the filters above the scan, and possibly a top-k condition
  */
 class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expression])
     extends Scan with SupportsRuntimeV2Filtering {
-  /** The request; two scans with equal requests return the same rows. */
+  /** The request to the front end. Two scans of the same table with equal requests return the same rows. */
   private lazy val question = {
     val (made, evaluable) = (PrunedScan.translation(index), Filters.evaluable(filters))
     (made.conjunction(evaluable), TopK.in(filters).map(made.orders(_, evaluable)), index.entry.epoch)
   }
   private var planned = Option.empty[Remaining]
-  /** The keys of broadcasts that Spark has handed to this scan. */
+  /** The keys of broadcasts that Spark has passed to this scan. */
   @volatile private[plan] var keys: Seq[Valued] = Nil
-  /** The run-time values that `KeyedBatchScan` has handed to this scan. */
+  /** The run-time values that `KeyedBatchScan` has passed to this scan. */
   @volatile private[plan] var values: Seq[Valued] = Nil
   /** True if the keys of a join could not be read. */
   @volatile private[plan] var lacksKeys = false
 
-  /** The files that remain after an index skips files, at the first call and after `filter`. */
+  /**
+   * The files that remain after the index skips files, computed at the first call and again after new run-time values.
+   */
   private[plan] def remaining: Remaining = synchronized {
     planned.getOrElse {
       val made = PrunedScan.remaining(this)
@@ -50,7 +52,10 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def toString: String = s"Sieve($own)"
   override def toBatch: Batch = new PrunedBatch(this, own.toBatch)
 
-  /** Without this answer, Spark would list the files when it plans the query. */
+  /**
+   * Tells Spark whether readers return columnar batches. Without this answer, Spark would already list the files when
+   * it plans the query.
+   */
   override def columnarSupportMode: Scan.ColumnarSupportMode =
     try if (own.toBatch.createReaderFactory.supportColumnarReads(null)) Scan.ColumnarSupportMode.SUPPORTED
       else Scan.ColumnarSupportMode.UNSUPPORTED
@@ -72,7 +77,7 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
     planned = None
   }
 
-  /** Accepts run-time values that Spark itself hands to no scan. */
+  /** Receives run-time values that Spark itself passes to no scan. */
   private[plan] def received(values: Seq[Valued], lacksKeys: Boolean): Unit = synchronized {
     this.values = values
     this.lacksKeys = lacksKeys
@@ -92,12 +97,12 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def hashCode: Int = 31 * own.hashCode + question.hashCode
 }
 
-/** The batch of the remaining files, and the files and bytes that are read and skipped. */
+/** The batch of the remaining files, and the numbers of files and bytes that the scan reads and skips. */
 private[plan] final case class Remaining(batch: Batch, files: Long, skipped: Long, bytes: Long, bytesSkipped: Long)
 
 private class PrunedBatch(scan: PrunedScan, own: Batch) extends Batch {
   override def planInputPartitions(): Array[InputPartition] = scan.remaining.batch.planInputPartitions()
-  // A reader of all files also reads some of them.
+  // A reader factory for all files can also read the remaining files.
   override def createReaderFactory(): PartitionReaderFactory = own.createReaderFactory()
   override def equals(other: Any): Boolean = other match {
     case that: PrunedBatch => scan == that.of
@@ -109,10 +114,10 @@ private class PrunedBatch(scan: PrunedScan, own: Batch) extends Batch {
 
 object PrunedScan extends OnceLogging {
   /**
-   * The scan with its index; None if its table has none.
+   * Returns the scan with its index, or None if the table has no index.
    *
-   * @param first       the first rows that the query needs
-   * @param awaits      whether the scan gets run-time values
+   * @param first       the top-k condition, if the query needs only the first rows
+   * @param awaits      whether the scan receives run-time values
    * @param showsSplits whether the rows of the query can depend on how files are split
    */
   def of(
@@ -124,7 +129,7 @@ object PrunedScan extends OnceLogging {
     } yield {
       val index = new SieveFileIndex(files, relation(files), files.catalogTable.get, entry, session, showsSplits)
       val all = filters ++ first.filter(_ => filters.forall(translation(index).isNegatable))
-      // Run-time values would change the request.
+      // Run-time values would change the request, so such a scan sends no early request.
       if (!awaits && (Filters.evaluable(filters).nonEmpty || all.size > filters.size)) index.prefetch(all)
       new PrunedScan(scan.scan, index, all)
     }
@@ -158,7 +163,7 @@ object PrunedScan extends OnceLogging {
     }
   }
 
-  /** `column IN keys`, as Spark hands it to a scan; None for any other predicate. */
+  /** The values of `column IN keys`, in the form that Spark passes to a scan. None for any other predicate. */
   private def keys(predicate: Predicate, output: Seq[Attribute]): Option[Valued] = predicate.children.toSeq match {
     case (column: NamedReference) +: values if predicate.name == "IN" =>
       val path = column.fieldNames.toSeq
@@ -175,7 +180,7 @@ object PrunedScan extends OnceLogging {
   }
 }
 
-/** A metric of a scan in Spark's web UI. Spark makes each metric by the name of its class. */
+/** A metric of a scan in Spark's web UI. Spark creates each metric from the name of its class. */
 abstract class ScanMetric(override val name: String, override val description: String) extends CustomSumMetric
 
 class FilesRead extends ScanMetric("numFiles", "number of files read")

@@ -16,16 +16,19 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FileRanges}
  * }}}
  *
  * A file is cut only between its ranges, because the index describes the rows that a reader returns for each range.
- * Adjacent ranges can be merged: a reader returns the same rows for the merged range as for its parts. Spark
- * distributes the bytes of a scan over all cores. This object groups ranges into tasks of up to `taskBytes` bytes,
- * because reading the remaining bytes often takes less time than starting a task. Spark's setting
+ * Adjacent ranges can be merged, because a reader returns the same rows for the merged range as for its parts. Spark
+ * itself distributes the bytes of a scan over all cores. With few bytes, starting so many tasks often takes longer than
+ * reading. So this object groups ranges into tasks of up to `taskBytes` bytes. Spark's setting
  * `spark.sql.files.maxPartitionBytes` limits the size of tasks, too.
  */
 class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
   private val taskBytes = 8L << 20
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /** Returns the tasks of a scan. There are never more tasks than Spark would make for the whole files. */
+  /**
+   * Returns the tasks of a scan. The number of tasks never exceeds the number that Spark would create for the whole
+   * files.
+   */
   def of(files: Listed): Seq[FilePartition] = {
     val most = Seq(1L,
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
@@ -37,14 +40,15 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
     val tasks = packed(sorted(files.flatMap { case (values, file) =>
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
-    // Spark also counts a number of bytes for each opening of a file, and ranges can need more openings. The size of
-    // tasks is increased in small steps, because doubling the size could give half as many tasks as Spark makes. The
-    // cost of an opening is a setting without an upper limit, so the size can overflow.
+    // Spark adds a cost in bytes for each opening of a file, and ranges can need more openings than whole files. So
+    // this loop raises the task size until there are not too many tasks. The steps are small, because doubling the size
+    // could halve the number of tasks. The cost of an opening is a setting without an upper limit, so the size can
+    // overflow.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }
 
-  /** The number of bytes of a split that Spark would use for files of these lengths. */
+  /** The split size, in bytes, that Spark would use for files of these lengths. */
   private def sparks(lengths: Seq[Long]): Long = FilePartition.maxSplitBytes(
     session, Seq(PartitionDirectory(InternalRow.empty, lengths.map(length =>
       FileStatusWithMetadata(new FileStatus(length, false, 0, 0, 0, new Path("/")))))))
@@ -62,7 +66,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
       values, SparkPath.fromPath(file.getPath), range.start, range.length,
       hosts(file.fileStatus, range), file.getModificationTime, file.getLen, FileRanges.others(file))
 
-  /** The hosts that store most of a range. */
+  /** The hosts that store the largest part of a range. */
   private def hosts(file: FileStatus, range: ByteRange): Array[String] = file match {
     case located: LocatedFileStatus if located.getBlockLocations.nonEmpty =>
       located.getBlockLocations.maxBy { block =>

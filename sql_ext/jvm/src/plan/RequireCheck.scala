@@ -4,11 +4,12 @@ import org.apache.spark.sql.sieve.ask.Pruned
 import org.apache.spark.sql.sieve.base.{Reason, Settings, SieveException}
 
 /**
- * Implements `spark.sieve.require`: a query fails if an index could evaluate the query's filter but was not used.
+ * Implements `spark.sieve.require`. With this setting, a query fails if an index could evaluate the query's filter but
+ * was not used.
  */
 object RequireCheck {
   def apply(index: SieveFileIndex, pruned: Pruned): Unit = if (Settings.required(index.executing)) {
-    // The check succeeds if an index has evaluated at least one part of the filter.
+    // An unsupported predicate is no failure if an index has evaluated another part of the filter.
     val ofParts = if (pruned.narrows) Some(Reason.UnsupportedPredicate) else None
     val reasons = (pruned.reasons.keySet -- Reason.expected -- ofParts).toSeq.sorted.map {
       case Reason.UnsupportedPredicate if pruned.functions.nonEmpty =>

@@ -16,26 +16,26 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Filters with values that are known only while a query runs: keys of a join, and results of scalar subqueries. Spark
+ * Filters with values that become known while a query runs: keys of a join, and results of scalar subqueries. Spark
  * waits for these values before it executes the scan.
  */
 object RunTimeFilters {
   /**
-   * The maximum number of keys. A longer list would take the driver and the front end too much time, so ranges replace
-   * it.
+   * The maximum number of keys. Ranges replace a longer list, which would take the driver and the front end too much
+   * time.
    */
   val mostKeys = 10000
   val mostBytes = 500000L
   /**
-   * The maximum number of ranges. Each range needs three nodes of a predicate, and the front end reads at most 10,000
+   * The maximum number of ranges. Each range needs three nodes of a predicate, and the front end accepts at most 10,000
    * nodes.
    */
   private val mostRanges = 1000
   private val mostSolved = MonotoneSolver.mostValues
 
   /**
-   * The run-time filters of a scan on indexed columns. An index evaluates them. With further filters, an audit would
-   * search for fewer rows.
+   * The run-time filters of a scan on indexed columns. Other run-time filters would make an audit search for fewer
+   * rows.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
     case index: SieveFileIndex => awaited(index, scan.dataFilters)
@@ -46,7 +46,7 @@ object RunTimeFilters {
     if (!Settings.joinPruning(index.executing)) Nil
     else filters.map(KeysOfTuple.without).filter(f => awaits(f) && index.indexed.occurIn(f))
 
-  /** The data filters of a scan, with the results of its subqueries. */
+  /** The data filters of a scan, with the results of the scan's subqueries. */
   def resolved(scan: CountedScan): Resolved = {
     if (scan.dataFilters.exists(Filters.isUnused)) Counters.refused(Reason.JoinNotRepeatable)
     scan.relation.location match {
@@ -62,10 +62,13 @@ object RunTimeFilters {
     }
   }
 
-  /** Readers need the results of all subqueries in their filters, and fail if a subquery has no result. */
+  /**
+   * Removes the filters on fetched keys. Readers need the results of all subqueries in their filters, and fail if a
+   * subquery has no result.
+   */
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
-  /** The run-time filters of a scan on indexed columns, with the values that have arrived. */
+  /** The run-time filters of a scan on indexed columns, with the values that have arrived so far. */
   def values(index: SieveFileIndex, filters: Seq[Expression]): Seq[Valued] = awaited(index, filters).flatMap(valued)
 
   /** A filter with its run-time values. None until the values have arrived. */
@@ -93,7 +96,8 @@ object RunTimeFilters {
   }
 
   /**
-   * True if a filter compares columns of files with a subquery's result. Spark 3.5 does not add such a filter to scans.
+   * True if a filter compares columns of files with a scalar subquery's result. Spark 3.5 does not add such a filter to
+   * scans.
    */
   def ofResults(filter: Expression, scan: LogicalRelation): Boolean = scan.relation match {
     case fs: HadoopFsRelation =>
@@ -105,13 +109,16 @@ object RunTimeFilters {
   }
 
   /**
-   * True if only an index's own listing is allowed to get a filter, because the filter has run-time values or does not
-   * filter rows.
+   * True if only an index's own listing may receive the filter. Such a filter has run-time values or does not filter
+   * rows.
    */
   def isOwn(filter: Expression): Boolean =
     filter.isInstanceOf[DynamicPruningExpression] || filter.isInstanceOf[TopK] || awaits(filter)
 
-  /** A key without normalization, because joins and indexes compare floats in the same way. */
+  /**
+   * A key without the normalization of floats. The index does not need this normalization, because joins and indexes
+   * compare floats in the same way.
+   */
   def withoutNormalization(key: Expression): Expression = key match {
     case KnownFloatingPointNormalized(NormalizeNaNAndZero(plain)) => plain
     case _ => key
@@ -127,20 +134,20 @@ object RunTimeFilters {
   }
 
   /**
-   * The filter `key IN values`. If there are many values, ranges that contain all values replace them. NULL equals no
-   * value.
+   * Creates the filter `key IN values`. If there are many values, ranges that contain all values replace the list. NULL
+   * is left out, because it equals nothing.
    *
    * @param values internal values of the key's type, in any order
    */
   def oneOf(key: Expression, values: Array[Any]): Valued =
     among(key, ValueRanges.distinct(values.filter(_ != null), key.dataType))
 
-  /** The filter `key IN values` with an arbitrary value of the key's type. */
+  /** Creates the filter `key IN values` with one arbitrary value of the key's type. */
   def example(key: Expression): Expression =
     oneOf(key, Array(Try(Literal.default(key.dataType).value).getOrElse(null))).filter
 
   /**
-   * The filter `key IN values` for values given as ranges.
+   * Creates the filter `key IN values` from ranges of values.
    *
    * @param ranges sorted ranges without overlaps; each has a first and a last value
    */
@@ -163,14 +170,17 @@ object RunTimeFilters {
       })), ranges.size, filter.isEmpty)
   }
 
-  /** The number of bytes of a value of variable length. 0 for any other value. */
+  /** The size in bytes of a value of variable length. 0 for any other value. */
   def bytes(value: Any): Long = value match {
     case text: UTF8String => text.numBytes.toLong
     case binary: Array[Byte] => binary.length.toLong
     case _ => 0L
   }
 
-  /** The column below a widening cast of a join key, and the ranges restricted to values of the column's type. */
+  /**
+   * Removes a widening cast from a join key. Returns the column below the cast, and the ranges restricted to values of
+   * the column's type.
+   */
   private def narrowed(
       key: Expression, ranges: IndexedSeq[(Any, Any)]): (Expression, IndexedSeq[(Any, Any)]) = key match {
     case Cast(child, to: IntegralType, _, _) if isNarrower(child.dataType, to) =>
@@ -187,7 +197,7 @@ object RunTimeFilters {
     case _ => false
   }
 
-  /** The tree of ORs is balanced, because Spark visits expressions recursively. */
+  /** Combines conditions by a balanced tree of ORs, because Spark visits expressions recursively. */
   private def either(parts: Seq[Expression]): Expression =
     if (parts.size == 1) parts.head
     else { val (a, b) = parts.splitAt(parts.size / 2); Or(either(a), either(b)) }
@@ -197,9 +207,11 @@ object RunTimeFilters {
  * A scan's filters with their run-time values.
  *
  * @param keys   the number of values, or of ranges of values
- * @param reason the reason why the scan possibly reads more files than those that hold the keys
+ * @param reason the reason why the scan might also read files without any of the keys
  */
 final case class Resolved(filters: Seq[Expression], keys: Long, reason: Option[Reason])
 
-/** A filter with its values, the number of values, and whether ranges replace too many values. */
+/**
+ * A filter with run-time values. `keys` is the number of values. `isOfMany` is true if ranges replace too many values.
+ */
 final case class Valued(filter: Expression, keys: Long, isOfMany: Boolean)

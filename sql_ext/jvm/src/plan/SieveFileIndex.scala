@@ -15,9 +15,9 @@ import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A listing of a table. It omits the files and ranges that an index proves to have no matching row. Spark can merge,
- * reuse and re-plan scans of this listing. So a prefetched answer is used only if its request is equal to the current
- * request.
+ * A listing of a table without the files and ranges that, according to an index, have no matching row. Spark can merge,
+ * reuse and re-plan scans of this listing. So a scan uses a prefetched answer only if the prefetched request equals the
+ * current request.
  *
  * @param showsSplits whether the rows of the query can depend on how files are split
  */
@@ -40,12 +40,15 @@ class SieveFileIndex(
   @volatile var used: Seq[String] = Nil
   private val prefetched = new AtomicReference[Option[Prefetch]](None)
 
-  /** Sends the request for a listing with these filters early. */
+  /** Sends the request for a listing with these filters before the listing is needed. */
   def prefetch(filters: Seq[Expression]): Unit = {
     prefetched.set(Pruner.prefetch(this, Filters.evaluable(filters), first(filters)))
   }
 
-  /** The number of bytes of the listed files that an index does not skip. None if the scan uses no index. */
+  /**
+   * The number of bytes of the listed files that remain after an index skips files. None if the query reads an earlier
+   * state of the table.
+   */
   def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
     if (TableFormat.of(relation).isAsOf(relation)) None
     else {
@@ -62,22 +65,22 @@ class SieveFileIndex(
     "numFilesSkipped" -> skipped, "numRangesSkipped" -> rangesSkipped, "bytesSkipped" -> bytesSkipped,
     "pruneTime" -> pruneTime)
 
-  /** Metrics of a scan with run-time values. */
+  /** Further metrics, for a scan with run-time values. */
   def keyMetrics: Map[String, SQLMetric] = Map("numKeys" -> keys, "keyTime" -> keyTime)
 
-  /** Records in metrics the run-time values of the next listing. */
+  /** Records, in metrics, the run-time values for the next listing. */
   def received(resolved: Resolved): Unit = {
     keys.set(resolved.keys)
     ofKeys = resolved.reason
   }
 
-  /** Records in metrics how long a scan waited for run-time values. */
+  /** Records, in metrics, how long a scan waited for run-time values. */
   def waited(nanos: Long): Unit = {
     Counters.waited(nanos)
     keyTime.set(TimeUnit.NANOSECONDS.toMillis(nanos))
   }
 
-  /** The first rows that the query needs. None if readers are allowed to leave out rows that the index contains. */
+  /** The top-k condition in the filters. None if readers are allowed to leave out rows that the index contains. */
   def first(filters: Seq[Expression]): Option[TopK] =
     TopK.in(filters).filterNot(_ => TopK.mayBeMissing(relation))
 
@@ -126,6 +129,6 @@ class SieveFileIndex(
 }
 
 object SieveFileIndex {
-  /** The observers of all listings. The observers are called in this order before Spark reads the files. */
+  /** The observers of all listings. Each listing calls the observers in this order, before Spark reads the files. */
   @volatile var observers: Seq[ListingObserver] = Nil
 }

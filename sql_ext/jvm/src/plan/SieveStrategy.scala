@@ -13,14 +13,15 @@ import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
 
 /**
- * Wraps the listing of a file scan over an indexed table. A strategy runs after all rules that check the class of the
- * listing. The strategy wraps the listing in a copy of the relation, because sessions share the relation itself.
+ * Wraps the listing of each file scan of an indexed table. Strategies run after all rules that check the class of the
+ * listing. The strategy puts the wrapped listing into a copy of the relation, because sessions share the relation
+ * itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    // Spark's own strategies plan this scan.
+    // The planning of this top-k query has begun, so Spark's own strategies plan the rest.
     case _ if TopKQuery.isBegun(plan) => Nil
-    // Spark first plans the whole query with this strategy, and then its scans in the same thread.
+    // Spark calls this strategy first for the whole query, and then for the query's scans in the same thread.
     case ReturnAnswer(query) =>
       SieveStrategy.showsSplits.set(CountedScan.showsSplits(query))
       TopKQuery.forget()
@@ -33,14 +34,14 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def scanned(plan: LogicalPlan): Seq[SparkPlan] =
     RunTimeFilteredScan.takenOff(plan) match {
-      // Other strategies plan a scan without an index. No scan then waits for these filters.
+      // If the scan has no index, other strategies plan the scan, and no scan waits for these filters.
       case Some((bare, filters)) =>
         ofSource(bare, filters).orElse(
           indexed(bare).map(s => prefetched(s.map(CountedScan.withFilters(_, filters))))).getOrElse(Seq(planLater(bare)))
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
     }
 
-  /** The plan of a scan of the second data source interface. None if its table has no index. */
+  /** Plans a scan of the second data source interface. None if the scan's table has no index. */
   private def ofSource(plan: LogicalPlan, keys: Seq[Expression]): Option[Seq[SparkPlan]] = plan match {
     case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
       if (!filters.exists(_.isInstanceOf[DynamicPruning])) noteReplaced(scan)
@@ -57,7 +58,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => None
   }
 
-  /** Counts a scan whose files a statement replaces, without first finding files with rows to change. */
+  /** Counts a scan whose files a statement replaces without first finding the files with rows to change. */
   private def noteReplaced(scan: DataSourceV2ScanRelation): Unit =
     for {
       files <- TableFormat.replaced(scan.relation.table, scan.relation.options, scan.scan, scan.output, executing)
@@ -69,7 +70,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => false
   }
 
-  /** The plan of a query that needs only the first rows of a scan. Nil for any other query. */
+  /** Plans a query that needs only the first rows of a scan. Nil for any other query. */
   private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
     if (!Settings.enabled(session) || !Settings.topPruning(session) ||
         !FileRanges.areRead(session)) Nil
@@ -77,7 +78,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       TopKQuery.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
-  /** The files of a scan and their indexed columns. None for a scan without an index. */
+  /** The relation of a scan's files, and the scan's indexed columns. None for a scan without an index. */
   private def indexedColumns(leaf: LogicalPlan): Option[(LogicalRelation, IndexedColumns)] = (leaf match {
     case files: LogicalRelation => Some(files)
     case source: DataSourceV2ScanRelation => TableFormat.scanned(
@@ -92,12 +93,12 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => Some(plan)
   }
 
-  /** The plan of a scan of an indexed table, or of ranges of files. None for any other scan. */
+  /** Plans a scan of an indexed table, or a scan of ranges of files. None for any other scan. */
   private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
     case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
       Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))
     case ScanOperation(_, _, _, scan: LogicalRelation) if Settings.enabled(session) =>
-      // A format is allowed to replace its relation.
+      // `prepared` can replace the relation, because each table format may change its plan.
       entry(scan).flatMap(found => prepared(scan, plan).collect {
         case whole @ ScanOperation(_, _, filters, own: LogicalRelation) =>
           val indexed = wrap(own, found, filters)
@@ -109,11 +110,11 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => None
   }
 
-  /** Sends the requests of the scans, so that planning continues while the front end answers. */
+  /** Sends the requests of the scans early, so that planning continues while the front end answers. */
   private def prefetched(planned: Seq[SparkPlan]): Seq[SparkPlan] = {
     for (one <- planned; scan <- one.collect { case s: FileSourceScanExec => s })
       scan.relation.location match {
-        // Run-time values would change the request.
+        // Scans with run-time values send no early request, because the values would change the request.
         case index: SieveFileIndex if !scan.dataFilters.exists(RunTimeFilters.awaits) =>
           index.prefetch(scan.dataFilters)
         case _ =>
@@ -131,8 +132,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def wrap(scan: LogicalRelation, entry: Entry, filters: Seq[Expression]): LogicalRelation = {
     val fs = scan.relation.asInstanceOf[HadoopFsRelation]
-    // Spark adds filters of partition columns and filters of other columns to a scan, but no filter that uses both
-    // kinds.
+    // A filter on both partition columns and other columns does not reach the scan.
     def isPartition(a: Attribute) = fs.partitionSchema.fieldNames.contains(a.name)
     val indexed = new IndexedColumns(scan, fs, entry, executing)
     val mixes = filters.exists(f => f.references.exists(isPartition) && f.exists(indexed.contains))
@@ -144,12 +144,12 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
 object SieveStrategy {
   /**
-   * A property of the query that this thread plans. The property is stored here, because Spark creates a new strategy
-   * for each part of the query.
+   * Whether the rows of the current query can depend on how files are split. The thread holds this state, because Spark
+   * creates a new strategy for each part of a query.
    */
   private val showsSplits = ThreadLocal.withInitial[Boolean](() => false)
 
-  /** True if the listing restricts files to ranges, which Spark's own scan would ignore. */
+  /** True if the listing restricts files to ranges. Spark's own scan would ignore the ranges. */
   private def isOfRanges(scan: LogicalRelation): Boolean = scan.relation match {
     case fs: HadoopFsRelation => fs.location match {
       case pinned: PinnedFileIndex => pinned.hasRanges

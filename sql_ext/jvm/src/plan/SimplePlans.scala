@@ -8,10 +8,10 @@ import org.apache.spark.sql.catalyst.plans.logical.{Generate, Join, LogicalPlan}
 import org.apache.spark.sql.types.AtomicType
 
 /**
- * Recognises plans whose cost is about proportional to the bytes that they read. A simple plan only compares, computes
- * and counts. A regular expression, a JSON function, a higher-order function or a user's function can need any time per
- * row. A join without equal keys, or EXPLODE, can return any number of rows. Only the nodes and functions in these
- * lists are simple.
+ * Recognises plans whose cost is roughly proportional to the bytes that they read. A simple plan only compares,
+ * computes and counts. A regular expression, a JSON function, a higher-order function or a user-defined function can
+ * need any amount of time per row. A join without equal keys, or EXPLODE, can return any number of rows. Only the nodes
+ * and functions in the lists below are simple.
  */
 object SimplePlans {
   def isSimple(plan: LogicalPlan): Boolean =
@@ -19,13 +19,13 @@ object SimplePlans {
 
   private def isCrossed(node: LogicalPlan): Boolean = node match {
     case join: Join => ExtractEquiJoinKeys.unapply(join).isEmpty
-    // A generator can return any number of rows for one row.
+    // A generator, such as EXPLODE, can return any number of rows for one row.
     case _: Generate => true
     case _ => false
   }
 
   private def isSimple(e: Expression): Boolean = e match {
-    // Dynamic pruning looks up a value in a broadcast.
+    // Dynamic pruning only looks up a value in a broadcast.
     case _: DynamicPruning => true
     case _ => isKnown(e) && e.children.forall(isSimple)
   }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.sieve.base.{Compat, Settings, TableProperties}
 import org.apache.spark.sql.sieve.catalog.Registry
 
 /**
- * Starts the front end when Spark analyses a driver's first query that can use an index. The front end then starts
+ * Starts the front end when Spark analyses the driver's first query that can use an index. So the front end starts
  * while Spark plans the query.
  */
 class StartFrontend(session: Compat.Session) extends Rule[LogicalPlan] {
@@ -24,7 +24,7 @@ class StartFrontend(session: Compat.Session) extends Rule[LogicalPlan] {
 
   private def isIndexed(node: LogicalPlan): Boolean = node match {
     case scan: LogicalRelation => scan.catalogTable.exists(Registry.registrations(_).nonEmpty)
-    // Tables of any data source occur here, and their methods can fail.
+    // This relation can be a table of any data source, whose methods might fail.
     case source: DataSourceV2Relation =>
       Try(source.table.properties.keySet.asScala.exists(_.startsWith(TableProperties.registrations))).getOrElse(false)
     case _ => false

@@ -16,46 +16,46 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *
  * @param query the plan: a limit over a sort, or an aggregation
  * @param scan  the input of `query`: projections and filters over a relation
- * @param first the rows that the query needs, in terms of the relation's columns
+ * @param first the top-k condition, with columns of the relation
  */
 final case class TopKQuery(query: LogicalPlan, scan: LogicalPlan, first: TopK)
 
 /**
- * Finds ORDER BY ... LIMIT, MIN and MAX while Spark plans a query. A planner strategy calls this object. The plan is
- * then final, and no rule merges, copies or moves a scan afterwards. Adaptive execution calls the strategy again. The
+ * Finds ORDER BY ... LIMIT, MIN and MAX while Spark plans a query. A planner strategy calls this object, when the plan
+ * is final and no rule merges, copies or moves a scan any more. Adaptive execution calls the strategy again. The
  * strategy must not change the plan, because adaptive execution identifies parts of a query by node objects. Instead,
- * the strategy stores the node whose scan gets a bound.
+ * this object remembers which node's scan gets a top-k condition.
  */
 object TopKQuery extends OnceLogging {
-  /** The innermost of the nested queries that this thread is planning. */
+  /** The top-k query that this thread is planning. If such queries are nested, the innermost one. */
   private val planned = ThreadLocal.withInitial[Option[TopKQuery]](() => None)
 
-  /** Plans a part of a query. During the planning, `of` returns the rows that the part's scan needs. */
+  /** Plans a top-k query. During the planning, `of` returns the top-k condition of the query's scan. */
   def within[A](top: TopKQuery)(plan: => A): A = {
     val outer = planned.get
     planned.set(Some(top))
     try plan finally planned.set(outer)
   }
 
-  /** Removes the stored part, because a new query can share nodes with an earlier query. */
+  /** Forgets the query that this thread was planning, because a new query can share nodes with an earlier query. */
   def forget(): Unit = planned.set(None)
 
-  /** True if the planning of this plan has begun. */
+  /** True if this thread is already planning this top-k query. */
   def isBegun(plan: LogicalPlan): Boolean = planned.get.exists(_.query eq plan)
 
-  /** The first rows that the query needs from a scan. None if the query needs all rows. */
+  /** The top-k condition of a scan. None if the query needs all rows. */
   def of(scan: LogicalPlan): Option[TopK] = planned.get.filter(_.scan eq scan).map(_.first)
 
   /**
-   * Returns a query as a `TopKQuery`. None if the query has several scans or needs more than the first rows.
+   * Returns a query as a `TopKQuery`. None if the query has several scans, or if it needs more than the first rows.
    *
-   * @param indexed returns the relation of a scan's files, and its indexed columns
+   * @param indexed returns the relation of a scan's files, and the scan's indexed columns
    */
   def in(query: LogicalPlan, indexed: LogicalPlan => Option[(LogicalRelation, IndexedColumns)]): Option[TopKQuery] =
     try for {
       (scan, first) <- wanted(query)
       bare <- bound(scan, first, indexed)
-      // If the scan occurs twice, another part of the query can need other rows of the scan.
+      // If the query contains the scan twice, the other occurrence can need other rows of the scan.
       if query.collect { case node if node eq scan => node }.size == 1
     } yield TopKQuery(query, scan, bare)
     catch {
@@ -73,16 +73,17 @@ object TopKQuery extends OnceLogging {
   }
 
   /**
-   * Finds the sort of which the plan needs only the first rows. The nodes above the sort keep the order of the
-   * rows.
+   * Finds the sort below `plan`, if `plan` needs only the first rows of the sort. All nodes above the sort must keep
+   * the order of the rows.
    */
   private def sorted(plan: LogicalPlan, rows: Long): Option[(LogicalPlan, TopK)] = plan match {
     case GlobalLimit(IntegerLiteral(n), child) => sorted(child, rows.min(n))
-    // A local limit keeps the first rows of each partition of the sorted rows.
+    // A local limit keeps the first rows of each sorted partition.
     case LocalLimit(IntegerLiteral(n), child) if n >= rows => sorted(child, rows)
     case Offset(IntegerLiteral(n), child) => sorted(child, rows + n)
     case p: Project if p.projectList.forall(_.deterministic) => sorted(p.child, rows)
-    // If a row is after the bound in the first column, the row is after the bound in the whole order.
+    // The first column suffices: if a row comes after the bound in this column, it comes after the bound in the whole
+    // order.
     case s: Sort if s.global && rows > 0 =>
       Some((s.child, TopK(s.order.take(1), rows, isOfValues = false, Nil)))
     case _ => None
@@ -102,7 +103,8 @@ object TopKQuery extends OnceLogging {
   }
 
   /**
-   * The rows that the query needs, in terms of the relation's columns: plain indexed columns and partition columns.
+   * Returns the top-k condition with the columns of the relation. None if an ordered column is not indexed, or if a
+   * grouping column is not a partition column.
    */
   private def bound(
       scan: LogicalPlan, first: TopK,
@@ -111,7 +113,7 @@ object TopKQuery extends OnceLogging {
       indexed(leaf).flatMap { case (relation, columns) =>
         val fs = relation.relation.asInstanceOf[HadoopFsRelation]
         val named = AttributeMap(projections.collect { case a: Alias => a.toAttribute -> a.child })
-        // The name of a column in a query may be written in another case.
+        // A query can spell the name of a column in another case.
         val own = AttributeMap(relation.output.map(a => a -> a))
         val bare = first.transform { case a: Attribute => named.getOrElse(a, a) }
           .transform { case a: Attribute => own.getOrElse(a, a) }.asInstanceOf[TopK]
@@ -124,8 +126,8 @@ object TopKQuery extends OnceLogging {
   }
 
   /**
-   * Adds a bound to the scan of a plan. The plan is unchanged if the scan's rows depend on anything other than the
-   * scan's listing and filters.
+   * Adds a top-k condition to the scan of a plan. Returns the plan unchanged if the scan's rows depend on anything but
+   * the scan's listing and filters.
    */
   def bounding(plan: SparkPlan, first: TopK): SparkPlan = plan.collectLeaves() match {
     case Seq(scan: CountedScan) if isAlone(plan, scan) => CountedScan.withFilters(plan, Seq(first))

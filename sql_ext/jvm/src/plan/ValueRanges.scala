@@ -3,14 +3,14 @@ package org.apache.spark.sql.sieve.plan
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types._
 
-/** Operations on sorted ranges of values without overlaps. Each range has a first and a last value. */
+/** Operations on sorted ranges of values. The ranges do not overlap, and each range has a first and a last value. */
 object ValueRanges {
-  /** Returns the distinct values of an array, except NULL. Each value becomes a range of one value. */
+  /** Returns the distinct non-NULL values of an array. Each value becomes a range of one value. */
   def distinct(values: Array[Any], t: DataType): IndexedSeq[(Any, Any)] = {
     val order = TypeUtils.getInterpretedOrdering(t)
     val sorted = t match {
-      // Integers and timestamps are sorted as numbers, because sorting a million values with an interpreted
-      // ordering needs seconds.
+      // Integers and timestamps are sorted as numbers, because sorting a million values with an interpreted ordering
+      // takes seconds.
       case LongType | TimestampType | TimestampNTZType => longs(values).map(v => v: Any)
       case IntegerType | DateType => longs(values).map(v => v.toInt: Any)
       case _ => values.sorted(order)
@@ -26,7 +26,7 @@ object ValueRanges {
     own
   }
 
-  /** Returns the union of ranges that are sorted by their first values. Overlapping ranges are merged. */
+  /** Returns the union of ranges that are sorted by their first values. Merges overlapping ranges. */
   def union(sorted: Seq[(Any, Any)], order: Ordering[Any]): IndexedSeq[(Any, Any)] = {
     val made = IndexedSeq.newBuilder[(Any, Any)]
     var open = Option.empty[(Any, Any)]
@@ -39,7 +39,7 @@ object ValueRanges {
     (made ++= open).result()
   }
 
-  /** Merges ranges until the limits on the number and the bytes of keys are met. */
+  /** Merges ranges until their number and the size of their values are within the limits. */
   def bounded(sorted: IndexedSeq[(Any, Any)], t: DataType): IndexedSeq[(Any, Any)] = {
     val most = RunTimeFilters.mostKeys
     val bytes = sorted.map { case (first, last) => RunTimeFilters.bytes(first).max(RunTimeFilters.bytes(last)) }.sum
@@ -48,8 +48,8 @@ object ValueRanges {
   }
 
   /**
-   * Returns at most `most` ranges that contain all given ranges. Ranges of numbers are cut at the widest gaps
-   * between numbers. Other values are divided into ranges with equal numbers of values.
+   * Returns at most `most` ranges that contain all given ranges. Numbers are divided at the widest gaps between ranges.
+   * Other values are divided into groups with equal numbers of ranges.
    */
   def over(sorted: IndexedSeq[(Any, Any)], t: DataType, most: Int): IndexedSeq[(Any, Any)] =
     if (sorted.size <= most) sorted
@@ -63,7 +63,7 @@ object ValueRanges {
       (0 +: cuts).zip(cuts :+ sorted.size).map { case (from, to) => (sorted(from)._1, sorted(to - 1)._2) }
     }
 
-  /** The positions of the widest gaps, ascending. */
+  /** The positions of the widest gaps, in ascending order. */
   private def widest(gaps: Array[Double], most: Int): IndexedSeq[Int] =
     if (most == 0) IndexedSeq.empty
     else {
@@ -74,8 +74,8 @@ object ValueRanges {
       (wider ++ gaps.indices.filter(gaps(_) == least).take(most - wider.size)).sorted
     }
 
-  // If rounding hides a gap, another gap is chosen, which is harmless. NaN and the infinities have the greatest
-  // distance from zero.
+  // If rounding hides a gap, `widest` chooses another gap, which is harmless. NaN and the infinities are as far from
+  // zero as possible.
   private def position(value: Any): Double = (value match {
     case d: Decimal => d.toDouble
     case n: Number => n.doubleValue

@@ -7,9 +7,7 @@ import org.apache.spark.sql.sieve.base.Compat
 import org.apache.spark.sql.sieve.observe.{Explain, ScanRecord}
 import org.apache.spark.util.AccumulatorV2
 
-/**
- * Replaces the accumulator that sends updates to a server of PySpark. Sieve's front end does not have this server.
- */
+/** Replaces PySpark's accumulator, which sends updates to a server of PySpark. Sieve's front end has no such server. */
 class SilentAccumulator extends PythonAccumulatorV2("127.0.0.1", 0, "") {
   override def merge(other: AccumulatorV2[Array[Byte], java.util.List[Array[Byte]]]): Unit = ()
 }
@@ -24,7 +22,7 @@ class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQ
   }
   def ready(): Unit = FrontendProcess.attached(requests)
 
-  // Python also calls the methods of the returned objects.
+  // Python calls the methods of these objects, too.
   def tables(): Tables.type = Tables
   def explain(): Explain.type = Explain
   def counters(): String = Counters.json

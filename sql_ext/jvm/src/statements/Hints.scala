@@ -10,8 +10,8 @@ import org.apache.spark.sql.execution.command.{LeafRunnableCommand, SetCommand}
 import org.apache.spark.sql.sieve.base.{Compat, SieveException}
 
 /**
- * The command `SET` for an unknown name with the prefix `spark.sieve.`. The command sets the value, and its result
- * contains a warning.
+ * A `SET` command for an unknown name with the prefix `spark.sieve.`. The command sets the value and adds a warning to
+ * its result.
  */
 case class UnknownSetting(set: SetCommand, warning: String) extends LeafRunnableCommand {
   override val output: Seq[Attribute] = set.output
@@ -20,8 +20,8 @@ case class UnknownSetting(set: SetCommand, warning: String) extends LeafRunnable
 }
 
 /**
- * `CREATE INDEX` without `USING` fails if the table's format has no indexes. The error message of this rule
- * contains Sieve's own statement.
+ * Makes `CREATE INDEX` without `USING` fail if the table's format has no indexes. The error message shows Sieve's own
+ * statement.
  */
 object CreateIndexHint extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {

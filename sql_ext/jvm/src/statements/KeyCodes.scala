@@ -4,8 +4,8 @@ import org.apache.spark.sql.types.Decimal
 import org.apache.spark.unsafe.types.{ByteArray, UTF8String}
 
 /**
- * Computes the same key codes, without prefix, as the encoders in `sieve/encoding`. Tests check that the codes are
- * equal. `SieveKey` calls the methods by name.
+ * Computes key codes, without prefix, as the encoders in `sieve/encoding` do. Tests check that both give equal codes.
+ * `SieveKey` calls the methods by name.
  */
 object KeyCodes {
   def of(value: Boolean): Long = if (value) 1L else 0L
@@ -15,8 +15,8 @@ object KeyCodes {
   def of(value: Long): Long = value
 
   /**
-   * The code of a float is the sign and the magnitude of its IEEE bits, so both zeros have the code 0. Null for
-   * NaN.
+   * The code of a float consists of the sign and the magnitude of its IEEE bits. So both zeros have the code 0. Null
+   * for NaN.
    */
   def of(value: Float): java.lang.Long = {
     val bits = java.lang.Float.floatToRawIntBits(value).toLong
@@ -34,8 +34,8 @@ object KeyCodes {
     else value.toJavaBigDecimal.setScale(scale).unscaledValue.longValueExact
 
   /**
-   * The code of a long decimal is the most significant bits of its unscaled value. The higher bits of the code are
-   * the number of omitted bits.
+   * The code of a long decimal contains the most significant bits of the unscaled value. Above these bits, the code
+   * contains the number of omitted bits.
    */
   def ofLongDecimal(value: Decimal, scale: Int): Long = {
     val unscaled = value.toJavaBigDecimal.setScale(scale).unscaledValue
@@ -46,7 +46,8 @@ object KeyCodes {
   }
   private val significantBits = 57
 
-  // The highest bit is inverted, because bytes are compared as unsigned numbers and codes as signed numbers.
+  // The highest bit is inverted, because indexes compare codes as signed numbers, but bytes compare as unsigned
+  // numbers.
   def of(value: UTF8String): Long = value.getPrefix ^ Long.MinValue
   def of(value: Array[Byte]): Long = ByteArray.getPrefix(value) ^ Long.MinValue
 }

@@ -13,19 +13,19 @@ import org.apache.spark.sql.sieve.base.Compat
 final case class Marker(start: Int, end: Int, name: Option[String])
 
 /**
- * A SIEVE statement with parameter markers. Spark's analyzer puts the values into `values`, or reports a marker
- * without a value. Afterwards `BindStatement` creates a statement from the text and the values.
+ * A SIEVE statement with parameter markers. Spark's analyzer fills `values`, or reports a marker without a value.
+ * `BindStatement` then creates a statement from the text and the values.
  */
 case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Seq[Expression]) extends LeafNode {
   override def output: Seq[Attribute] = Nil
   override lazy val resolved: Boolean = false
 
-  /** The values without names. Spark 4.0 passes the value of `USING 5 AS x` with its name. */
+  /** The values without aliases. Spark 4.0 passes the value of `USING 5 AS x` with its alias. */
   private lazy val constants = values.map { case Alias(value, _) => value; case value => value }
 
   def isBound: Boolean = constants.forall(value => value.resolved && value.foldable)
 
-  /** The text of the statement with values in place of markers. */
+  /** The text of the statement, with the values instead of the markers. */
   def bound: String = {
     val text = new StringBuilder(this.text)
     for ((marker, value) <- markers.zip(constants).reverse)
@@ -34,10 +34,7 @@ case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Se
   }
 }
 
-/**
- * Replaces a `ParameterizedStatement` by a `SieveStatement`. The rule runs each time after Spark has bound
- * parameters.
- */
+/** Replaces a `ParameterizedStatement` by a `SieveStatement` after Spark has bound the parameters. */
 class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case statement: ParameterizedStatement if statement.isBound => SieveStatement.parsed(session, statement.bound)
@@ -46,17 +43,19 @@ class BindStatement(session: Compat.Session) extends Rule[LogicalPlan] {
 }
 
 object Parameters {
-  /** True if Spark passes the values of parameters to the parser. Older releases pass them only to the analyzer. */
+  /**
+   * True if Spark passes the values of parameters to the parser. Older releases pass these values only to the analyzer.
+   */
   private val inParser = classOf[ParserInterface].getMethods.exists(_.getName == "parsePlanWithParameters")
 
-  // All quantifiers are possessive, for the reason in `StatementOwnership`. A colon directly after a name or a bracket
-  // begins a path of a VARIANT, `payload:user.id`.
+  // All quantifiers are possessive, for the reason given in `StatementOwnership`. A colon directly after a name or a
+  // bracket begins a path in a VARIANT, as in `payload:user.id`.
   private val scan = Pattern.compile(s"(?s)${StatementOwnership.string}" +
     """|`[^`]*+`|--[^\n]*+|/\*.*?\*/|::|(?<![\p{L}\p{N}_`)\]]):([\p{L}_][\p{L}\p{N}_]*+)|(\?)""")
 
   /**
-   * Returns the plan of a SIEVE statement. `context` has the parameters, if this Spark release passes them to the
-   * parser.
+   * Returns the plan of a SIEVE statement. `context` contains the parameters, if this release of Spark passes
+   * parameters to the parser.
    */
   def plan(sql: String, context: Option[AnyRef])(unparameterized: => LogicalPlan): LogicalPlan =
     (markers(sql), context) match {
@@ -64,7 +63,7 @@ object Parameters {
       case (found, None) => if (inParser) unparameterized else statement(sql, found)
       case (found, Some(some)) =>
         val (names, places) = (named(some), positional(some))
-        // A colon can have another meaning, so only names that have a value count as parameters.
+        // A colon can have another meaning, so a name counts as a parameter only if it has a value.
         val (known, unnamed) = (found.filter(_.name.exists(names.contains)), found.filter(_.name.isEmpty))
         if (known.nonEmpty) NameParameterizedQuery(statement(sql, known), names)
         else if (unnamed.nonEmpty && places.nonEmpty) Compat.withPositions(statement(sql, unnamed), places)
@@ -72,8 +71,8 @@ object Parameters {
     }
 
   /**
-   * Returns a statement of a block with values in place of named parameters. Markers `?` remain, because they are
-   * counted across the whole block.
+   * Replaces the named parameters in one statement of a block by their values. Markers `?` remain, because Spark counts
+   * them across the whole block.
    */
   def inText(sql: String, context: Option[AnyRef]): String = {
     val names = context.map(named).getOrElse(Map.empty)
@@ -93,8 +92,8 @@ object Parameters {
   }
 
   /**
-   * The members of a context of parameters. Older Spark releases do not have the class of such a context, so the
-   * members are read without it.
+   * The fields of Spark's parameter context. Older releases of Spark lack the class of this context, so this method
+   * reads the fields through `Product`.
    */
   private def members(context: AnyRef): Seq[Any] = context.asInstanceOf[Product].productIterator.toSeq
 

@@ -6,8 +6,8 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, SieveException}
 import org.apache.spark.sql.sieve.catalog.{CatalogTables, DeclaredIndexes, Registry, TableIdentity}
 
 /**
- * A table as the catalog describes it, with the properties that register indexes. Statements on this object neither
- * list nor read files. So users can show, disable and drop an index even if its table cannot be read.
+ * A table as the catalog describes it, with the properties that register indexes. This object neither lists nor reads
+ * files. So users can show, disable and drop an index even if its table cannot be read.
  */
 class RegisteredTable(session: Compat.Session, name: JList[String], found: => CatalogTable) {
   lazy val table: CatalogTable = found
@@ -20,7 +20,7 @@ class RegisteredTable(session: Compat.Session, name: JList[String], found: => Ca
     "database_location" -> CatalogTables.databaseLocation(session, TableIdentity.namespace(table.identifier)),
     "registrations" -> Registry.registrations(table), "declared" -> DeclaredIndexes.by(table))
 
-  /** Writes a property of the table. Fails if the name now belongs to another table. */
+  /** Sets a property of the table. Fails if the name meanwhile denotes another table. */
   def setProperty(key: String, value: String): Unit = {
     if (TableIdentity.of(CatalogTables.read(session, table.identifier)) !=
         TableIdentity.of(table)) throw new SieveException(
@@ -36,8 +36,8 @@ class RegisteredTable(session: Compat.Session, name: JList[String], found: => Ca
   }
 
   /**
-   * Reads the table's current registrations from the metastore, publishes them to every session, and returns them as
-   * JSON.
+   * Reads the table's current registrations from the metastore, and publishes the registrations to every session.
+   * Returns the registrations as JSON.
    */
   def publish(): String = Json.write(Registry.registrations(Registry.reload(session, table.identifier)))
 }

@@ -11,13 +11,15 @@ import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Writes few rows to a Parquet file in the driver, with the writer that Spark's tasks use. A job for the same file takes
- * 150 ms longer.
+ * Writes a few rows to a Parquet file in the driver, with the writer that Spark's tasks use. A Spark job would take 150
+ * ms longer.
  */
 object RunWriter {
   /**
-   * @param path the URI of the file, without the extension of its format
-   * @param schema the schema as JSON, of strings, longs and binary
+   * Writes the rows.
+   *
+   * @param path    the URI of the file, without the file format's extension
+   * @param schema  the schema as JSON; its types are string, long and binary
    * @param options the options of the Parquet writer
    */
   def write(
@@ -34,7 +36,7 @@ object RunWriter {
     finally writer.close()
   }
 
-  // py4j passes a small number as an Integer.
+  // py4j passes small numbers as Integer, but all numeric columns are longs.
   private def value(from: Any): Any = from match {
     case number: Number => number.longValue
     case text: String => UTF8String.fromString(text)

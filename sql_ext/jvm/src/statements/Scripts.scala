@@ -5,9 +5,9 @@ import java.util.Locale
 import java.util.regex.Pattern
 
 /**
- * Handles SIEVE statements in a `BEGIN .. END` block. Spark parses a whole block with its own grammar, so each
- * SIEVE statement is replaced by an `EXECUTE IMMEDIATE`. When the block reaches this statement, Spark passes the
- * text of the SIEVE statement to the session's parser.
+ * Handles SIEVE statements in a `BEGIN .. END` block. Spark parses a whole block with its own grammar. So this object
+ * replaces each SIEVE statement by an `EXECUTE IMMEDIATE` statement. When the block executes this statement, Spark
+ * passes the text of the SIEVE statement to the session's parser.
  */
 object Scripts {
   private val block = Pattern.compile(s"(?i)${StatementOwnership.gap}*+(?:${StatementOwnership.name}\\s*+:\\s*+)?BEGIN\\b")
@@ -18,8 +18,8 @@ object Scripts {
   def isBlock(sql: String): Boolean = block.matcher(sql).lookingAt
 
   /**
-   * Replaces each statement in a block for which `owns` is true. The new text is the result of `text` for the
-   * statement. All other text keeps its line numbers.
+   * Replaces each statement of a block for which `owns` returns true. The statement passes the result of `text` to
+   * Spark's parser. All other text keeps its line numbers.
    */
   def handedOn(sql: String, owns: String => Boolean, text: String => String): String = {
     val (out, matcher) = (new StringBuilder, token.matcher(sql))
@@ -41,14 +41,14 @@ object Scripts {
   }
 
   /**
-   * Returns a string literal with the same number of lines as the text. The literal contains no quotes or
-   * backslashes, because their meaning depends on the session's settings.
+   * Returns a string literal that spans as many lines as the text. The literal contains no quotes or backslashes of the
+   * text, because their meaning depends on the session's settings.
    */
   private def quoted(text: String): String =
     if (!text.exists("'\\".contains(_))) s"'$text'"
     else s"CAST(X'${text.getBytes(UTF_8).map("%02X".format(_)).mkString}'${text.filter(_ == '\n')} AS STRING)"
 
-  /** The position of a statement's end, before its semicolon. */
+  /** The position at which a statement ends, without its semicolon. */
   private def ending(sql: String, from: Int): Int = {
     val matcher = token.matcher(sql)
     var at = from

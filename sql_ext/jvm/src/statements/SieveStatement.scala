@@ -11,8 +11,8 @@ import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.types.{BinaryType, BooleanType, DataType, DoubleType, LongType}
 
 /**
- * The plan of a SIEVE statement. The columns are known after parsing. The front end computes the rows when the
- * statement is run.
+ * The plan of a SIEVE statement. The result's columns are known after parsing. The front end computes the rows when
+ * Spark runs the statement.
  */
 case class SieveStatement(text: String, override val output: Seq[Attribute]) extends LeafRunnableCommand {
   override def run(session: SparkSession): Seq[Row] = {
@@ -22,7 +22,7 @@ case class SieveStatement(text: String, override val output: Seq[Attribute]) ext
   }
 }
 
-/** A SIEVE statement with a syntax error. When the statement is run, it fails with Sieve's error message. */
+/** A SIEVE statement with a syntax error. The statement fails with Sieve's error message when Spark runs it. */
 case class RefusedStatement(failure: SieveException) extends LeafRunnableCommand {
   override def run(session: SparkSession): Seq[Row] = throw failure
 }
@@ -36,7 +36,7 @@ object SieveStatement {
     AttributeReference(c.get(0).asText, DataType.fromDDL(c.get(1).asText))()
   }.toList
 
-  /** The result rows in an answer of the front end, with values of these columns' types. */
+  /** The result rows in an answer of the front end. Each value has the type of its column. */
   def rows(reply: JsonNode, columns: Seq[Attribute]): Seq[Row] =
     reply.get("rows").elements.asScala.map { row =>
       Row.fromSeq(columns.zipWithIndex.map { case (column, k) => value(row.get(k), column.dataType) })

@@ -7,17 +7,15 @@ import org.apache.spark.sql.sieve.base.{Compat, TableProperties}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Decides which statements are SIEVE statements. Only keywords at fixed positions are examined, so a literal or a
- * name cannot make a statement a SIEVE statement. Other products also have statements such as CREATE INDEX. Sieve
- * runs such a statement only if its index or procedure belongs to Sieve.
+ * Decides which statements are SIEVE statements. This class examines only keywords at fixed positions, so no literal or
+ * name turns a statement into a SIEVE statement. Other products also have statements such as CREATE INDEX. Sieve runs
+ * such a statement only if its index or procedure belongs to Sieve.
  */
 class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
   def owns(sql: String): Boolean = StatementOwnership.owns(sql) ||
     StatementOwnership.calls(sql) && !hasCatalog || StatementOwnership.indexForm(sql).exists(isOurs)
 
-  /**
-   * True if a catalog is named `sieve`. With such a catalog, `CALL sieve.name` calls a procedure of the catalog.
-   */
+  /** True if the user has a catalog named `sieve`. `CALL sieve.name` then calls a procedure of that catalog. */
   private def hasCatalog: Boolean =
     session.sessionState.conf.getAllConfs.keys.exists(_.equalsIgnoreCase("spark.sql.catalog.sieve"))
 
@@ -29,16 +27,19 @@ class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
 }
 
 object StatementOwnership {
-  /** A statement with INDEX but without SIEVE before INDEX. `index` and `table` are the names in the statement. */
+  /**
+   * A CREATE INDEX or DROP INDEX statement without the keyword SIEVE before INDEX. `index` and `table` are names from
+   * the statement.
+   */
   final case class IndexForm(index: String, table: String, isUsingSieve: Boolean)
 
-  // All quantifiers are possessive, because Java's backtracking would need a stack frame for each blank.
+  // All quantifiers are possessive. With backtracking, Java would need a stack frame for each blank.
   val gap: String = """(?:\s++|--[^\n]*+(?:\n|$)|/\*(?s:.*?)\*/)"""
   val name: String = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
-  /** A string literal. A literal that begins with R has no escapes. */
+  /** Matches a string literal. A literal with the prefix R has no escapes. */
   val string: String = """(?:(?<![\p{L}\p{N}_])[rR](?:'[^']*+'|"[^"]*+")|'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
-  // A table can be named "sieve", and a column "index". So after a verb that can be followed by such a name, more
-  // words are needed after SIEVE.
+  // A table can have the name "sieve", and a column the name "index". So if such a name can follow a verb, SIEVE must
+  // be followed by further keywords.
   private val kinds = Seq("CREATE|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE|ADVISE", "DESCRIBE|DESC",
     "OPTIMIZE|VACUUM", "REFRESH")
   private val Seq(plain, ofColumns, ofTables, ofPaths) = kinds
@@ -64,7 +65,7 @@ object StatementOwnership {
     IndexForm(found.group(2), found.group(3), using && found.group(1).equalsIgnoreCase("CREATE"))
   }
 
-  /** True if the beginning of a text is similar to a SIEVE statement. Spark cannot parse such a text. */
+  /** True if a text, which Spark cannot parse, begins like a SIEVE statement with typing errors. */
   def isNear(sql: String): Boolean = words.findFirstMatchIn(sql).exists { found =>
     val verb = nearest(found.group(1), verbs)
     verb.isDefined && nearest(found.group(2), Seq("SIEVE")).isDefined &&

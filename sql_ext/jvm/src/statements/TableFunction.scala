@@ -13,15 +13,15 @@ import org.apache.spark.sql.sieve.observe.CatalogEvents
 import org.apache.spark.sql.types.StringType
 
 /**
- * A function in FROM whose rows are not computed yet. Spark's catalog is locked while it creates this node, and
- * computing the rows needs the same lock.
+ * A table function in FROM, whose rows are not computed yet. While Spark creates this node, Spark holds a lock on its
+ * catalog. Computing the rows needs the same lock, so the rows are computed later.
  */
 case class FunctionCall(name: String, arguments: Seq[(String, String)]) extends LeafNode {
   override def output: Seq[Attribute] = Nil
   override lazy val resolved: Boolean = false
 }
 
-/** Gets the rows of functions from the front end when Spark analyses the query. */
+/** Replaces calls of table functions by their rows when Spark analyses a query. The front end computes the rows. */
 class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
   private def asking = session.asInstanceOf[Compat.Session]
 
@@ -37,7 +37,9 @@ class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
       LocalRelation.fromExternalRows(columns, SieveStatement.rows(reply, columns))
   }
 
-  /** The full name of a table. Inside a view, a name is resolved in the same way as other names in the view. */
+  /**
+   * The full name of a table. Inside a view, this method resolves the name as Spark resolves other names in the view.
+   */
   private def qualified(name: Seq[String]): Seq[String] =
     if (name.size == 1) AnalysisContext.get.catalogAndNamespace ++ name else name
 
@@ -47,11 +49,11 @@ class FunctionRows(session: SparkSession) extends Rule[LogicalPlan] {
 }
 
 /**
- * A function in FROM. The arguments are constant strings, given by position. Arguments named `table` or `database`
- * are names in SQL syntax.
+ * A table function in FROM. Its arguments are constant strings, passed by position. The arguments `table` and
+ * `database` are names in SQL syntax.
  *
  * @param meaning a sentence that DESCRIBE FUNCTION shows
- * @param example a query, and one line for each row of its result
+ * @param example a query, and one line for each row of the query's result
  */
 final case class TableFunction(
     name: String, required: Seq[String], optional: Seq[String], meaning: String, example: String*) {

@@ -19,10 +19,7 @@ import org.apache.spark.sql.sieve.formats.{FileCuts, FilePart, FileRanges, Finge
 import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRecords}
 import org.apache.spark.sql.types._
 
-/**
- * A table of a statement: its properties, its files, and a frame that reads some of the files in the same way as a
- * query.
- */
+/** A table of a statement: its properties, its files, and data frames that read some of its files as a query would. */
 class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPlan)
     extends RegisteredTable(session, name, plan.asInstanceOf[LogicalRelation].catalogTable.get) {
   private type Listed = (InternalRow, FileStatusWithMetadata)
@@ -31,9 +28,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
   private lazy val format = TableFormat.of(relation)
 
-  /** The kind of the table: "files" if Spark lists its files, otherwise the kind that the error message names. */
+  /** The kind of the table. "files" means that Spark lists the table's files. An error message shows any other kind. */
   def kind: String = plan match {
-    // A stream below a view cannot be indexed, either.
+    // A view over a stream cannot be indexed, either.
     case _ if plan.isStreaming => "stream"
     case l: LogicalRelation => l.relation match {
       case fs: HadoopFsRelation if !TableFormat.isKnown(fs) =>
@@ -47,7 +44,7 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
     case other => s"source ${other.getClass.getName}"
   }
 
-  /** The table's properties under the settings of the session, as JSON. */
+  /** The table's properties under the session's settings, as JSON. */
   def info: String = {
     val own = read
     Json.write(registered ++ Map(
@@ -61,16 +58,16 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       "fingerprint" -> own.hash, "fingerprint_parts" -> own.parts))
   }
 
-  /** The fingerprint that `info` would return now. */
+  /** The reader's current fingerprint, which `info` would contain now. */
   def fingerprint: String = read.hash
 
   private def read: Fingerprint =
     Fingerprint.of(relation, table, session).and(new IndexedExpressions(expressions).parts)
 
-  /** The keys of expressions for which a statement creates an index. */
+  /** The keys of expressions on which a statement is creating an index. */
   private var created = Set.empty[Seq[String]]
 
-  /** The expressions that have an index, and those for which a statement creates one. */
+  /** The expressions that have an index, and the expressions on which a statement is creating an index. */
   private def expressions: Seq[IndexedExpression] =
     (Entry(Registry.registrations(table), 0, 0).columns ++ created).toSeq.filter(IndexedExpression.isKey)
       .flatMap(IndexedExpression.now(_, columns, stored, session))
@@ -78,10 +75,10 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   private def columns: Seq[Attribute] = TableFormat.filesColumns(plan.asInstanceOf[LogicalRelation])
 
   /**
-   * Adds an expression to the table's columns. Returns its key, the path of a column that is the whole expression, or
-   * the reason why the expression cannot be indexed, as JSON.
+   * Adds an expression to the table's columns. Returns, as JSON, the expression's key, the path of a column if the
+   * expression is only a column, or the reason for a refusal.
    *
-   * @param kind a kind of `ManyKeys`; empty to choose it by the type of the expression
+   * @param kind a kind of `ManyKeys`; if it is empty, the type of the expression determines the kind
    */
   def define(sql: String, kind: String): String =
     IndexedExpression.typed(sql, Some(kind).filter(_.nonEmpty), columns, stored, session) match {
@@ -107,21 +104,22 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       }
     }
 
-  /** The object for the table's log of changes and its list of files. See `FormatTable`. */
+  /** The object with the table's log of changes and its list of files. See `FormatTable`. */
   lazy val history: FormatTable = format.table(new ListedFiles(relation))
 
-  /** All current locations of the table, in the form of `ListedFiles.replace`. */
+  /** All current files and file slices of the table, in the form of `ListedFiles.replace`. */
   def list: String = history.list()
 
-  /** The time of the listed state, ms since the epoch. Negative if the time is unknown. */
+  /** The time of the listed state, in ms since the epoch. Negative if the time is unknown. */
   def instant: Long = history.instant
 
   def path(text: String): Path = new Path(text)
   def hadoopConf: Configuration = session.sessionState.newHadoopConf()
 
   /**
-   * Returns the offsets at which files can be cut into ranges of at least `bytes` bytes, by their numbers in the last
-   * listing. The JSON has the `FileCuts.Cuts` of each file, or null for a file that is always read whole.
+   * Returns the offsets at which files can be cut into ranges of at least `bytes` bytes. `numbers` are the files'
+   * numbers in the last listing. The JSON contains the `FileCuts.Cuts` of each file, or null for a file that scans
+   * always read whole.
    */
   def cuts(numbers: JList[Int], bytes: Long): String = {
     val files = numbers.asScala.toSeq.map(number => history.files(number)._2)
@@ -129,19 +127,20 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
 
   /**
-   * Reads the files with these numbers in the last listing in the same way as a query, but ignores no error. An
-   * additional column has the ordinal of a row's range among the ranges of all files. This column is a partition
-   * column, whose value needs no reading. The frame reads only the appended log files of slices in `alone`
-   * (`ListedFiles.append`). Text formats also have the column `WholeRecords.damaged`.
+   * Returns a data frame of the files with these numbers in the last listing. The frame reads the files as a query
+   * would, but ignores no error. The column `location` contains the position of a row's range among the ranges of all
+   * files. Spark's own readers treat this column as a partition column, whose value needs no reading. For the slices in
+   * `alone`, the frame reads only the appended log files (`ListedFiles.append`). Frames of text formats also have the
+   * column `WholeRecords.damaged`.
    *
-   * @param cuts the offsets at which each file is cut, as JSON; empty for a file that is read whole, and
-   *             empty if all files are
+   * @param cuts the offsets at which each file is cut, as JSON. An entry is empty for a file that is read whole. The
+   *             list is empty if all files are read whole
    */
   def frame(
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
       cuts: String, expression: String, kind: String): DataFrame = {
     val files = numbers.asScala.toSeq.map(history.files(_)._2)
-    // The cuts are passed as text, because py4j sends each number of nested lists separately.
+    // The cuts are JSON text, because py4j would send each number of nested lists separately.
     val cut = Json.read(cuts).elements.asScala.map(_.elements.asScala.map(_.asLong).toIndexedSeq)
       .toIndexedSeq.padTo(numbers.size, Nil)
     val rows = format.frame(reading, relation, files, location, cut).getOrElse(spark(reading, numbers, alone, location, cut))
@@ -149,8 +148,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
 
   /**
-   * Adds the value of an expression to each row, and whether the expression failed. A query that reads the row fails,
-   * too, so an index must not hide the row. An array becomes a row for each element, or one row with NULL.
+   * Adds the value of an expression, and whether the expression failed, to each row. If the expression fails for a row,
+   * each query that reads the row fails, too, so an index must not hide the row. An array becomes one row for each
+   * element, or one row with NULL.
    */
   private def withValue(reading: Compat.Session, rows: DataFrame, expression: String, kind: String): DataFrame = {
     val plan = rows.queryExecution.analyzed
@@ -162,12 +162,12 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       s"$value AS __sieve_value__" :+ "__sieve_tried__ IS NULL AS __sieve_failed__": _*)
   }
 
-  /** Writes a file of a run. See `RunWriter`. */
+  /** Writes a file of an index's run. See `RunWriter`. */
   def write(
       path: String, schema: String, rows: JList[JList[Any]], options: java.util.Map[String, String]): Unit =
     RunWriter.write(session, path, schema, rows, options)
 
-  /** The frame if Spark's own readers read the files. */
+  /** The data frame of `frame`, for files that Spark's own readers read. */
   private def spark(
       reading: Compat.Session, numbers: JList[Int], alone: JList[Int], location: String,
       cut: Seq[Seq[Long]]): DataFrame = {

@@ -13,7 +13,7 @@ import org.apache.spark.sql.sieve.base.{Compat, Json}
 import org.apache.spark.sql.sieve.catalog.{CatalogTables, Registry, TableIdentity}
 import org.apache.spark.sql.sieve.formats.{SourceTable, TableFormat}
 
-/** Finds the tables of statements. Spark resolves the tables in the user's session, with all checks of Spark. */
+/** Finds the tables of statements. Spark resolves a table in the user's session, with all of Spark's checks. */
 object Tables {
   def resolve(session: Compat.Session, name: JList[String]): TableHandle =
     new TableHandle(session, name, files(session, bare(session.sessionState.executePlan(UnresolvedRelation(name.asScala.toList)).analyzed)))
@@ -24,11 +24,11 @@ object Tables {
     case other => other
   }
 
-  /** A table as the catalog describes it. Null for a view and for a name of another catalog. */
+  /** A table as the catalog describes it. Null for a view, and for a name in a catalog that Sieve does not support. */
   def registered(session: Compat.Session, name: JList[String]): RegisteredTable =
     find(session, name.asScala.toSeq).map(new RegisteredTable(session, name, _)).orNull
 
-  /** The entry of a table in its catalog. Fails if the catalog has no table of that name. */
+  /** The description of a table in its catalog. None for a view. Fails if the catalog has no table with this name. */
   def find(session: Compat.Session, parts: Seq[String]): Option[CatalogTable] = {
     val (catalog, names) = (session.sessionState.catalog, new Names(session.sessionState.catalogManager))
     parts match {
@@ -45,12 +45,12 @@ object Tables {
 
   private def bare(plan: LogicalPlan): LogicalPlan = plan match {
     case SubqueryAlias(_, child) => bare(child)
-    // Spark pads CHAR(n) columns in a projection above the table.
+    // For CHAR(n) columns, Spark adds a projection above the table, which pads the values.
     case Project(_, table: LogicalRelation) => table
     case other => other
   }
 
-  /** True if a catalog stores the properties of tables that can have indexes. */
+  /** True if a catalog stores its tables' properties, and these tables can have indexes. */
   def ownsCatalog(session: Compat.Session, name: String): Boolean = SourceTable.catalog(session, name).nonEmpty
 
   def databaseLocation(session: Compat.Session, database: String): String =
