@@ -2,8 +2,8 @@
 
 Each value of an array is stored in `bits` bits. The writer chooses the width for which the array is
 shortest. The few values that need more bits (outliers, such as one key with a million rows) follow
-the packed bits as exceptions. Example: 1, 3, 2 and 1000 take 2 bits each and one exception. Layout,
-little-endian:
+the packed bits as exceptions. Example: 1, 3, 2 and 1000 take 2 bits each, and 1000 is an exception.
+Layout, little-endian:
 
 ====================  ===============================================================
 u8 bits               0..56
@@ -39,8 +39,8 @@ EXCEPTION_BYTES: Final = 12
 ARRAY_HEAD_BYTES: Final = _HEAD.size
 _MANTISSA_BITS: Final = 52
 _EXPONENT_OF_ONE: Final = 1023
-# Packing needs one byte of memory for each bit, so packing works on slices. A slice of a multiple
-# of 8 values ends on a byte.
+# Packing needs one byte of memory for each bit, so packing works on slices. A slice ends on a byte,
+# because its number of values is a multiple of 8.
 _SLICE: Final = 1 << 16
 
 
@@ -61,7 +61,7 @@ def packed_size(lengths: npt.NDArray[np.int64]) -> int:
 
 
 def pack(values: Words) -> bytes:
-    """Packs an array of fewer than 2^32 numbers; its length is not stored."""
+    """Packs an array of fewer than 2^32 numbers; the array's length is not stored."""
     lengths = bit_lengths(values)
     bits = int(_sizes(lengths).argmin())
     outliers = np.flatnonzero(lengths > bits)
@@ -73,7 +73,7 @@ def pack(values: Words) -> bytes:
 
 
 def unpack(payload: Bytes, at: int, count: int) -> tuple[Words, int]:
-    """Unpacks `count` numbers whose bytes begin at `at`; also returns the offset after them.
+    """Unpacks `count` numbers from the bytes at `at`; also returns the offset after these bytes.
 
     Raises:
         CorruptError: the bytes end too early, or `pack` cannot have made them.
@@ -117,9 +117,10 @@ def byte_words(data: Bytes, start: int = 0) -> Words:
 
 
 def bits_at(words: Words, bits: int, places: Words) -> Words:
-    """The values at some positions, of any shape, in packed bits given as `byte_words`.
+    """Reads the values at some positions from packed bits.
 
-    At least seven bytes must follow the first byte of the last value.
+    `words` contains the packed bits in the form of `byte_words`; `places` can have any shape. At
+    least seven bytes must follow the first byte of the last value.
     """
     start = places * np.uint64(bits)
     found = words[(start >> np.uint64(3)).astype(np.int64)] >> (start & np.uint64(7))

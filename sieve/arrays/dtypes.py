@@ -23,7 +23,7 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 """Integers of any meaning."""
 
 Counts: TypeAlias = npt.NDArray[np.int64]
-"""Counts, such as numbers of rows; or positions among slots, where -1 is no position."""
+"""Counts, such as numbers of rows; or positions among slots, where -1 means no position."""
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 """Shares, prices and sizes."""

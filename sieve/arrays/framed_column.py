@@ -69,7 +69,7 @@ class FramedColumn:
         return self.least.nbytes + self.width.nbytes + self.start.nbytes + self.data.nbytes
 
     def same(self, other: FramedColumn) -> bool:
-        """Returns whether another column has the same numbers; the padding can differ."""
+        """Returns whether another column has the same numbers, including the padding."""
         pairs = (self.least, other.least), (self.width, other.width), (self.data, other.data)
         return all(np.array_equal(one, two) for one, two in pairs)
 

@@ -2,8 +2,8 @@
 
 Both ends of an interval are inclusive, so an interval can contain the least and the greatest 64-bit
 integer. A set is an int64[k, 2] array of first and last integers. Most functions need ascending
-intervals without overlap, as `merge` returns. The sets of several owners, such as the keys of each
-file, are stored in flat arrays, sorted by owner and first integer.
+intervals without overlap, as `merge` returns. Flat arrays, sorted by owner and first integer, store
+the sets of several owners, such as the keys of each file.
 
 Example: ``merge([[7, 9], [1, 3], [2, 5]])`` is ``[[1, 5], [7, 9]]``.
 """
@@ -17,11 +17,11 @@ from sieve.arrays.dtypes import Integers, Places
 
 
 def merge(intervals: Integers, *, touching: bool = False) -> Integers:
-    """The same integers as ascending intervals that do not overlap.
+    """Returns the same integers as ascending intervals that do not overlap.
 
     Args:
         intervals: int64[k, 2] in any order; an interval whose first is above its last is empty.
-        touching: whether to merge intervals that have no integer between them.
+        touching: whether to merge also adjacent intervals, which have no integer between them.
     """
     intervals = intervals[intervals[:, 0] <= intervals[:, 1]]
     if _apart(intervals[:, 0], intervals[:, 1], touching=touching).all():
@@ -45,7 +45,7 @@ def starts(
         first: int64[n], ascending for each owner.
         last: int64[n], not below `first`.
         owner: integers[n], ascending, not below 0; None means one owner of all.
-        touching: whether to merge intervals that have no integer between them.
+        touching: whether to merge also adjacent intervals, which have no integer between them.
 
     Returns:
         intp[m]; the first position is 0 if there are intervals.
@@ -69,7 +69,7 @@ def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[n
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
     """For each position: the greatest value of the same owner up to this position."""
-    # One integer can hold the owner's number and the rank of a value, but not the value itself.
+    # An int64 has room for an owner's number and the rank of a value, but not for the value.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)
     reach: Integers = distinct[highest % max(1, len(distinct))]
@@ -88,16 +88,16 @@ def intersect(one: Integers, other: Integers) -> Integers:
 
 
 def meeting(wanted: Integers, first: Integers, last: Integers) -> tuple[Places, Places]:
-    """Returns the intervals of a merged set that overlap each given interval, as ``start:stop``.
+    """Finds the intervals of a merged set that overlap each given interval: ``set[start:stop]``.
 
     Args:
-        wanted: int64[k, 2], the given intervals.
-        first: int64[n], first integer of each interval of the set.
-        last: int64[n], last integer of each interval of the set.
+        wanted: int64[k, 2], the merged set.
+        first: int64[n], first integer of each given interval.
+        last: int64[n], last integer of each given interval.
 
     Returns:
-        Start and stop, intp[k] each. If start is not below stop, no interval overlaps the given
-        interval.
+        Start and stop, intp[n] each, positions in the set. If start is not below stop, no interval
+        of the set overlaps the given interval.
     """
     start = np.searchsorted(wanted[:, 1], first, side="left")
     return start, np.searchsorted(wanted[:, 0], last, side="right")
@@ -106,7 +106,7 @@ def meeting(wanted: Integers, first: Integers, last: Integers) -> tuple[Places, 
 def locate(
     first: Integers, last: Integers, values: Integers
 ) -> tuple[Places, npt.NDArray[np.bool_]]:
-    """Returns the last interval of a merged set that begins at or below each value.
+    """Finds, for each value, the last interval of a merged set that begins at or below the value.
 
     Args:
         first: int64[k], first integer of each interval of the set.

@@ -64,8 +64,8 @@ class LeadingBytes:
 class BytesCodec:
     """Strings and binary in Spark's order, by unsigned bytes.
 
-    A value without the prefix gets the least or the greatest code, so that codes have the order of
-    values.
+    A value without the prefix gets the least or the greatest code, so that codes and values have
+    the same order.
     """
 
     prefix: bytes

@@ -1,9 +1,9 @@
 """Codecs: order-preserving 64-bit encodings of column values, one for each family of types.
 
 A codec maps values to signed 64-bit key codes so that ``x < y`` implies ``code(x) <= code(y)``. An
-*exact* codec also encodes different values as different codes, so codes can be compared instead of
-values. With an inexact codec, a predicate on codes accepts more values than the predicate on
-values, so no match is lost.
+*exact* codec also gives different values different codes, so a comparison of codes can replace a
+comparison of values. With an inexact codec, a predicate on codes accepts every match and possibly
+more values.
 
 Examples: the int 7 has the code 7, the date 1970-01-02 the code 1, and the double -0.0 the code 0.
 """
@@ -37,7 +37,7 @@ _DAY_MICROS = 86_400_000_000
 class Literal:
     """A constant of a query as a key code; `code` is undefined if `nan` is set.
 
-    If codes are not exact, `image` is the whole value as bytes; hash maps use the hash of `image`.
+    If codes are inexact, `image` is the whole value as bytes. Hash maps use the hash of `image`.
     """
 
     code: int
@@ -65,7 +65,7 @@ class Codec(Protocol):
         """
 
     def decode(self, code: int) -> str:
-        """The least value with this code, as text for people."""
+        """Returns the least value with this code, as text for people."""
 
 
 def refuse_literal(value: object, wanted: str) -> InvalidInputError:
@@ -78,7 +78,7 @@ def refuse_literal(value: object, wanted: str) -> InvalidInputError:
 
 
 def wire_integer(value: object, low: int, high: int, wanted: str) -> int:
-    """`value` if it is an integer in [low, high]; booleans are not integers."""
+    """Returns `value` if it is an integer in [low, high]; a boolean is not an integer."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise refuse_literal(value, wanted)
     return value
@@ -182,7 +182,7 @@ class TimestampCodec:
 
 @dataclass(frozen=True, slots=True)
 class FloatCodec:
-    """IEEE 754 bits as sign and magnitude; -0.0 and 0.0 both have the code 0; NaN has a flag."""
+    """IEEE 754 floats by sign and magnitude; -0.0 and 0.0 share the code 0; a flag marks NaN."""
 
     bits: int
     exact: bool = True
@@ -207,7 +207,8 @@ class FloatCodec:
         return Literal(self._sign - image if image < 0 else image)
 
     def decode(self, code: int) -> str:
-        # A border between keys can be beyond the infinities; its text is then the nearest value.
+        # A border between keys can be beyond the infinities. The text then names the nearest
+        # infinity.
         infinity = 0x7F800000 if self.bits == 32 else 0x7FF0000000000000
         code = max(-infinity, min(infinity, code))
         value = self._value(self._sign - code if code < 0 else code)

@@ -1,8 +1,8 @@
 """Key codes of decimals: the unscaled integer, or 64 bits of it.
 
 A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. A wider
-decimal has up to 128 bits. Its code is the number of a step of a `Window`, or resembles a
-floating-point number.
+decimal has up to 128 bits. The code of a wider decimal is the number of a step of a `Window`, or
+resembles a floating-point number.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once
@@ -27,7 +27,7 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The domain of a wide decimal's unscaled values: 2^64 steps of 2^shift from `low` on.
+    """The domain of a wide decimal's unscaled values: 2^64 steps of length 2^shift from `low`.
 
     Raises:
         InvalidInputError: `low` has 39 digits or more, or `shift` is not 0 to 64.
@@ -55,10 +55,10 @@ class Window:
 class DecimalCodec:
     """The codes of decimals: up to 18 digits, the unscaled integer u; otherwise 64 bits of u.
 
-    Without a window the wide form resembles a floating-point number. If |u| < 2^57, |u| is its own
-    code. A longer |u| of L bits is encoded as the exponent L - 56, followed by the 56 bits below
-    its leading bit. The sign is applied last. With a window the code is the number of u's step; a
-    value outside the window gets the least or the greatest code.
+    Without a window, the wide form resembles a floating-point number. If |u| < 2^57, |u| is its own
+    code. A longer |u| of L bits has the exponent L - 56, followed by the 56 bits below the leading
+    bit. The sign is applied last. With a window, the code is the number of u's step. A value
+    outside the window gets the least or the greatest code.
     """
 
     precision: int
@@ -124,12 +124,12 @@ class DecimalCodec:
 
 
 def _steps(low: Words, high: Codes, window: Window) -> Codes:
-    """Returns the code of each 128-bit two's complement integer: its step of the window."""
+    """Returns the window step of each 128-bit two's complement integer, as a key code."""
     origin = window.low & ((1 << 128) - 1)
     origin_low, origin_high = np.uint64(origin & _WORD), np.uint64(origin >> 64)
     signed_high = np.int64(window.low >> 64)
     below = (high < signed_high) | ((high == signed_high) & (low < origin_low))
-    # At or above the window's first value the distance is less than 2^128, whatever the signs.
+    # At or above the window's first value, the distance to that value is always less than 2^128.
     near = low - origin_low
     far = high.view(np.uint64) - origin_high - (low < origin_low)
     if window.shift == 64:

@@ -1,7 +1,7 @@
 """Encoder: maps the values of one column, and constants of queries, to order-preserving key codes.
 
-Every run stores the encoder that it was built with, because prefix, split points and window depend
-on the data. All runs of a version have the encoder of the base run. A query encodes its constants
+Every run stores the encoder of its build, because prefix, split points and window depend on the
+data. All runs of a version have the same encoder as the base run. A query encodes its constants
 with this encoder.
 """
 
@@ -32,8 +32,8 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 
-# A longer common prefix is cut, because every manifest contains the prefix. The cut prefix is also
-# common to all values.
+# A longer common prefix is cut, because every manifest contains the prefix. All values also share
+# the cut prefix.
 MAX_PREFIX = 1024
 
 
@@ -54,7 +54,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """Encodes the values of one column, and the constants that queries compare with them.
+    """Encodes the values of one column, and the constants with which queries compare the values.
 
     Attributes:
         type: Spark's simple name of the column's type, such as ``decimal(10,2)``.
@@ -130,7 +130,7 @@ class Encoder:
 
     @property
     def of_bytes(self) -> Encoder:
-        """The encoder for strings that are read as binary; the codes are the same."""
+        """The encoder that gives strings, read as binary, the same codes."""
         if not isinstance(self._codec, BytesCodec):
             return self
         return Encoder("binary", self.prefix, self.splits)
@@ -139,7 +139,7 @@ class Encoder:
         """Key codes of an Arrow column.
 
         Raises:
-            UnsupportedError: Spark uses a different Arrow type for `type`.
+            UnsupportedError: `array` does not have the Arrow type that Spark uses for `type`.
         """
         codec = self._codec
         if not codec.accepts(array.type):
@@ -218,7 +218,7 @@ class Encoder:
                 raise TypeError
             window = Window(int(form["low"]), form["shift"])
         encoder = cls(form["type"], prefix, splits, window)
-        # An unknown member, such as one of a later format, would change the codes.
+        # An unknown member, for example of a later format, would change the codes.
         if encoder.to_json() != form:
             raise ValueError
         return encoder

@@ -48,8 +48,8 @@ def hash_bytes(values: Sequence[bytes]) -> Hashes:
 def decimal_bytes(unscaled: int) -> bytes:
     """The bytes that Spark hashes for a decimal of more than 18 digits.
 
-    The bytes are the unscaled number in two's complement, big-endian, as short as possible, as in a
-    Java BigInteger.
+    Spark hashes the unscaled number in two's complement, big-endian and as short as possible, as in
+    a Java BigInteger.
     """
     magnitude = unscaled if unscaled >= 0 else ~unscaled
     return unscaled.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

@@ -39,7 +39,7 @@ _FIXED: Final[Mapping[str, Codec]] = {
 
 @functools.lru_cache(maxsize=256)
 def codec_of(spark_type: str) -> Codec:
-    """The codec for a Spark type; else an UnsupportedError that names the indexable types."""
+    """Returns the codec of a type; raises an UnsupportedError that names the indexable types."""
     if spark_type in _FIXED:
         return _FIXED[spark_type]
     if spark_type == "binary":

@@ -1,8 +1,8 @@
-"""A vectorised binary search of byte strings among split points, by words of eight bytes.
+"""A vectorised binary search for byte strings among split points, in words of eight bytes.
 
-The points form a trie, in which each level compares one 8-byte word. All values of an Arrow array
-are searched in one level at a time. Only values that equal a point's word are searched in the next
-level. So most values need only one numpy search.
+The points form a trie in which each level compares one 8-byte word. The search takes all values of
+an Arrow array through one level at a time. Only values whose word equals a point's word go on to
+the next level. Therefore most values need only one numpy search.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from sieve.encoding.word_reader import WordReader
 class _Level:
     """One level of the trie: the words of the points at one offset.
 
-    A node is for points with the same bytes before the offset, and has the slots `lows[node]` to
-    `highs[node]`. The first slot of a node is for values below all words of the node.
+    A node groups the points with the same bytes before the offset. A node has the slots
+    `lows[node]` to `highs[node]`. The first slot of a node is for values below all words of the
+    node.
 
     Attributes:
         words: uint64[s], ascending within a node.
-        counts: int64[s], number of points not greater than a value between this slot and the next.
+        counts: int64[s], number of points at or below a value that is between this slot and the
+            next.
         children: int64[s], node of the next level for values that equal this word, or -1.
     """
 
@@ -41,7 +43,7 @@ class PointSearch:
     """A search structure over ascending points that do not end in a zero byte.
 
     Because points do not end in a zero byte, padding with zeros does not change the order of values
-    and points. Hence whole words can be compared beyond the end of a value.
+    and points. Hence the search can compare whole words beyond the end of a value.
     """
 
     def __init__(self, points: Sequence[bytes]) -> None:
@@ -52,7 +54,7 @@ class PointSearch:
             self._levels.append(level)
 
     def count(self, reader: WordReader, places: Offsets) -> Offsets:
-        """Returns for each value the number of points that are not greater, int64[n]."""
+        """Returns int64[n]: the number of points at or below each value."""
         root = self._levels[0]
         words = reader.at(places, reader.ends).byteswap()
         slots = np.searchsorted(root.words[1:], words, side="right")
@@ -73,7 +75,7 @@ class PointSearch:
 def _level(
     points: Sequence[bytes], nodes: Sequence[tuple[int, int]], offset: int
 ) -> tuple[_Level, list[tuple[int, int]]]:
-    """One level of the trie, and the nodes of the next."""
+    """Returns one level of the trie, and the nodes of the next level."""
     words: list[int] = []
     counts: list[int] = []
     children: list[int] = []
@@ -107,7 +109,7 @@ def _level(
 
 
 def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
-    """Returns for each value the last slot whose word is not above it, else the first slot."""
+    """Returns for each value the last slot whose word is at most the value, else the first slot."""
     low, high = level.lows[nodes], level.highs[nodes]
     for _ in range(int((high - low).max() - 1).bit_length()):
         middle = (low + high) >> 1

@@ -1,8 +1,8 @@
 """Key codes of strings by split points: a code is the number of a point, then digits.
 
-Example: the points are ``customer-`` and ``supplier-``, all their bytes are shared, and the
-alphabet is ``0123456789``. The key code of ``supplier-17`` consists of the point number 1 and the
-digits of ``17``. So the code does not contain the bytes of the point.
+Example: the points are ``customer-`` and ``supplier-``, values share all bytes of their point, and
+the alphabet is ``0123456789``. The key code of ``supplier-17`` consists of the point number 1 and
+the digits of ``17``. The code does not contain the bytes of the point.
 """
 
 # ruff: noqa: D102 - the protocol documents the methods of a codec once
@@ -27,7 +27,7 @@ _OFF: Final = 0x80
 """The mark of a byte that is not a digit, in the table that translates bytes to digits."""
 _ANY_OFF: Final = np.uint64(0x8080808080808080)
 _SIGN: Final = np.uint64(1 << 63)
-# Masks that select every other byte, every other pair of bytes, every other four bytes.
+# Masks that select every other byte, every other pair of bytes, and every other four bytes.
 _LANES: Final = ((8, np.uint64(0x00FF00FF00FF00FF)), (16, np.uint64(0x0000FFFF0000FFFF)),
                  (32, np.uint64(0x00000000FFFFFFFF)))  # fmt: skip
 
@@ -54,9 +54,9 @@ class SplitCodec:
     """Codec for a given `Splits`.
 
     Code 0 is for values below the first point. Each point has the next ``radix ** digits`` codes,
-    for the bytes after its shared bytes. A value greater than all values with the shared bytes has
-    the last code of its point. A byte that is not a digit counts as the next lower digit, followed
-    by the greatest digits.
+    for the bytes after the point's shared bytes. A value greater than all values with the shared
+    bytes has the last code of its point. A byte that is not a digit counts as the next lower digit,
+    followed by the greatest digits.
     """
 
     def __init__(self, splits: Splits) -> None:
@@ -126,7 +126,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """The stretches of the points, split at the end of the values with the shared bytes."""
+        """The points' stretches, each split where the values with the shared bytes end."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):
@@ -155,7 +155,7 @@ class SplitCodec:
         return bytes(rank | mark for rank, mark in zip(self._ranks, marks, strict=True))
 
     def _numbers(self, reader: WordReader, places: Offsets) -> Words:
-        """`_number` of each value with padding 0, uint64[n]."""
+        """Returns `_number` of each value, with padding 0, as uint64[n]."""
         radix, count = self._radix, self._digits
         numbers = np.zeros(len(places), np.uint64)
         off = np.zeros(len(places), np.uint64)
@@ -174,7 +174,7 @@ class SplitCodec:
         return numbers
 
     def _odd_numbers(self, reader: WordReader, places: Offsets, ends: Offsets) -> Words:
-        """`_number` with padding 0 of values that contain bytes other than digits, uint64[n]."""
+        """Returns `_number`, with padding 0, of values with bytes that are no digits."""
         radix, count = self._radix, self._digits
         words = [reader.at(places + first, ends) for first in range(0, count, 8)]
         content = np.stack(words, axis=1).tobytes().translate(self._table)
@@ -198,7 +198,7 @@ def _joined(digits: Words, radix: int) -> Words:
     """Joins eight digits, one per byte, to a number; the first digit is in the highest byte.
 
     The function joins pairs of digits, then pairs of pairs, in three steps. No part of the word
-    overflows, because n digits are less than 256^n.
+    overflows, because a number of n digits is less than 256^n.
     """
     for bits, lanes in _LANES:
         digits = ((digits >> np.uint64(bits)) & lanes) * np.uint64(radix) + (digits & lanes)

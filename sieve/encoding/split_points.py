@@ -1,9 +1,9 @@
-"""Split points: a small dictionary of prefixes by which an encoder distinguishes strings.
+"""Split points: a small dictionary of prefixes with which an encoder distinguishes strings.
 
 A value belongs to the last point that is not greater than the value. Most values of a point begin
 with the same bytes, the point's *shared* bytes. A key code therefore consists of the number of the
-point and the bytes that follow the shared bytes. The column's *alphabet* is the set of digits for
-the bytes after the shared bytes.
+point and the bytes that follow the shared bytes. The column's *alphabet* contains the bytes that
+occur after the shared bytes; these bytes serve as digits.
 
 Related work: Zhang et al., "Order-Preserving Key Compression for In-Memory Search Trees".
 """
@@ -22,8 +22,8 @@ MOST_BYTES = 1 << 14
 LONGEST_POINT = 128
 MOST_DIGITS = 24
 WIDEST_ALPHABET = 127
-"""If the alphabet is larger, digits are whole bytes, because an alphabet would save less than a bit
-of each byte."""
+"""With a larger alphabet, each digit is a whole byte, because the alphabet would save less than a
+bit per byte."""
 
 _HEADS = 3
 
@@ -38,7 +38,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Points in ascending order, and the alphabet of the bytes that follow the shared ones.
+    """Points in ascending order, and the alphabet of the bytes that follow the shared bytes.
 
     Attributes:
         points: 1 to `MOST_POINTS` points. Points do not end in a zero byte, so zero padding does
@@ -46,7 +46,7 @@ class Splits:
         alphabet: ascending, without the zero byte; empty means all bytes.
 
     Raises:
-        InvalidInputError: the points or the alphabet are not as described.
+        InvalidInputError: the points or the alphabet break one of these rules or a limit.
     """
 
     points: tuple[Point, ...]
@@ -75,7 +75,7 @@ class Splits:
 
     @property
     def digits(self) -> int:
-        """The number of digits that fit in 64 bits after the number of a point."""
+        """The number of digits that fit in 64 bits together with the number of a point."""
         room = ((1 << 64) - 1) // len(self.points)
         count = 0
         while count < MOST_DIGITS and self.radix ** (count + 1) <= room:
@@ -83,7 +83,7 @@ class Splits:
         return count
 
     def to_bytes(self) -> bytes:
-        """The points on disk, each without the bytes that it shares with the point before.
+        """Returns the points on disk, each without the bytes shared with the point before.
 
         Source: Bayer and Unterauer, "Prefix B-Trees".
         """

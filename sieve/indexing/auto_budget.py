@@ -1,4 +1,4 @@
-"""The budget ``auto``: decides how many intervals an index gets, and whether it gets a map."""
+"""The budget ``auto``: decides how many intervals an index gets, and whether to add a map."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ MOST_MAP_BYTES: Final = 1 << 30
 MOST_MAP_TIMES: Final = 3
 """The maximum time for building a map, as a multiple of the build's time without the map."""
 
-# The seconds of four steps, measured on two cores: reading and weighing a few keys; opening a file;
-# reading a row of scattered keys; hashing, sorting and placing a key.
+# Seconds of four steps on two cores: read and weigh a few keys; open a file; read a row of
+# scattered keys; hash, sort and place a key.
 _BUILD_SECONDS: Final = 6.0
 _FILE_SECONDS: Final = 2e-3
 _ROW_SECONDS: Final = 7e-7
 _KEY_SECONDS: Final = 1.5e-6
 
-# Keys in several files make a map larger than its keys alone. The number of keys in several files
-# is only a rough estimate.
+# A map is larger if keys are in several files. The number of such keys is known only roughly. A map
+# may therefore take this multiple of its estimated size.
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
@@ -41,13 +41,12 @@ Limit = Literal["bytes", "seconds"]
 
 
 def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Counts) -> Stop:
-    """The stop criterion for the intervals of a column.
+    """The criterion that stops the growth of a column's intervals.
 
     Args:
         options: the options, with the budget ``auto``.
         probes: k probe queries.
-        hits: int64[2, k], for each probe the number and the bytes of the locations that hold a key
-            of the probe.
+        hits: int64[2, k], number and total bytes of the locations that hold a key of each probe.
     """
     intervals, least = [], {}
     for number, kind in enumerate(KINDS):
@@ -69,10 +68,10 @@ def stop_for(profile: Profile, options: IndexOptions, probes: Probes, hits: Coun
 
 
 def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expected, ...]:
-    """The expected reads of a trial.
+    """The bytes that each kind of query is expected to read, according to a trial.
 
     Args:
-        stop: the stop criterion, whose probes the trial counted.
+        stop: the stop criterion whose probes the trial evaluated.
         location_bytes: mean size of a location in bytes.
     """
     found = []
@@ -86,12 +85,12 @@ def expected_of(trial: Trial, stop: Stop, location_bytes: float) -> tuple[Expect
 
 @dataclass(frozen=True, slots=True)
 class MapPlan:
-    """A map that saves more bytes read than it costs.
+    """A plan for a map that saves queries more bytes than the map costs.
 
     Attributes:
         options: the options with which to build the map.
-        limit: the limit for a map that the user has not requested, if the map exceeds it; else
-            None.
+        limit: the limit that the map exceeds, or None. The limits apply to maps that the user has
+            not requested.
     """
 
     options: IndexOptions
@@ -105,12 +104,12 @@ def plan_map(
     keys: int,
     index_bytes: int,
 ) -> MapPlan | None:
-    """A map with few intervals that saves more bytes read than it costs, or None.
+    """Plans a map with few intervals; returns None if the map does not fit or pay back.
 
     Args:
         options: the options, with the budget ``auto``.
         expected: the expected reads of the intervals.
-        keys: distinct keys of each location, summed over locations.
+        keys: number of distinct keys per location, summed over all locations.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)
@@ -135,9 +134,9 @@ def plan_map(
 
 
 def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
-    """Returns whether the reading step collects the map's pairs, to save a second reading.
+    """Returns whether the reading step should collect pairs for a map, to save a second reading.
 
-    The collected pairs are not used if intervals cost less than the map.
+    The build discards the collected pairs if intervals cost less than the map.
     """
     if options.shape == "map":
         return True
@@ -155,10 +154,10 @@ def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
 
 
 def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
-    """The limit that prevents a build from adding a map by itself, or None.
+    """Returns the limit that prevents a build from adding an unrequested map, or None.
 
     Args:
-        keys: distinct keys of each location, summed over locations.
+        keys: number of distinct keys per location, summed over all locations.
         n_files: number of locations.
     """
     if size > MOST_MAP_BYTES:
@@ -170,10 +169,11 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
 def map_left_out(manifest: Manifest) -> Limit | None:
     """Returns the limit that prevented the build from choosing a map, or None.
 
-    The result is None if the user has set the budget, or if a map would save nothing.
+    The result is None if the user has set the budget or the shape, if the version has a map, or if
+    a map would save nothing.
     """
     stats, options = manifest.stats, manifest.options
-    # The unit does not matter, because both numbers in the comparison have the same unit.
+    # The comparison needs only the ratio of the two numbers, so any unit serves.
     reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None
@@ -188,12 +188,12 @@ def map_left_out(manifest: Manifest) -> Limit | None:
 def more_may_pay(
     profile: Profile, options: IndexOptions, expected: Sequence[Expected], cuts: int, size: int
 ) -> bool:
-    """Returns whether a second reading with more intervals can save much.
+    """Returns whether a second reading that yields more intervals could save many bytes read.
 
     Args:
         options: the options, with the budget ``auto``.
         expected: the expected reads of the version.
-        cuts: number of intervals that the reading step sent on.
+        cuts: number of cuts that the reading step produced.
     """
     each = profile.location_bytes
     if near(files_read(expected, each), least_read(expected, each)):

@@ -1,4 +1,4 @@
-"""Batches: types and helpers of Arrow record batches in build steps, without PySpark."""
+"""Batches: the type of Arrow record batches in build steps, and a helper, without PySpark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Groups the rows of a batch by a column by which they are sorted."""
+    """Yields the rows of each value of a column; the batch must be sorted by this column."""
     if batch.num_rows == 0:
         return
     runs = pc.run_end_encode(batch.column(column))

@@ -12,15 +12,16 @@ from sieve.reader.run_file import SCHEMA
 
 _PAIRS_PER_TASK: Final = 4_000_000
 _HOLES_PER_SPAN: Final = 100
-"""A gap of more than this share of the keys' span closes a segment (Tong et al., PVLDB 2023)."""
+"""A gap closes a segment if it exceeds the keys' span divided by this number (Tong et al., PVLDB
+2023)."""
 
 
 def block_rows(cuts: Rows, n: int, span: int, error: int) -> Rows:
-    """Rows of a run file.
+    """Returns the rows of a run file of the shape `sieve`.
 
     Args:
         cuts: n packed cuts of one key each.
-        span: distance of the greatest key from the least one.
+        span: difference between the greatest and the least key code.
         error: error bound of the shrinking cone.
     """
     partitions = math.ceil(n / _PAIRS_PER_TASK)

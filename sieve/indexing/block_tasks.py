@@ -18,7 +18,7 @@ PAIRS: Final = pa.schema([("code", pa.int64()), ("location", pa.int32()), ("rows
 
 
 def unpack_pairs(batches: Batches) -> Batches:
-    """A step from packed cuts of one key each to (code, location, rows) pairs."""
+    """A step that unpacks cuts of one key each into rows of `PAIRS`."""
     for batch in batches:
         cuts = unpack(batch.column("cuts").to_pylist())
         columns = [pa.array(each) for each in (cuts.first, cuts.location, cuts.rows)]
@@ -26,11 +26,11 @@ def unpack_pairs(batches: Batches) -> Batches:
 
 
 def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
-    """A step from sorted (code, location, rows) pairs to rows of a run file of the shape `sieve`.
+    """A step from sorted rows of `PAIRS` to rows of a run file of the shape `sieve`.
 
     Args:
         error: error bound of the shrinking cone.
-        hole: gap between keys above which a segment ends.
+        hole: length of the longest gap between keys within a segment.
     """
 
     def run(batches: Batches) -> Batches:
@@ -44,7 +44,7 @@ def segment_pairs(error: int, hole: int) -> Callable[[Batches], Batches]:
 
 
 class _Counter:
-    """Yields each given pair, and counts the pairs."""
+    """Yields the pairs of the batches, and counts the pairs."""
 
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
@@ -57,6 +57,9 @@ class _Counter:
             yield codes, locations, rows
 
     def take(self) -> int:
-        """The number of pairs since the last call; exact only in the sum over a task's segments."""
+        """Returns the number of pairs since the last call.
+
+        Only the sum over a task's segments is exact, because the cutter reads ahead.
+        """
         seen, self._seen = self._seen, 0
         return seen

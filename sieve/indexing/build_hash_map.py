@@ -1,4 +1,4 @@
-"""Hash maps of a run: map each key's hash to its locations, one map per range of hashes."""
+"""Hash maps of a run: each map finds the locations of the keys in one range of hashes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 1 << 19
-"""One task builds one map. With this many keys, the arrays fit in a core's cache during peeling.
-Compared with four times as many keys, peeling takes a third less time, and a map takes 1.4 % more
-bytes."""
-# The size of a map is an estimate if files share keys.
+"""One task builds one map. With this many keys, the arrays fit in a core's cache while the map is
+constructed ("peeling"). Compared with maps of four times as many keys, peeling takes a third less
+time, and the maps take 1.4 % more bytes."""
+# If files share keys, the size of a map is only an estimate. A map is therefore planned for this
+# share of the budget.
 _CAUTION = 0.97
 _WORTHWHILE_BITS = 6
 """With this many fingerprint bits, a look-up of an absent key reads 1.6 % of a file on average."""
@@ -37,7 +38,7 @@ class CollectedPairs:
 
     Attributes:
         rows: rows of `hash_map_tasks.PACKED`, persisted by the reading step.
-        parts: number of ranges of hashes by which the pairs are packed.
+        parts: number of hash ranges into which the pairs are packed.
     """
 
     rows: Rows
@@ -45,13 +46,14 @@ class CollectedPairs:
 
 
 class SharedPairs:
-    """Pairs of each key's hash and location, shared by all maps of a block.
+    """The pairs of key hash and location, read once for all maps made in a `with` block.
 
     Args:
         values: the column as ``v``, and `LOCATION`; see `value_columns`.
         sample: a sample of the column.
         seen: the counts of the column's locations.
-        collected: the pairs; with None, the first map reads the column to collect them.
+        collected: the pairs, if the reading step has collected them; with None, the first call of
+            `map_rows` reads the column.
     """
 
     def __init__(
@@ -70,12 +72,12 @@ class SharedPairs:
             self._pairs.unpersist()
 
     def _packed(self) -> CollectedPairs:
-        """The pairs: collected by the reading step, or read now."""
+        """Returns the pairs that the reading step collected, or reads the column for the pairs."""
         if self._collected is not None:
             return self._collected
         sample, seen = self._sample, self._seen
         parts = parts_of(int(seen.rows.sum()))
-        # Passing bytes from Spark to Python costs time, so Spark passes only the part needed.
+        # Transfer from Spark to Python costs time, so Spark passes only the needed columns.
         encoder = sample.encoder
         zoomed = not encoder.exact and sample.domain_sample is not None
         names = ["v" if encoder.exact else "hash", LOCATION, *(["v"] if zoomed else [])]
@@ -86,12 +88,12 @@ class SharedPairs:
         return CollectedPairs(pairs.persist(StorageLevel.MEMORY_AND_DISK), parts)
 
     def map_rows(self, budget: int, worth: float = math.inf) -> Rows:
-        """Returns the rows of a run file, one per map, to be computed before the block ends.
+        """Returns the rows of a run file, one per map; valid until the `with` block ends.
 
         Args:
             budget: maximum bytes of all maps.
-            worth: the bytes of fingerprints that are justified if a query for an absent key reads
-                one location less.
+            worth: how many bytes of fingerprints are worth one location less per query for an
+                absent key.
 
         Raises:
             InvalidInputError: the budget is too small for a map of so many keys; the message names
@@ -106,8 +108,8 @@ class SharedPairs:
         step = hash_map_tasks.write_maps(n_files, bits)
         if isinstance(pairs, LocalRows):
             return map_batches(pairs, step, SCHEMA)
-        # After the pairs are counted, the number of maps can only fall: neighbouring ranges then
-        # share a map.
+        # There are at most as many maps as ranges. With fewer maps, neighbouring ranges share a
+        # map.
         joined = sf.floor(sf.col("part") * maps / self._parts).cast("int")
         number = sf.get(sf.lit(partition_keys(maps).tolist()), joined)
         ranges = pairs.withColumn("part", number).drop("smallest")
@@ -116,12 +118,12 @@ class SharedPairs:
 
 
 def parts_of(rows: int) -> int:
-    """The number of ranges of hashes by which pairs are packed: the maximum number of maps."""
+    """The number of hash ranges into which pairs are packed; a run has at most as many maps."""
     return max(1, math.ceil(rows / _PAIRS_PER_MAP))
 
 
 def _counts(pairs: Rows) -> tuple[int, int]:
-    """Number of pairs of key and location, and approximate number of distinct keys."""
+    """Returns the number of (key, location) pairs and the approximate number of distinct keys."""
     merge, schema = hash_map_tasks.merge_sketches, hash_map_tasks.SKETCHES
     of_tasks = pairs.select("pairs", "smallest").repartition(1)
     ((n, smallest),) = map_batches(of_tasks, merge, schema).collect()
@@ -131,19 +133,19 @@ def _counts(pairs: Rows) -> tuple[int, int]:
 def fit_maps(
     pairs: int, keys: int, n_files: int, budget: int, worth: float = math.inf
 ) -> tuple[int, int]:
-    """The number of maps and the bits per fingerprint that fit the budget.
+    """Returns the number of maps, and the bits per fingerprint that fit the budget.
 
     Without a fingerprint, a look-up of an absent key returns the locations of another key. Each
-    fingerprint bit halves the probability of these wrong locations. An absent key counts as at
-    least one location.
+    fingerprint bit halves the probability of these wrong locations. The cost model counts at least
+    one location for an absent key.
 
     Args:
         pairs: number of pairs of key and location.
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum bytes of all maps.
-        worth: the bytes of fingerprints that are justified if a query for an absent key reads one
-            location less. With infinity, only the budget limits the fingerprints.
+        worth: how many bytes of fingerprints are worth one location less per query for an absent
+            key. With infinity, only the budget limits the fingerprints.
 
     Raises:
         InvalidInputError: the budget is too small for a map of so many keys; the message names a

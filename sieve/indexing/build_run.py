@@ -1,9 +1,10 @@
 """Builds a run with Spark: executors read the keys and write the run; the driver reads a sample.
 
-The default build reads the column twice. The first reading takes a sample. The sample shows the
-skip probability of gaps between keys. The second reading reads all rows, and divides each
-location's keys at the worthwhile gaps. The intermediate data is a few times as large as the budget,
-whatever the size of the table. The shape `sieve` instead keeps every key.
+The default build reads the column twice. The first reading draws a sample. From the sample, the
+build estimates the skip probability of each gap between keys. The second reading reads all rows,
+and divides each location's keys at the gaps that are worth one more interval. Whatever the size of
+the table, the intermediate data is a few times as large as the budget. A build of the shape `sieve`
+instead keeps every key.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class BuiltRun:
         rows, nulls, nans: int64[n], counts for each location; rows is -1 for a location whose file
             every query must read.
         width: mean size of a value in bytes.
-        bounds: the bounds of each location, or None if they were not read.
+        bounds: the extreme keys of each location, or None if the build did not read them.
     """
 
     run: RunRef | None
@@ -79,15 +80,15 @@ def build_run(
     """Reads a column of some files and writes its run.
 
     Args:
-        frame: all rows of some files, read as a query reads them, with their `LOCATION`.
-        whole: the same rows with their files as `LOCATION`.
-        counted: whether to compare the rows read from each file with a count that reads no column,
-            for formats with row counts in their metadata. Every query must read a file whose counts
-            differ.
+        frame: all rows of some files with their `LOCATION`, read as a query reads the files.
+        whole: the same rows, with whole files as `LOCATION`.
+        counted: whether to compare the number of rows read from each file with a count that reads
+            no column. The comparison is for formats whose metadata has row counts. Every query must
+            read a file whose two numbers differ.
         encoder: the encoder of the version's reused runs, if any.
-        added: bool[n], files of which the build reads only a part, possibly without rows. Other
-            runs have the other rows of these files. If there is such a file, the build chooses no
-            map.
+        added: bool[n], files of which the build reads only a part. The part may have no rows. Other
+            runs contain the other rows of these files. If there is such a file, the build chooses
+            no map.
         write_file: writes files of a small run in this process.
 
     Raises:
@@ -103,7 +104,8 @@ def build_run(
         write_file=write_file,
     )
     if profile.write_file and not surely_shared(index_dir, frame.sparkSession.sparkContext):
-        # The tasks that write the run find out whether the executors see the index.
+        # Executors perhaps do not share the driver's storage. The tasks that write the run check
+        # this.
         profile = replace(profile, write_file=None)
     in_parts = np.zeros(profile.n_files, np.bool_) if added is None else added[profile.owners]
     probes = make_probes(profile.sample)
@@ -132,7 +134,7 @@ def build_run(
 
 
 def _with_likely_map(profile: ColumnProfile, choice: Choice[RunRef]) -> ColumnProfile:
-    """The profile, with the fewest cuts if the build is likely to choose a map."""
+    """Returns the profile, set to the fewest cuts if the build is likely to choose a map."""
     may_map = choice.with_maps and choice.options.shape == "auto"
     return replace(profile, few=may_map and map_is_likely(profile, choice.options))
 
@@ -142,7 +144,7 @@ class _Builder:
     """Reads the column and writes runs to the index.
 
     Attributes:
-        in_parts: bool[n], locations of files that the build reads only in part; they get no maps.
+        in_parts: bool[n], locations of files that the build reads only in part; these get no maps.
     """
 
     options: IndexOptions
@@ -154,7 +156,7 @@ class _Builder:
 
     @contextlib.contextmanager
     def reading(self, profile: ColumnProfile) -> Iterator[Shared]:
-        """Reads the column, and collects the pairs of a map if a map is likely."""
+        """Reads the column, and collects pairs for a map if a map is likely."""
         self.describe_job(f"reading {profile.owners[-1] + 1} files")
         with_pairs = not self.in_parts.any() and map_is_likely(profile, self.options)
         with (
@@ -173,5 +175,5 @@ class _Builder:
         return MadeRun(run, run.bytes, run.keys, opened)
 
     def discard(self, run: RunRef) -> None:
-        """Deletes a run that no version names."""
+        """Deletes a run to which no version refers."""
         discard_run(self.store, self.index_dir, run.id)

@@ -1,4 +1,4 @@
-"""The number of tasks of a build: one for each stretch of the domain."""
+"""Stretches of the domain: ranges of key codes. One build task writes each stretch."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from sieve.indexing.local_rows import LocalRows, Rows
 from sieve.segments.query_model import QueryModel
 
 CUTS_PER_TASK: Final = 500_000
-"""The number of cuts in a stretch of the domain, which one task writes to one run file."""
+"""A stretch of the domain has about this many cuts; one task writes them to one run file."""
 
 
 def stretches_of(n: int, query_model: QueryModel) -> int:
-    """Number of stretches for n cuts; a stretch has at least one key of the sample."""
+    """Number of stretches for n cuts; each stretch contains at least one sampled key."""
     return min(math.ceil(n / CUTS_PER_TASK), len(query_model.codes))
 
 
 def run_files(n: int, sample: Sample) -> int:
-    """Number of run files for a column with this many cuts in its sample."""
+    """Number of run files of a column whose sample has n cuts."""
     return math.ceil(n / sample.share / CUTS_PER_TASK)
 
 
 def in_stretches(cuts: Rows, query_model: QueryModel, stretches: int) -> Rows:
-    """Clips cuts to stretches of the domain; each stretch is contiguous and in one partition."""
+    """Clips cuts to stretches; the pieces of a stretch are adjacent rows of one partition."""
     places = np.arange(1, stretches) * len(query_model.codes) // stretches
     borders = query_model.codes[places]
     pieces = map_batches(cuts, segment_tasks.split_cuts(borders), segment_tasks.PIECES)

@@ -1,8 +1,8 @@
-"""Check rounds: the parts of a check, each of which fits in the memory of executors.
+"""Check rounds: divide the look-ups of CHECK so that each part fits in the executors' memory.
 
-A round has some files of a run and looks up the keys of one stretch of the domain. Together the
-stretches cover the whole domain. So the rounds look up every key, even a key outside the ranges of
-all files.
+Each round loads some run files and looks up the keys of one stretch of the domain. Together, the
+stretches cover the whole domain. Therefore CHECK looks up every key, even a key outside the ranges
+of all run files.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _ALL: Final = (LEAST, GREATEST)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A part of a run that is looked up at once.
+    """The part of a run that one round loads, and the keys that the round looks up.
 
     Attributes:
         run: the run, restricted to the files that can hold keys of the round.
-        codes: the range of key codes to look up, or None to look up none.
-        hashes: the range of hashes to look up in the run's maps, as signed numbers, or None to look
-            up none.
+        codes: the range of key codes to look up; None to look up no key code.
+        hashes: the range of hashes to look up in the run's maps, as signed numbers; None to look up
+            no hash.
     """
 
     run: RunRef
@@ -40,7 +40,7 @@ class Round:
 
 
 def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
-    """The rounds that cover a run: a single round if the run has at most `limit` bytes.
+    """Divides a run into rounds; a run of at most `limit` bytes is a single round.
 
     A larger run has rounds by key codes, followed by rounds by hashes if the run has maps.
     """
@@ -56,10 +56,10 @@ def rounds_of(run: RunRef, limit: int = ROUND_BYTES) -> list[Round]:
 
 
 def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
-    """Groups files by the runs that hold them; yields the files and the runs of each group.
+    """Groups files by the runs that hold their rows; yields each group's files and runs.
 
     For each run, the files that are only in this run form one group. All files that are in several
-    runs form one more group, which is looked up in each run of its files.
+    runs form one more group. CHECK looks up this group in each run of the group's files.
     """
     several = (runs >= 0).sum(axis=1) > 1
     only = runs.max(axis=1, initial=-1)
@@ -72,17 +72,17 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """Returns int64[n]: each file's ordinal in the run with these slots, or -1 outside the run."""
+    """Returns int64[n]: each file's ordinal in the run with the slots `begin` to `end`, or -1."""
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals
 
 
 def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list[Round]]:
-    """The rounds for look-ups in several runs; a key is found if one of the runs holds it.
+    """Divides look-ups in several runs into rounds; a key is found if one run holds the key.
 
-    All parts of a round have the same stretch of the domain. For a single run, returns the same
-    rounds as `rounds_of`. Several runs have no maps. Without runs there is one empty round.
+    All runs of a round look up keys of the same stretch of the domain. A single run gets the rounds
+    of `rounds_of`. Several runs never have maps. Without runs, there is one empty round.
     """
     if not runs:
         return [[]]
@@ -108,7 +108,7 @@ def _common(one: Range | None, other: Range | None) -> Range | None:
 def _parts(
     run: RunRef, ranges: Sequence[tuple[Range, ...]], limit: int
 ) -> Iterator[tuple[RunRef, Range]]:
-    """Stretches that cover the domain, each with the files that have a range in it."""
+    """Yields stretches that cover the domain, each with the run files that overlap the stretch."""
     begins = _begins(run.files, ranges, limit)
     for first, last in zip(begins, [*(b - 1 for b in begins[1:]), GREATEST], strict=True):
         files = [

@@ -1,4 +1,4 @@
-"""The task of CHECK on executors looks up every key of a file as queries do, without PySpark."""
+"""Tasks of CHECK on executors, without PySpark: look up every key of a file as queries do."""
 
 from __future__ import annotations
 
@@ -52,14 +52,13 @@ def look_up_keys(
     """A step from (value, location, hash) rows to `SEEN`: counts, a lost key, extreme codes.
 
     In the row of a corrupt record, the location column is -1 minus the location's number; see
-    `LOCATION`. A key is lost if no run holds it. Rows need hashes only if codes are inexact and the
-    rounds have hashes.
+    `LOCATION`. A key is lost if no run holds the key at its location. Rows need hashes only if
+    codes are inexact and the rounds have hashes.
 
     Args:
-        rounds: the rounds, one for each run of the locations; may be empty.
-        ordinals: for each run, the ordinal of each location, or -1 if the run does not have the
-            location.
-        files: the run files of the rounds by URI.
+        rounds: one round for each run that has rows of the locations; may be empty.
+        ordinals: for each run, the ordinal of each location; -1 for a location outside the run.
+        files: returns the run files of the rounds, by URI.
     """
 
     def run(batches: Batches) -> Batches:
@@ -88,7 +87,7 @@ def _seen(
     location: int,
     ordinals: Sequence[int],
 ) -> pa.RecordBatch:
-    """One output row: counts of some rows of a location, the lost ones, and extreme codes."""
+    """Returns one output row: the counts of some rows, their lost keys, and the extreme codes."""
     values = part.column(0)
     encoded = encoder.encode(values)
     keys = np.flatnonzero(encoded.valid & ~encoded.nan)
@@ -123,7 +122,7 @@ def _line(
 def _missed_by(
     wanted: Round, run: Run, ordinal: int, codes: Codes, hashes: Integers | None
 ) -> Flags:
-    """Returns for each key, given by code and hash, whether the run lacks it at the location."""
+    """Returns for each key (its code and hash) whether the run lacks the key at the location."""
     missed = _lost(codes, wanted.codes, lambda some: run.holds_codes(some, ordinal))
     if hashes is not None:
         missed |= _lost(
@@ -133,7 +132,7 @@ def _missed_by(
 
 
 def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Flags]) -> Flags:
-    """Returns bool[n]: True for a code, or hash, in a range that a run does not hold."""
+    """Returns bool[n]: True for each code (or hash) in `judged` that the run does not hold."""
     if judged is None:
         return np.zeros(len(words), np.bool_)
     distinct = np.unique(words)
@@ -147,7 +146,8 @@ def _shown(value: pa.Scalar) -> str:
     if pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type):
         text = value.as_py().hex()
     elif pa.types.is_timestamp(value.type):
-        # The text names no time zone, because zone names need a database that can be missing.
+        # The text names no time zone, because zone names need a time zone database, which can be
+        # missing.
         text = str(pc.cast(pc.cast(value, pa.timestamp("us")), pa.string()))
     else:
         text = str(pc.cast(value, pa.string()))

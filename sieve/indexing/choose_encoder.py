@@ -20,11 +20,12 @@ FRONT: Final = MAX_PREFIX + LONGEST_POINT + MOST_DIGITS
 _STEPS: Final = (1, 16, 64, 256, 512, 1024)
 """Numbers of split points to try. More split points would cost more digits than they save."""
 _VALUES_A_POINT: Final = 8
-"""Mean sampled values per split point: fewer values do not show which bytes they share."""
+"""Minimum mean number of sampled values per split point; fewer values do not show their common
+bytes."""
 _SHARE_OF_COLUMN: Final = 1000
-"""Split points take at most 1/1000 of the column's bytes: a tenth of an index that takes 1 %."""
+"""Split points take at most 1/1000 of the column's bytes. That is a tenth of an index of 1 %."""
 _ALWAYS_ALLOWED: Final = 1024
-"""Bytes of split points that are negligible beside the rest of a manifest."""
+"""Bytes of split points that are negligible compared with the rest of a manifest."""
 _GAIN: Final = 0.01
 """A costlier encoder must increase the share of distinct codes by at least this number."""
 
@@ -66,12 +67,9 @@ def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """The number of further bits that distinguish neighbours in the table.
-
-    The bits are in addition to those that distinguish neighbours in the sample.
-    """
-    # The share of values that occur once in the sample estimates the share of unseen values: Good,
-    # "The population frequencies of species".
+    """Estimates how many more bits distinguish neighbours in the table than in the sample."""
+    # The share of values that occur once in the sample estimates the share of unseen values (Good,
+    # "The population frequencies of species").
     counts = pc.value_counts(values).field("counts")
     unseen = pc.sum(pc.equal(counts, 1)).as_py() / len(values)
     return math.log2(1 + unseen * max(0.0, rows / len(values) - 1))
@@ -93,13 +91,14 @@ def _of_decimals(type_name: str, distinct: pa.Array, spare: float) -> Encoder:
 
 
 def _unscaled(value: pa.Scalar, of: pa.DataType) -> int:
-    # The code uses digits, because arithmetic would round to the 28 digits of the decimal context.
+    # Decimal arithmetic would round to the 28 digits of its context, so the digits are joined as
+    # text.
     sign, digits, exponent = value.as_py().as_tuple()
     unscaled: int = int("".join(map(str, digits))) * 10 ** (exponent + of.scale)
     return -unscaled if sign else unscaled
 
 
 def _told_apart(encoder: Encoder, distinct: pa.Array, spare: float) -> float:
-    """The share of distinct values whose code without its last `spare` bits is unique."""
+    """The share of distinct values whose codes stay unique without the last `spare` bits."""
     codes = encoder.of_bytes.encode(distinct).codes.view(np.uint64) ^ np.uint64(1 << 63)
     return len(np.unique(codes >> np.uint64(min(63, round(spare))))) / len(distinct)

@@ -1,9 +1,9 @@
 """Chooses the shape, price and granularity of a run, for CREATE, REFRESH and ESTIMATE alike.
 
-A choice makes up to five runs and returns the run of least cost. The choice also tries a map that
-saves more than it costs, further cuts that can pay back, and whole files instead of ranges. A
-`Maker` reads the column and makes runs. The maker of a build writes runs; the maker of an estimate
-holds them in memory.
+A choice makes up to five runs and keeps the run of least cost. Besides intervals, the choice tries
+three alternatives if they can pay back: a map, more cuts, and whole files instead of ranges. A
+`Maker` reads the column and makes runs. The maker of a build writes runs to storage; the maker of
+an estimate keeps runs in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeRun(Generic[R]):
-    """A run that a maker has made: its identity, its bytes, its keys, and its reader."""
+    """A run that a maker has made: its identity, size in bytes, number of keys, and reader."""
 
     run: R
     bytes: int
@@ -42,10 +42,10 @@ class Maker(Protocol[R]):
     """Makes the runs to choose from."""
 
     def reading(self, profile: ColumnProfile) -> contextlib.AbstractContextManager[Shared]:
-        """The column, read with the cuts of a profile, until the block ends."""
+        """Reads the column and yields the results, which are valid until the block ends."""
 
     def make(self, rows: Make, profile: ColumnProfile, options: IndexOptions) -> MadeRun[R]:
-        """Makes a run within the budget, from rows at a multiple of the cost per byte."""
+        """Makes a run that fits the budget; `rows` takes a multiple of the cost per byte."""
 
     def discard(self, run: R) -> None:
         """Deletes a run that is not chosen."""
@@ -53,12 +53,12 @@ class Maker(Protocol[R]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attempt(Generic[R]):
-    """A run that the choice can choose.
+    """A candidate for the run, with the figures by which candidates are compared.
 
     Attributes:
-        cost: the measure by which runs are compared: the bytes that queries read, plus the index's
-            bytes if the budget is `auto`. The run of lower cost is better.
-        more_may_pay: whether further cuts can pay back.
+        cost: the bytes that queries read, plus the index's bytes if the budget is `auto`. The run
+            of lower cost is better.
+        more_may_pay: whether more cuts can pay back.
     """
 
     made: MadeRun[R]
@@ -70,7 +70,7 @@ class Attempt(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Generic[R]):
-    """The choice of a run.
+    """Chooses a run for a column.
 
     Attributes:
         maker: makes the runs.
@@ -85,9 +85,9 @@ class Choice(Generic[R]):
     with_maps: bool = True
 
     def best(self, profile: ColumnProfile) -> tuple[Attempt[R] | None, Seen]:
-        """Returns the best run over a profile's locations (None without a key), and the counts.
+        """Returns the best run for a profile (None without a key), and the reading step's counts.
 
-        The column is read once or twice.
+        The method reads the column once or twice.
         """
         best, seen = self._of_reading(profile)
         wider = profile.wider(self.options)
@@ -99,15 +99,15 @@ class Choice(Generic[R]):
         return best, seen
 
     def files_may_pay(self, by_file: ColumnProfile, best: Attempt[R]) -> bool:
-        """Returns whether a run over whole files could cost clearly less than over ranges.
+        """Returns whether a run over whole files could cost clearly less than the best run.
 
-        A run over whole files reads all ranges of each file with a match.
+        If whole files are the locations, a query reads all ranges of each file with a match.
         """
         least = least_read(best.expected, by_file.location_bytes)
         return NEAR * self._cost(by_file, 0, least) < best.cost
 
     def better(self, one: Attempt[R], other: Attempt[R]) -> Attempt[R]:
-        """Returns the attempt of lower cost, or the first at equal cost; discards the other."""
+        """Returns the attempt of lower cost, or `one` at equal cost; discards the other attempt."""
         better, worse = sorted((one, other), key=lambda each: each.cost)
         with self.discarded_on_failure(better.made.run):
             self.maker.discard(worse.made.run)
@@ -115,7 +115,7 @@ class Choice(Generic[R]):
 
     @contextlib.contextmanager
     def discarded_on_failure(self, run: R) -> Iterator[None]:
-        """Discards the run on failure, because no version refers to it yet."""
+        """Discards the run on failure, because no version refers to the run yet."""
         try:
             yield
         except BaseException:
@@ -129,7 +129,7 @@ class Choice(Generic[R]):
         return mean_read(reads) * profile.location_bytes
 
     def _of_reading(self, profile: ColumnProfile) -> tuple[Attempt[R] | None, Seen]:
-        """The best run of one reading."""
+        """Reads the column once; returns the best run from this reading, and the counts."""
         with self.maker.reading(profile) as shared:
             if self.options.automatic:
                 best = self._automatic(profile, shared)
@@ -138,7 +138,7 @@ class Choice(Generic[R]):
             return best, shared.seen
 
     def _within_budget(self, profile: ColumnProfile, shared: Shared) -> Attempt[R] | None:
-        """Makes intervals that use the budget, or a map if it fits and reads less."""
+        """Makes intervals that fill the budget, or a map that fits and lets queries read less."""
         plain = self._attempt(profile, shared, self.options)
         if plain is None or self.options.shape != "auto" or not self.with_maps:
             return plain
@@ -169,7 +169,7 @@ class Choice(Generic[R]):
         if planned is None:
             return replace(plain, more_may_pay=more)
         if planned.limit is not None:
-            # For more keys, the comparison would take as long as making the map.
+            # Beyond the limit, making the map only to compare costs would take too long.
             return plain
         plain = replace(plain, more_may_pay=more)
         worth = profile.payback(self.options).absent
@@ -178,10 +178,10 @@ class Choice(Generic[R]):
     def _mapped_first(
         self, profile: ColumnProfile, shared: Shared, stop: Stop
     ) -> tuple[Attempt[R] | None, bool]:
-        """Makes a run with a map before a run of intervals, if a trial of intervals costs more.
+        """Makes a run with a map first, if a trial shows that intervals cost more.
 
-        Returns the run, or None; and whether it costs clearly less than the cheapest intervals in
-        the trial, so that they need not be made.
+        Returns the run or None, and a flag. The flag is true if the run costs clearly less than the
+        cheapest intervals of the trial. The caller then need not make intervals.
         """
         if self.options.shape != "auto" or not self.with_maps:
             return None, False
@@ -210,7 +210,7 @@ class Choice(Generic[R]):
         stop: Stop | None = None,
         worth: float = math.inf,
     ) -> Attempt[R]:
-        """Returns a run with a map if it costs less and fits the budget, else the given run."""
+        """Returns a run with a map, if the map fits the budget and costs less; else `plain`."""
         with self.discarded_on_failure(plain.made.run):
             try:
                 mapped = self._attempt(profile, shared, options, stop, worth)
@@ -226,7 +226,10 @@ class Choice(Generic[R]):
         stop: Stop | None = None,
         worth: float = math.inf,
     ) -> Attempt[R] | None:
-        """A run with some options and its cost, or None if there is no key."""
+        """Makes a run with the given options and measures its cost.
+
+        The result is None if there is no key.
+        """
         rows = run_maker(profile, options, shared, self.describe_job, stop, worth)
         if rows is None:
             return None

@@ -29,7 +29,7 @@ class Fronts:
 
     Attributes:
         bytes: uint8[n, w], zero padded, ascending.
-        shared: int64[n - 1], length of the common prefix of each two neighbours.
+        shared: int64[n - 1], length of the common prefix of each value and the next.
         radix: number of distinct bytes, including zero, or 256 if an alphabet would be too large.
     """
 
@@ -45,10 +45,11 @@ class Fronts:
 
 
 class _Group(NamedTuple):
-    """The values `first` to `stop`, which share a prefix; groups are sorted by `unresolved`.
+    """The values of one group, which share a prefix: from `first` up to, but not including, `stop`.
 
     Attributes:
-        unresolved: negative number of values whose code equals that of the next value.
+        unresolved: minus the number of values whose code equals the next value's code. Groups sort
+            by this number, so that a heap yields the group with the most equal codes first.
     """
 
     unresolved: int
@@ -58,10 +59,10 @@ class _Group(NamedTuple):
 
 
 def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
-    """Splits with at most `count` points in at most `most` bytes, or None if this is impossible.
+    """Returns at most `count` split points in at most `most` bytes, or None if this is impossible.
 
-    Repeatedly takes the group with the most equal codes, and cuts it between the neighbours with
-    the shortest common prefix. Only such a cut gives the parts longer prefixes.
+    Each step takes the group with the most equal codes, and cuts the group between the neighbours
+    with the shortest common prefix. Only such a cut gives the parts longer prefixes.
 
     Args:
         fronts: the first bytes of the sampled values.
@@ -82,7 +83,8 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     if packed_size(points) > most:
         return None
     skipped = np.repeat([g.shared for g in groups], [g.stop - g.first for g in groups])
-    # The number of digits and the size of the alphabet depend on each other.
+    # The number of digits and the alphabet's size depend on each other. The second call refines the
+    # first call's guess.
     guess = Splits(tuple(points), _digits_of(fronts, skipped, int(room / math.log2(fronts.radix))))
     return Splits(tuple(points), _digits_of(fronts, skipped, guess.digits))
 
@@ -96,7 +98,7 @@ def _group(fronts: Fronts, first: int, stop: int, reach: int) -> _Group:
 
 
 def _middle(fronts: Fronts, group: _Group, reach: int) -> int:
-    """Returns the position nearest the middle at which neighbours share the fewest bytes."""
+    """Returns where to cut: near the middle, between neighbours that share the fewest bytes."""
     steps = fronts.shared[group.first : group.stop - 1]
     done = np.cumsum(steps >= group.shared + reach)
     places = np.flatnonzero(steps == group.shared)
@@ -112,22 +114,22 @@ def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
         start = fronts.bytes[group.first, :size].tobytes()
         if not group.first:
             start = start.rstrip(b"\0")
-        # A point must be above the previous group. If no such point exists, the two groups are
-        # joined.
+        # A point must be above all values of the previous group. If no such point exists, the two
+        # groups share the previous point.
         if apart <= size and (not group.first or not start.endswith(b"\0")):
             points.append(Point(start, min(group.shared, len(start))))
     return points
 
 
 def _digits_of(fronts: Fronts, skipped: npt.NDArray[np.int64], digits: int) -> bytes:
-    """The bytes of each value after the shared bytes."""
+    """Returns the alphabet of the bytes that follow the shared bytes of each value."""
     columns = np.minimum(skipped[:, None] + np.arange(digits), _WIDTH - 1)
     counts = np.bincount(np.take_along_axis(fronts.bytes, columns, 1).ravel(), minlength=256)
     return _alphabet(counts, len(skipped) * STRAYS)
 
 
 def _alphabet(counts: npt.NDArray[np.int64], strays: float) -> bytes:
-    """The bytes that occur, except the rarest; empty if too many different bytes occur."""
+    """Returns the bytes that occur, except the rarest; returns none if too many bytes occur."""
     counts = counts.copy()
     counts[0] = 0
     rarest = np.argsort(counts, kind="stable")

@@ -1,4 +1,4 @@
-"""Column profile: row counts per file and a sample, known before a build reads the column."""
+"""Column profile: row counts per file and a sample, taken before a build reads all rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LITTLE = 100
 """Index bytes are negligible up to 1/100 of the column's bytes, or up to `_LEAST_LITTLE`."""
 _LEAST_LITTLE = 8 << 10
 _ALLOWED = 320 << 10
-"""A build reads cuts for at least this many bytes of intervals, which one task can weigh."""
+"""A build reads cuts for at least this many bytes of intervals. One task can weigh so many cuts."""
 _WIDER = 8
 
 
@@ -40,7 +40,7 @@ class Profile:
         sizes: int64[n], bytes of each location, which is a file or a range of a large file.
         sample: a sample of the column, or of part of its domain.
         wide: whether to read more cuts than most columns need, for the budget ``auto``.
-        few: whether to read the fewest cuts, for a column whose map is likely to be chosen.
+        few: whether to read as few cuts as possible, because the build is likely to choose a map.
     """
 
     sizes: Counts
@@ -72,13 +72,13 @@ class Profile:
         return weights_of(self.sizes)
 
     def least_by_map(self, least: float) -> float:
-        """The locations that a query for one value reads if there is a map, in units of mean size.
+        """Expected reads of a query for one value if there is a map, in locations of mean size.
 
         Only a map distinguishes the values that share a key code. A larger location is more likely
-        to hold a row. A value with several rows can be in several locations.
+        to hold the value. A value with several rows can be in several locations.
 
         Args:
-            least: the weights of the locations that hold the value's key code, added up.
+            least: total weight of the locations that hold the value's key code.
         """
         if self.sample.encoder.exact:
             return least
@@ -108,17 +108,17 @@ class Profile:
         return max(1, int(whole * self.sample.share))
 
     def most(self, options: IndexOptions) -> float:
-        """The number of bytes above which a run is made again.
+        """The size in bytes above which a run is made again.
 
-        The bits per key keep a map within the budget.
+        A run with every key or with a map has no such limit. The choice of bits per key keeps a map
+        within the budget.
         """
         return math.inf if options.every_key or options.shape == "map" else self.budget(options)
 
     def intervals_budget(self, options: IndexOptions, shape: str) -> int:
-        """The part of the budget for intervals: all of it, or a small part if there is a map.
+        """The budget for intervals: the whole budget, or a small part if there is a map.
 
-        With the budget ``auto``, this part is the size of the cuts that the reading step passes to
-        the next step.
+        With the budget ``auto``, the result limits the cuts that the reading step passes on.
         """
         budget = self.budget(options)
         if options.automatic:
@@ -135,7 +135,7 @@ class Profile:
         return max(1, overprovisioned_total(self.sample.shown, self.n_files, budget))
 
     def wider(self, options: IndexOptions) -> Self | None:
-        """The profile of a build with more cuts, or None if it has the maximum number already."""
+        """Returns a profile with more cuts, or None if this profile has the maximum already."""
         if self.wide or not options.automatic:
             return None
         wider = replace(self, wide=True, few=False)
@@ -184,10 +184,10 @@ def column_profile(
 ) -> ColumnProfile:
     """Counts rows and draws a sample.
 
-    If the sample has all rows, and they are few, the build goes on in this process.
+    If the sample consists of all rows and is small, the rest of the build runs in this process.
 
     Args:
-        frame: all rows of some files, read as a query reads them, with their `LOCATION`.
+        frame: all rows of some files with their `LOCATION`, read as a query reads the files.
         counting: the same rows with their files as `LOCATION`, or None if the format's metadata has
             no row counts.
         encoder: the encoder of the values, or None to choose one by the sample.
@@ -216,7 +216,7 @@ def column_profile(
 
 def _row_counts(frame: DataFrame, n_files: int) -> Counts:
     counts = np.zeros(n_files, np.int64)
-    # The place of a row needs no evaluation of an expression.
+    # `PLACE` gives the row's file without the evaluation of an expression.
     place = PLACE if PLACE in frame.columns else LOCATION
     for location, rows in frame.groupBy(place).count().collect():
         counts[location] = rows

@@ -41,14 +41,14 @@ class Sample:
         rows: number of rows of the table, counted or estimated.
         width: mean size of a value in bytes.
         shown: number of rows in the windows, or of all rows if there are no windows.
-        spread: mean number of locations that hold the same value as a row; 0 if key codes
-            distinguish all values.
+        spread: mean number of locations that hold the value of a row; 0 if key codes distinguish
+            all values.
         scattered: share of pairs of neighbouring sampled keys whose rows are in different
             locations. The share is about 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
-        drawn: the sampled rows, if the sample has all rows of the column: the value or its leading
-            bytes as ``v``, `LOCATION`, and the hash of the value; None for part of the rows.
+        drawn: all rows of the column, if all were sampled; otherwise None. The columns are the
+            value or its leading bytes as ``v``, `LOCATION`, and the hash of the value.
     """
 
     encoder: Encoder
@@ -70,10 +70,10 @@ class Sample:
 
 
 def zoomed(sample: Sample, share: float, asked: CodeIntervals) -> Sample:
-    """Restricts a sample to windows of the domain with a share of the column.
+    """Restricts a sample to windows of the domain that contain a given share of the column.
 
-    With windows, ESTIMATE of 5 million scattered ids takes 19 s. Without windows, it was still
-    running after 250 s.
+    With windows, ESTIMATE of 5 million scattered ids takes 19 s. Without windows, ESTIMATE was
+    still running after 250 s.
 
     Args:
         sample: a sample of the whole domain.
@@ -87,7 +87,7 @@ def zoomed(sample: Sample, share: float, asked: CodeIntervals) -> Sample:
     query_model = domain_sample.of_mass(sample.query_model)
     if query_model is None:
         return sample
-    # The sample is drawn again by weight here, so that all later draws can be unweighted.
+    # The rows are drawn again here, by weight. All later draws can then be unweighted.
     weights = domain_sample.rates(sample.query_model, sample.codes[inside])
     drawn = np.random.default_rng(3).choice(inside, len(inside), p=weights / weights.sum())
     return Sample(
@@ -158,13 +158,13 @@ def take_sample(
 
 
 def _hashed(table: pa.Table) -> pa.Table:
-    """All rows of a column; a NULL has no hash."""
+    """Returns all rows of a column with their hashes; a NULL gets no hash."""
     hashes = pc.if_else(pc.is_valid(table["v"]), table["hash"], None)
     return table.select(["v", LOCATION]).append_column("hash", hashes)
 
 
 def _scattered(codes: Codes, locations: Ordinals) -> float:
-    """The share of neighbouring distinct keys that are in different locations."""
+    """The share of pairs of neighbouring distinct keys that are in different locations."""
     codes, first = np.unique(codes, return_index=True)
     of_each = locations[first]
     return float(np.mean(of_each[1:] != of_each[:-1])) if len(codes) > 1 else 0.0

@@ -34,13 +34,14 @@ FILE = pa.struct(
 )
 """The columns for a location: its rows, its corrupt records, and its packed cuts."""
 PROBE = pa.struct([("number", pa.int32()), ("locations", pa.int64()), ("bytes", pa.int64())])
-"""A probe, and the number and bytes of a task's locations that hold a key of the probe."""
+"""The columns for a probe: the number and bytes of a task's locations that hold a key of the
+probe."""
 LINES = pa.schema([("file", FILE), ("probe", PROBE), ("pairs", pa.struct(hash_map_tasks.PACKED))])
 """The output of the first step; a line has a value in one column and NULL in the others."""
 _HELD = 1 << 22
 """Codes buffered before they are sorted and cut: 32 MB."""
 _ORDERED = 16
-"""Codes are mostly sorted if at most one in this many codes is below the code before it."""
+"""Codes count as mostly sorted if at most one in this many codes is below its predecessor."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +51,8 @@ class Cutting:
     Attributes:
         sizes: int64[n], bytes of each location.
         query_model: the distribution of queries; with None, every key is a cut.
-        threshold: minimum bytes that a gap must save per expected query. A gap saves its skip
-            probability times the bytes of its location.
+        threshold: minimum bytes that a gap must save per expected query. A gap saves the product of
+            the gap's skip probability and the location's bytes.
         budget: maximum bytes of the run.
     """
 
@@ -85,10 +86,11 @@ def read_column(
     Args:
         domain_sample: the windows of the domain to index, or None for the whole domain.
         cutting: the granularity of cuts.
-        probes: int64[k, 2], intervals of key codes whose true locations are counted.
-        parts: number of ranges of hashes. The step then also yields packed pairs for hash maps;
-            with None, it yields no pairs. With pairs, rows have the JVM's hash in a third column
-            unless the encoder is exact. Not allowed with a domain sample.
+        probes: int64[k, 2], intervals of key codes; the step counts the locations with a key in
+            each.
+        parts: number of hash ranges into which the step packs pairs for hash maps; with None, the
+            step yields no pairs. With pairs, the input needs the JVM's hash in a third column
+            unless the encoder is exact. Pairs are not allowed with a domain sample.
     """
 
     def run(batches: Batches) -> Batches:
@@ -117,7 +119,7 @@ def read_column(
 
 
 def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
-    """A step from `LINES` to members of the lines of one kind."""
+    """A step that selects the lines of one kind from `LINES`, with some fields as columns."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
@@ -129,7 +131,7 @@ def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
 
 
 def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
-    """A step that takes the cuts of some locations; with None, of all locations."""
+    """A step that keeps the rows with cuts of the given locations; None means all locations."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
@@ -143,7 +145,7 @@ def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
 
 
 def counts_of(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """The counts of `LINES` of one task: location, probe, counts, extremes, hits of the probe."""
+    """Yields counts from one task's `LINES`: location, probe, counts, extreme codes, probe hits."""
     of_file, of_probe = ["location", *names, "first", "last"], ["number", "locations", "bytes"]
     for batch in members("file", of_file)(iter(batches)):
         for location, *counts in zip(*batch.to_pydict().values(), strict=True):
@@ -182,7 +184,7 @@ def _of_file(
 
 
 class _File:
-    """One file's codes and counts while its rows are read."""
+    """The codes and counts of one location while a task reads its rows."""
 
     def __init__(
         self,
@@ -205,7 +207,7 @@ class _File:
         self._counts = [0, 0, 0]
 
     def add(self, batch: pa.RecordBatch) -> Batches:
-        """Takes rows; yields packed pairs, or lines of cuts if the buffer is full."""
+        """Adds rows; yields packed pairs, and output lines with cuts if the buffer is full."""
         values = batch.column(0)
         encoded = self._encoder.encode(values)
         keys = encoded.codes[encoded.valid & ~encoded.nan]
@@ -243,8 +245,12 @@ class _File:
 
 
 def _distinct(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
-    """The distinct codes, ascending, and their counts; sorts its non-empty argument in place."""
-    # Merging sorted runs is faster if most codes are in order, as in a file with a few late rows.
+    """Returns the distinct codes, ascending, and their counts.
+
+    Sorts `codes` in place; `codes` must not be empty.
+    """
+    # numpy's stable sort merges sorted runs. A merge is faster if most codes are in order, as in a
+    # file with a few late rows.
     falls = np.count_nonzero(codes[1:] < codes[:-1])
     if falls:
         codes.sort(kind="stable" if falls * _ORDERED < len(codes) else None)

@@ -1,10 +1,10 @@
 """Domain sample: windows of a column's domain, and the column restricted to the windows.
 
-Which files have neighbouring keys decides the size of a structure and the files that queries read.
-A sample of rows does not show neighbouring keys, but a sample of stretches of the domain does. A
-window contains every key of every file in its stretch. If the gaps between windows are removed,
-every algorithm for a column also works on its windows. The share of the column in the windows is
-known.
+Two figures depend on which files have neighbouring keys: the size of an index, and the number of
+files that queries read. A sample of rows does not show neighbouring keys, but a sample of stretches
+of the domain does. A window contains every key of every file in its stretch. After the gaps between
+windows are removed, every algorithm for a column also works on the windows. The windows contain a
+known share of the column.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window per
 stratum.
@@ -29,13 +29,13 @@ _BISECTIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DomainSample:
-    """Disjoint windows of the domain, some of which represent the key codes of a query.
+    """Disjoint windows of the domain, which also represent the key codes of a query.
 
     Attributes:
         first: int64[w], first code of each window, ascending.
         last: int64[w], last code of each window, not below `first`.
-        asked: int64[k, 2], key codes of the query, ascending and disjoint. A code between two
-            windows is mapped to the last code of the window before.
+        asked: int64[k, 2], ranges of key codes of the query, ascending and disjoint. A queried code
+            between two windows is mapped to the last code of the window before it.
         share: approximate share of all queried keys that are in the windows.
     """
 
@@ -45,12 +45,12 @@ class DomainSample:
     share: float
 
     def of_mass(self, query_model: QueryModel) -> QueryModel | None:
-        """The query model restricted to the windows; None if they contain no key."""
+        """The query model restricted to the windows; None if the windows contain no key."""
         inside = np.flatnonzero(self.within(query_model.codes))
         if len(inside) == 0:
             return None
         codes = self.codes(query_model.codes[inside])
-        # Heavy keys are always in the sample, so without this correction their weight would be too
+        # Heavy keys are always in a window. Without this correction, their weight would be too
         # high.
         rows = np.maximum(
             1, (query_model.rows * self.rates(query_model, query_model.codes))[inside].round()
@@ -65,13 +65,13 @@ class DomainSample:
         )
 
     def rates(self, query_model: QueryModel, codes: Codes) -> Numbers:
-        """The weight of a key in a window, relative to a heavy key, which is always sampled."""
+        """The weight of each key in a window. Heavy keys are always sampled and have weight 1."""
         heavy = np.isin(codes, query_model.codes[_heavy(query_model)])
         rates: Numbers = np.where(heavy, 1.0, 1 / self.share)
         return rates
 
     def codes(self, codes: Codes) -> Codes:
-        """The key codes in windows, with the gaps between windows removed; keeps the order."""
+        """Returns the key codes in windows, moved so that no gaps remain between windows."""
         window, inside = locate(self.first, self.last, codes)
         moved = self._moved(codes[inside], window[inside])
         if len(self.asked) == 0:
@@ -81,7 +81,7 @@ class DomainSample:
         return np.append(moved, self._moved(self.last[window[wanted]], window[wanted]))
 
     def within(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """Returns for each key code whether it is in a window."""
+        """Returns for each key code whether the code is in a window."""
         return locate(self.first, self.last, codes)[1]
 
     def intervals(self, intervals: CodeIntervals) -> CodeIntervals:
@@ -120,8 +120,8 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
     begin = (np.arange(_STRATA) + (1 - share) * random.random(_STRATA)) / _STRATA
     ends = np.clip(asked.ravel(), query_model.codes[0], query_model.codes[-1])
     begin = np.append(begin, query_model.up_to(ends) - share / _STRATA / 2)
-    # Each key's weight is entirely inside or entirely outside a window, so all keys are equally
-    # likely to be sampled.
+    # A window contains all of a key's weight or none of it, so all keys are equally likely to be
+    # sampled.
     both = np.concatenate([begin, begin + share / _STRATA])
     first, last = np.split(_code_at(query_model, both), 2)
     first += first < last
@@ -138,7 +138,7 @@ def windows(query_model: QueryModel, share: float, asked: CodeIntervals) -> Doma
 
 
 def has_only_heavy_keys(query_model: QueryModel) -> bool:
-    """Returns whether windows would contain every key, so that there is nothing to leave out."""
+    """Returns whether all keys are heavy, so that windows would leave out no key."""
     return len(_heavy(query_model)) == len(query_model.codes)
 
 
@@ -148,7 +148,7 @@ def _heavy(query_model: QueryModel) -> npt.NDArray[np.intp]:
 
 
 def _code_at(query_model: QueryModel, share: Numbers) -> Codes:
-    """The smallest code at which the cumulative share is reached."""
+    """The least code at which the cumulative share of queried keys reaches `share`."""
     low = np.full(len(share), int(query_model.codes[0]), np.int64)
     high = np.full(len(share), int(query_model.codes[-1]), np.int64)
     for _ in range(_BISECTIONS):

@@ -1,4 +1,4 @@
-"""Finds the unreadable data file of a failed build, which Spark 3.5 does not name for Parquet."""
+"""Finds the unreadable data file of a failed build; Spark 3.5 does not name Parquet files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from sieve.tables.table import CatalogTable
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _READER: Final = "FileScanRDD"
-"""A class in the stack trace if a task fails to read a file, but not if a job is cancelled."""
+"""This class is in the stack trace if a task fails to read a file, but not if a job is
+cancelled."""
 
 
 @contextmanager
@@ -30,10 +31,10 @@ def named_if_unreadable(
     numbers: Sequence[int],
     environment: Environment,
 ) -> Iterator[None]:
-    """Raises an error that names the file if the block fails because a file cannot be read.
+    """Raises an error that names the unreadable file, if the block fails to read a file.
 
-    The search bisects the files and reads them again, which takes one to two times as long as to
-    read all files.
+    The search bisects the files and reads them again. The search takes one to two times as long as
+    reading all files.
 
     Args:
         files: the files that the block reads.
@@ -41,7 +42,8 @@ def named_if_unreadable(
 
     Raises:
         UnavailableError: a file cannot be read; the cause is Spark's error.
-        Py4JJavaError, PySparkException: the read was cancelled.
+        Py4JJavaError, PySparkException: the read was cancelled, the message names the file already,
+        or all files can be read.
     """
     try:
         yield

@@ -37,10 +37,10 @@ Make = Callable[[float], Rows]
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """The input of all runs made from one reading, computed at first use.
+    """The data from one reading of the column, from which several runs are made.
 
     Attributes:
-        pairs: the pairs for maps.
+        pairs: pairs of key hash and location, for maps.
     """
 
     cuts: Rows
@@ -50,7 +50,7 @@ class Shared:
 
     @cached_property
     def pieces(self) -> Rows:
-        """The cuts, clipped to stretches of the domain."""
+        """The cuts, clipped to stretches of the domain; computed at first use, then kept."""
         query_model = _query_model(self.seen, self.column_profile)
         pieces = in_stretches(self.cuts, query_model, stretches_of(self.seen.cuts[0], query_model))
         return pieces.persist(StorageLevel.MEMORY_AND_DISK)
@@ -68,7 +68,7 @@ def shared_by_runs(
     column_profile: ColumnProfile,
     collected: CollectedPairs | None = None,
 ) -> Iterator[Shared]:
-    """Yields the input that several runs share, and keeps it persisted until the block ends.
+    """Yields the data that several runs share, and frees the data when the block ends.
 
     Args:
         collected: the pairs that the reading step has collected.
@@ -89,16 +89,16 @@ def run_maker(
     stop: Stop | None = None,
     worth: float = math.inf,
 ) -> Make | None:
-    """Returns a function from a multiple of the cost per byte to a run's rows.
+    """Returns a function that makes a run's rows at a given multiple of the cost per byte.
 
     Returns None if there is no key. The rows must be used before the block of `shared` ends.
 
     Args:
         shared: the input from `shared_by_runs`.
-        stop: the stop criterion for intervals, or None to use the whole budget. If the run has a
-            map, only the criterion's price counts for the intervals.
-        worth: the bytes of fingerprints that are justified if a query for an absent key reads one
-            location less.
+        stop: the stop criterion for intervals, or None to use the whole budget. In a run with a
+            map, only the criterion's price applies to the intervals.
+        worth: how many bytes of fingerprints are worth one location less per query for an absent
+            key.
 
     Raises:
         InvalidInputError: the budget is too small for a map.
@@ -171,10 +171,10 @@ def _priced(
 def trial_of_least_cost(
     pieces: Rows, seen: Seen, column_profile: ColumnProfile, stop: Stop
 ) -> Trial | None:
-    """Estimates the intervals at the lowest price, at which their last bytes just pay back.
+    """Estimates the intervals at the lowest price, at which the last byte just pays back.
 
     Returns None if there are no cuts. Also returns None if one task has all cuts and a map is not
-    likely, because a build then needs little more time than a trial.
+    likely. In this case, making the intervals takes little more time than a trial.
     """
     query_model = _query_model(seen, column_profile)
     stretches = stretches_of(seen.cuts[0], query_model)
@@ -190,7 +190,7 @@ def _planner(query_model: QueryModel, column_profile: ColumnProfile) -> segment_
 def _query_model(seen: Seen, column_profile: ColumnProfile) -> QueryModel:
     """The query model of the sample.
 
-    If only the sample has no key, the model gives all queries equal weight.
+    If the column has keys but the sample has none, the model consists of the extreme keys.
     """
     ends = np.array(seen.cuts[1:], np.int64)
     return column_profile.sample.query_model or QueryModel.of_sample(ends)
@@ -209,7 +209,7 @@ def _price_of(
 
 
 def _trial(pieces: Rows, planner: segment_tasks.Planner, price: float, stop: Stop) -> Trial:
-    """The bytes of the index and the files read at a cost per byte, over all stretches."""
+    """Returns the index's bytes and the files read at a cost per byte, summed over stretches."""
     tried = map_batches(
         pieces,
         segment_tasks.try_stretches(planner, float(price), stop),

@@ -1,7 +1,7 @@
-"""Grams: the byte sequences of one length in texts, as keys of an index on substrings.
+"""Grams: the 4-byte sequences of texts, which are the keys of an index on substrings.
 
-A gram is the 4 bytes at one place of a text in UTF-8. Its key is the big-endian
-number of these bytes.
+A gram consists of 4 consecutive bytes of a text in UTF-8. The gram's key is the big-endian number
+of these bytes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Grams = npt.NDArray[np.int32]
 def distinct_grams(location: str) -> Callable[[Batches], Batches]:
     """A step from (text as binary, location) rows to the distinct grams of each location.
 
-    Two things become one row with NULL: a location whose texts have no gram, and each row with a
-    negative location.
+    A location whose texts have no gram becomes one row with NULL. Each row with a negative location
+    also becomes one row with NULL.
 
     Args:
         location: the name of the second column.
@@ -46,7 +46,7 @@ def schema_of(location: str) -> pa.Schema:
 
 
 def _by_location(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """The grams and the locations of the rows of `distinct_grams`."""
+    """Yields the columns of the output of `distinct_grams`: grams and locations."""
     location: int | None = None
     found: list[Grams] = []
     held = 0
@@ -81,7 +81,7 @@ def grams_of(texts: pa.Array) -> Grams:
         return none
     words = np.lib.stride_tricks.sliding_window_view(characters, GRAM_BYTES)
     grams = np.ascontiguousarray(words).view(">i4")[:, 0].astype(np.int32)
-    # The last bytes of a text begin no gram.
+    # A gram must not extend from one text into the next.
     begins = np.ones(len(grams), np.bool_)
     last = (ends[1:] - ends[0])[:, None] - np.arange(1, GRAM_BYTES)
     begins[last[(last >= 0) & (last < len(grams))]] = False

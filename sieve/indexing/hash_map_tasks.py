@@ -1,7 +1,7 @@
 """The tasks that build hash maps on executors, on Arrow record batches, without PySpark.
 
-Pairs of hash and location are packed: one row holds a task's pairs in one range of hashes, as two
-byte arrays. With one row per pair, Spark would need about twenty times as long as numpy needs.
+Pairs of hash and location are packed. One row holds all of a task's pairs in one range of hashes,
+as two byte arrays. With one row per pair, Spark would take about twenty times as long as numpy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PACKED: Final = pa.schema(
 )
 SKETCHES: Final = pa.schema([("pairs", pa.int64()), ("smallest", pa.binary())])
 SKETCH: Final = 4_096
-"""Number of smallest hashes in the sketch that estimates distinct counts, accurate to 1.6 %."""
+"""A sketch for distinct counts keeps this many smallest hashes, and is accurate to 1.6 %."""
 _HELD: Final = 1 << 20
 """Pairs buffered before they are packed: 12 MB."""
 _SIGN: Final = np.uint64(1 << 63)
@@ -38,8 +38,9 @@ def pack_hashes(
 ) -> Callable[[Batches], Batches]:
     """A step from (key, location) rows to packed pairs, mostly without duplicates.
 
-    The key is the value if the encoder is exact, otherwise the JVM's hash of the value; it may be
-    NULL. With a domain sample, rows with a hash have the value in a third column.
+    If the encoder is exact, the key is the value; otherwise, the key is the JVM's hash of the
+    value. Keys may be NULL. With a domain sample, rows with a hash have the value in a third
+    column.
 
     Args:
         domain_sample: the windows of the domain to index, or None for the whole domain.
@@ -79,7 +80,7 @@ class PairPacker:
             yield from self.finish()
 
     def finish(self) -> Batches:
-        """Yields the rows of all pairs in the buffer, and empties it."""
+        """Yields the rows of all pairs in the buffer, and clears the buffer."""
         if self._n:
             yield packed(*_joined(self._buffered), self._parts)
             self._buffered, self._n = [], 0
@@ -99,7 +100,8 @@ def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.Recor
         return hash_codes(_once(np.sort(encoded.codes[keys])))
     hashes = rows.column(0)
     if domain_sample is not None:
-        # NULLs have undefined codes and undefined hashes.
+        # The codes of NULLs are undefined. The hash of a NULL is NULL, and `hashed_once` drops
+        # NULLs.
         hashes = hashes.filter(domain_sample.within(encoder.encode(rows.column(2)).codes))
     return hashed_once(hashes)
 
@@ -116,9 +118,9 @@ def _joined(buffered: list[tuple[Hashes, Ordinals]]) -> tuple[Hashes, Ordinals]:
 
 
 def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
-    """Rows of `PACKED`, one for each range that has hashes; requires at least one pair.
+    """Returns rows of `PACKED`, one for each range that has hashes; needs at least one pair.
 
-    The hashes of a range are in no order.
+    The hashes of a range are in no particular order.
     """
     upper = (hashes ^ _SIGN) >> np.uint64(32)
     # numpy sorts numbers of 16 bits by their digits, many times faster than whole hashes.
@@ -143,7 +145,7 @@ def packed(hashes: Hashes, locations: Ordinals, parts: int) -> pa.RecordBatch:
 
 
 def _smallest(hashes: Hashes) -> Hashes:
-    """The `SKETCH` smallest distinct hashes; a hash that occurs repeatedly is returned twice."""
+    """The `SKETCH` smallest distinct hashes; a repeated hash is returned twice."""
     signed, few = hashes.view(np.int64), 4 * SKETCH
     if few < len(signed):
         copies, ranks = _at_most_twice(np.sort(np.partition(signed, few)[:few]))
@@ -182,9 +184,9 @@ def merge_sketches(batches: Batches) -> Batches:
 def distinct(pairs: int, smallest: bytes) -> int:
     """Estimated number of distinct hashes.
 
-    The number is exact if no hash of the sketch occurs twice, for example for unique keys. With an
-    error of one percent for unique keys, the build would assume that some keys are in several
-    locations. Maps of such keys have several times the bytes.
+    If no hash of the sketch occurs twice, for example with unique keys, the result is exactly the
+    number of pairs. With an error of one percent, the build would assume that some unique keys are
+    in several locations. The planned maps would then take several times the bytes.
 
     Args:
         pairs: number of all pairs.

@@ -1,7 +1,7 @@
 """Local rows: few rows or cuts in the front end's memory, in place of a data frame.
 
-A step over a few thousand rows takes milliseconds. As a Spark job it takes 100 ms, and a second
-more if it is the first one that starts Python on the executors.
+In this process, a step over a few thousand rows takes milliseconds. As a Spark job, the step takes
+100 ms. The first such job takes a second more, because it starts Python on the executors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, Row
 from sieve.indexing.batches import Batches
 
 MOST: Final = 8_192
-"""Maximum number of local rows. Their steps take up to 0.3 s of one core, which scans share."""
+"""Maximum number of local rows. Steps over so many rows take up to 0.3 s of a core that also serves
+scans."""
 
 
 class WriteFile(Protocol):
@@ -31,7 +32,7 @@ class WriteFile(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalRows:
-    """Record batches, with those methods of a data frame that builds use.
+    """Record batches with the data frame methods that builds use.
 
     Attributes:
         write_file: writes a file of a run.
@@ -45,7 +46,7 @@ class LocalRows:
         return self._of(list(step(iter(self.batches))))
 
     def select(self, *names: str) -> LocalRows:
-        """The columns of these names."""
+        """Returns the named columns."""
         return self._of([batch.select(names) for batch in self.batches])
 
     def sortWithinPartitions(self, *names: str) -> LocalRows:  # noqa: N802 - PySpark's name
@@ -92,7 +93,7 @@ Rows: TypeAlias = DataFrame | LocalRows
 
 
 def both(one: Rows, other: Rows) -> Rows:
-    """The rows of two results of the same schema; local rows if both are local."""
+    """Returns the union of two results of the same schema; local rows if both are local."""
     if isinstance(one, LocalRows):
         if isinstance(other, LocalRows):
             return replace(one, batches=[*one.batches, *other.batches])

@@ -1,6 +1,6 @@
 """Packed cuts: many intervals as one binary value of a row.
 
-Cuts are small, and the time that Spark needs for rows grows with the number of rows.
+Spark's time grows with the number of rows, so many small cuts share one row.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Even partitions: numbers by which Spark assigns one stretch of a domain to each partition.
+"""Partition keys: numbers that make Spark assign exactly one stretch to each partition.
 
-`DataFrame.repartition(n, column)` hashes the column. Therefore, of two partitions, one can get both
-numbers 0 and 1, and a core is idle. A repartition by range would read the rows once more for a
-sample.
+`DataFrame.repartition(n, column)` hashes the column. With two partitions, the numbers 0 and 1 could
+share one partition, and a core would be idle. Repartitioning by range would read the rows once more
+for a sample.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SEED: Final = 42
 
 
 def partition_keys(n: int) -> npt.NDArray[np.int32]:
-    """Returns for each of n partitions a number that Spark's hash partitioning assigns to it.
+    """Returns, for each of n partitions, a number that Spark's hash partitioning puts there.
 
     Source: MurmurHash3 (32 bits), as `HashPartitioning` applies it to an INT.
     """
@@ -25,8 +25,8 @@ def partition_keys(n: int) -> npt.NDArray[np.int32]:
     while (keys < 0).any():
         numbers = np.arange(start, start + 8 * n, dtype=np.int32)
         partition = _murmur3(numbers).view(np.int32) % n
-        # If two numbers have the same partition, the last assignment wins, so the numbers are
-        # reversed.
+        # Among numbers of one partition, the last assignment wins. The reversal lets the first
+        # number win.
         missing = keys[partition] < 0
         keys[partition[missing][::-1]] = numbers[missing][::-1]
         start += 8 * n

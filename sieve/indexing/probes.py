@@ -1,4 +1,4 @@
-"""Probes: queries drawn from the sample, by which a build measures the expected reads."""
+"""Probes: queries drawn from the sample, with which a build measures the expected reads."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def make_probes(sample: Sample) -> Probes:
             axis=1,
         ),
         np.repeat(np.arange(len(KINDS)), EACH),
-        # An absent key gets the hash of some other value.
+        # An absent key gets the hash of its code. If the encoder is inexact, no value has this
+        # hash.
         np.concatenate([sample.hashes[drawn], hash_codes(anywhere), hash_codes(begin)]),
     )
 
@@ -74,14 +75,14 @@ def make_probes(sample: Sample) -> Probes:
 def expectations(
     probes: Probes, run: Run, sizes: Counts, hits: Counts, least: Counts, greatest: Counts
 ) -> Iterator[Expected]:
-    """The expected reads of each kind of query: with the index, at minimum, and by min/max.
+    """Yields the expected reads of each kind of query: with the index, at best, with min/max.
 
     Args:
         probes: k probe queries.
         run: a run over n locations.
         sizes: int64[n], bytes of each location.
-        hits: int64[2, k], for each probe the number and the bytes of the locations that truly hold
-            a key of the probe.
+        hits: int64[2, k], number and total bytes of the locations that truly hold a key of each
+            probe.
         least: int64[n], least key code of each location; above `greatest` for a location without
             keys.
         greatest: int64[n], greatest key code of each location.
@@ -102,7 +103,7 @@ def expectations(
 
 
 def _read(probes: Probes, run: Run, sizes: Counts) -> Counts:
-    """Returns the number and the bytes of the locations that a run keeps for each probe."""
+    """Returns for each probe the number and the bytes of the locations that a run keeps."""
     found = np.empty((len(probes.intervals), -(-len(sizes) // 8)), np.uint8)
     # The probes are sorted by key, so that two batches seldom decode the same part of the run.
     for some in _batches(np.argsort(probes.intervals[:, 0]), len(sizes)):
@@ -138,10 +139,10 @@ def least_read(expected: Sequence[Expected], location_bytes: float) -> dict[str,
 
 
 def with_value(expected: Sequence[Expected], profile: Profile) -> tuple[Expected, ...]:
-    """The expected reads, and their lower bound: the locations that hold the value itself.
+    """Adds the kind `VALUE` to the expected reads: the locations that hold the value itself.
 
-    If several values share a key code, the lower bound of the kind ``present`` counts the locations
-    that hold the code.
+    If several values share a key code, the minimum of the kind ``present`` counts the locations
+    that hold the code. The kind `VALUE` counts only the locations that hold the value.
     """
     found = list(expected)
     present = next((one for one in expected if one.kind == "present"), None)
@@ -158,7 +159,7 @@ def map_may_pay(profile: Profile, expected: Sequence[Expected], keys: int, budge
 
     Args:
         expected: the expected reads of the intervals.
-        keys: a lower bound of the distinct keys of each location, summed over locations.
+        keys: lower bound of the number of distinct keys per location, summed over locations.
     """
     reads = files_read(expected, profile.location_bytes)
     least = least_read(expected, profile.location_bytes)

@@ -32,10 +32,10 @@ class ReadCuts:
     """The result of the reading step.
 
     Attributes:
-        cuts: the cuts of all completely read locations; local rows if they are few.
+        cuts: the cuts of all completely read locations; local rows if the cuts are few.
         seen: the counts.
-        pairs: the pairs for hash maps, or None if none were collected or a location was not read
-            completely.
+        pairs: the pairs for hash maps. None if the step collected no pairs, or if a location was
+            not read completely.
     """
 
     cuts: Rows
@@ -55,9 +55,9 @@ def read_cuts(
     """Reads the column once; the results are persisted until the block ends.
 
     Args:
-        probes: the probes to count.
-        may_be_empty: bool[n], locations that can rule out a query even if they have no rows; None
-            for none.
+        probes: the probes for which to count the locations that hold a key.
+        may_be_empty: bool[n], locations that queries can skip even if the build found no rows in
+            them; None for no location.
         with_pairs: whether to collect pairs for hash maps, too; not allowed for the shape
             ``sieve``.
 
@@ -99,7 +99,7 @@ def _members(lines: Rows, kind: str, *names: str) -> Rows:
 
 
 def _cuts(lines: Rows, whole: list[int] | None) -> Rows:
-    """The cuts of the locations that were read completely; with None, of all locations."""
+    """The cuts of the locations in `whole`; None means all locations."""
     cuts = _members(lines, "file", "location", "cuts")
     if isinstance(cuts, LocalRows):
         return cuts.mapped(cut_tasks.with_cuts(whole))
@@ -116,7 +116,7 @@ def _cutting(column_profile: ColumnProfile, options: IndexOptions) -> cut_tasks.
     budget = column_profile.intervals_budget(options, options.shape)
     threshold = overprovisioned_threshold(column_profile.n_files, budget)
     if options.automatic:
-        # The code assumes one byte per interval; an interval takes at least two bytes.
+        # This threshold assumes one byte per interval; an interval takes at least two bytes.
         threshold = max(threshold, column_profile.payback(options).price)
     return cut_tasks.Cutting(
         column_profile.sizes,
@@ -157,9 +157,9 @@ def _seen(lines: Rows, column_profile: ColumnProfile, n_probes: int, may_be_empt
                 least[location] = min(least[location], low)
                 greatest[location] = max(greatest[location], high)
     read = counts["rows"]
-    # Queries must always read a file without rows, and a file that was read incompletely. A range
-    # without rows can be skipped if its file was read completely. The rows of a corrupt record
-    # depend on the columns of the query, so queries must always read its file.
+    # Queries must always read a file without rows, and a file that was read incompletely. Queries
+    # can skip a range without rows if its file was read completely. The columns of the query
+    # determine the rows of a corrupt record, so queries must always read the record's file.
     owners = column_profile.owners
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (

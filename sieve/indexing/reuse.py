@@ -1,4 +1,4 @@
-"""Reuse planning selects the runs of a version that remain valid for the current table.
+"""Reuse planning: selects the runs of a version that remain valid for the current table.
 
 A refresh reads only files that no reused run covers. A refresh merges runs if there are many, and
 rebuilds the index if little of the base remains. Log-structured merge trees have the same two
@@ -23,8 +23,8 @@ from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
 
 MOST_DELTAS: Final = 8
-"""The maximum number of runs in addition to the base (deltas). Instead of adding one more, a
-refresh merges the deltas, and reads their data once more (minor compaction).
+"""Maximum number of deltas, which are the runs in addition to the base. A refresh that would exceed
+this number merges the deltas, and rereads their data (minor compaction).
 """
 LEAST_BASE: Final = 0.5
 """The base must cover at least this share of the table's bytes, and keep this share of its own
@@ -40,8 +40,8 @@ class ReusedRuns:
         runs: runs with at least one valid location, the base first.
         locations: the valid locations, with their slots in these runs.
         stats: the statistics of the version, or None if nothing is reused.
-        appended: paths of locations to which log files were appended; the version knows their
-            earlier rows.
+        appended: paths of locations to which log files were appended. The version describes the
+            earlier rows of these locations.
     """
 
     runs: tuple[RunRef, ...]
@@ -97,8 +97,8 @@ def plan_reuse(
     """The runs that a refresh reuses, or `NOTHING` if the refresh must build a new base.
 
     Args:
-        appended: paths of changed locations to which only log files were appended, so that their
-            known rows remain valid.
+        appended: paths of changed locations to which only log files were appended. The index data
+            on the earlier rows of these locations remains valid.
     """
     still = _unchanged(known, snapshot) | np.array([p in appended for p in known.paths], np.bool_)
     number = runs_of(known.places, base.runs)
@@ -135,7 +135,7 @@ def _base_is_worth_it(
 def _left(
     base: Manifest, left: Locations, number: npt.NDArray[np.int64], appended: frozenset[str]
 ) -> ReusedRuns:
-    """The runs that are still needed, and the slots in these runs."""
+    """Returns the runs that are still needed, and renumbers the slots for these runs."""
     used = [k for k in range(len(base.runs)) if np.any(number == k)]
     before = np.cumsum([0, *(run.locations for run in base.runs)])
     now = np.cumsum([0, *(base.runs[k].locations for k in used)])

@@ -17,13 +17,12 @@ class Seen:
         rows, nulls, nans: int64[n], counts for each location.
         least, greatest: int64[n], extreme key codes of each location; in a location without keys,
             least is above greatest.
-        hits: int64[2, k], for each probe the number and the bytes of the locations that hold a key
-            of the probe.
-        partial: bool[n], locations of files that queries must always read: without rows, with a
-            corrupt record, or read incompletely.
-        cuts: the number of cuts of the locations that are not partial, and the extreme key codes of
-            these cuts.
-        keys: distinct keys of each of these locations, summed over the locations.
+        hits: int64[2, k], number and total bytes of the locations that hold a key of each probe.
+        partial: bool[n], locations whose file queries must always read. Such a file has no rows,
+            has a corrupt record, or was read incompletely.
+        cuts: number of cuts, least key code, and greatest key code of the locations that are not
+            partial.
+        keys: number of distinct keys per location, summed over the locations that are not partial.
     """
 
     rows: Counts

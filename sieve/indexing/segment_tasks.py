@@ -1,8 +1,8 @@
 """The later build steps on executors: weigh cuts, merge cuts into segments, write run rows.
 
-Cuts are split at the borders of stretches of the domain. One task has all pieces of a stretch. The
-task tries several costs per byte, and writes the segments at the chosen cost. The steps do not use
-PySpark.
+The first of these steps splits cuts into pieces at the borders between stretches of the domain. One
+task gets all pieces of a stretch. The task tries several costs per byte, and writes the segments at
+the chosen cost. The steps do not use PySpark.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _FITTED = 0.98
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
     """A step that splits packed cuts at the borders: each output row has the pieces of one stretch.
 
-    The cuts of a batch are split together. Each stretch has a number. The number is chosen so that
-    Spark's hash partitioning gives the stretch a partition of its own.
+    The step splits all cuts of a batch together. A stretch's number is chosen so that Spark's hash
+    partitioning gives the stretch a partition of its own.
     """
     keys = partition_keys(len(borders) + 1)
 
@@ -63,7 +63,7 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 def weigh_stretches(
     planner: Planner, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
-    """A step from pieces sorted by stretch to the bytes of the index at each cost per byte.
+    """A step from pieces, sorted by stretch, to the index's bytes at each cost per byte.
 
     Args:
         prices: float64[p], costs per byte, descending.
@@ -82,10 +82,10 @@ def weigh_stretches(
 
 
 def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batches], Batches]:
-    """A step from pieces sorted by stretch to bytes and files read at a cost per byte.
+    """A step from pieces, sorted by stretch, to the bytes and the files read at one cost.
 
     Args:
-        price: files read per query, per byte.
+        price: cost per byte: the files read per query that a byte must save.
         stop: the stop criterion, which has the probes.
     """
 
@@ -101,7 +101,7 @@ def try_stretches(planner: Planner, price: float, stop: Stop) -> Callable[[Batch
 def write_until(
     planner: Planner, prices: Numbers, stop: Stop, times: float
 ) -> Callable[[Batches], Batches]:
-    """A step from the pieces of a single stretch to run rows, at a cost from the stop criterion.
+    """A step from a single stretch's pieces to run rows; the stop criterion sets the cost.
 
     Args:
         prices: float64[p], costs per byte, descending.
@@ -123,7 +123,7 @@ def write_stretches(planner: Planner, price: float) -> Callable[[Batches], Batch
 def write_whole(
     planner: Planner, prices: Numbers, budget: float, times: float
 ) -> Callable[[Batches], Batches]:
-    """A step from the pieces of a single stretch to run rows, at a cost that fits the budget.
+    """A step from a single stretch's pieces to run rows, at a cost that fits the budget.
 
     Args:
         prices: float64[p], costs per byte, descending.
@@ -158,7 +158,7 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """A step that returns its rows if a file of the driver exists, and otherwise fails the task.
+    """A step that passes rows on if a file of the driver is visible, and otherwise fails the task.
 
     Args:
         witness: URI of the driver's file.

@@ -22,11 +22,11 @@ _CONDITION: Final = "SIEVE_ROOT_NOT_SHARED"
 
 
 def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
-    """Returns the rows of a run; a task fails if it does not find a file that the driver created.
+    """Returns a run's rows, whose tasks fail if they do not find a file that the driver created.
 
     A listing by the driver does not prove that the storage is shared. Executors on the driver's
-    machine write into the listed folder. The listing would not show that the files of executors on
-    other machines are missing.
+    machine write into the listed folder even if the storage is not shared. The listing would not
+    show that the files of executors on other machines are missing.
 
     Args:
         rows: the rows of the run, about to be written.
@@ -39,7 +39,7 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
 
 def surely_shared(path: str, context: SparkContext) -> bool:
     """Returns whether executors see the driver's files without a check."""
-    # Except for local files, a file system shows the same files to every machine.
+    # Every file system except the local one shows the same files to all machines.
     return split(path)[0] != "file" or on_this_machine(context)
 
 
@@ -50,7 +50,7 @@ def on_this_machine(context: SparkContext) -> bool:
 
 @contextmanager
 def named_if_unseen(folder: str) -> Iterator[None]:
-    """Reports failures of such tasks in one line.
+    """Turns the failure of tasks that do not see the driver's file into a one-line error.
 
     Raises UnavailableError.
     """

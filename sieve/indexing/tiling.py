@@ -20,9 +20,9 @@ from sieve.tables.formats import reads_whole_files
 from sieve.tables.table import CatalogTable
 
 LEAST_RANGE: Final = 1 << 20
-"""Neighbouring row groups and stripes are joined up to this many bytes, or up to the size from
-which files are cut. A small range would not be worth its cost: to read a range, a query must open
-the file and read its footer."""
+"""Neighbouring row groups and stripes are joined into ranges of at least this many bytes. If the
+size from which files are cut is smaller, that size applies. A smaller range would not pay: to read
+a range, a query must open the file and read its footer."""
 
 _LEAST_OF_TEXT: Final = 100
 """Minimum bytes of a range of a text file, whatever the setting."""
@@ -146,7 +146,7 @@ def locations_of(
     first_slot: int | None,
     bounds: KeyBounds | None = None,
 ) -> Locations:
-    """The file list of files that were read.
+    """Returns the file-list entries of the files that a build read.
 
     Args:
         counts: rows, NULLs and NaNs of each range.

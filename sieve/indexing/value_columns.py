@@ -1,4 +1,4 @@
-"""The columns that steps get for the indexed column ``v``, computed by the JVM."""
+"""Value columns: what the JVM computes from the indexed column ``v`` for build steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sieve.tables.table import LOCATION
 
 
 def column_values(frame: DataFrame, column: tables.Column) -> DataFrame:
-    """The values that an index has as ``v``, and their `LOCATION`.
+    """Returns the indexed values as ``v``, and their `LOCATION`.
 
     Args:
         frame: rows of `CatalogTable.frame`.
@@ -28,10 +28,11 @@ def column_values(frame: DataFrame, column: tables.Column) -> DataFrame:
 
 
 def value_columns(values: Rows, encoder: Encoder, *names: str) -> Rows:
-    """Columns for a step, in the given order.
+    """Returns columns for a step, in the given order.
 
     Args:
-        values: the column as ``v``; local rows have the leading bytes of each value, and its hash.
+        values: the column as ``v``; local rows contain the leading bytes and the hash of each
+            value.
         encoder: the encoder of the column.
         names: ``v`` for `encoded_bytes`, ``hash`` for `hash_of_value`, or other columns.
     """

@@ -18,8 +18,8 @@ def value_spread(hashes: Hashes, locations: Ordinals, share: float) -> float:
     """Mean number of locations that hold the value of a row; 0 without rows.
 
     The estimate treats locations as boxes. A value was drawn s times and found in d locations. The
-    estimate is the number of boxes G for which s random throws hit d boxes on average. If no two
-    draws were in the same location, G is unknown, and d is used.
+    estimate is the number of boxes G for which s random throws hit d boxes on average. If all draws
+    of a value were in different locations, G is unknown, and the estimate is d.
 
     Args:
         hashes: uint64[n], hash of the value of each sampled row.
@@ -47,7 +47,10 @@ def _hit(boxes: Numbers, throws: Numbers | Counts) -> Numbers:
 
 
 def _boxes(throws: Counts, hit: Counts) -> Numbers:
-    """The number of boxes for which `throws` random throws hit `hit` boxes, below `throws`."""
+    """Returns the number of boxes for which `throws` random throws hit `hit` boxes on average.
+
+    `hit` must be below `throws`.
+    """
     low = hit.astype(np.float64)
     high = np.maximum(low, throws.astype(np.float64) ** 2)
     for _ in range(_STEPS):

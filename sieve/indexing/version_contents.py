@@ -1,4 +1,4 @@
-"""Builds the contents of a version: lists and reads the table, writes run and file list."""
+"""Builds the contents of a version: reads the table, and writes the run and the file list."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def build_contents(
     reused: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
 ) -> Contents:
-    """Indexes the files that a refresh does not reuse; no version refers to the result yet.
+    """Reads and indexes the files that a refresh does not reuse.
 
-    A failed build deletes the files it has written.
+    No version refers to the result yet. A failed build deletes the files that it has written.
 
     Args:
-        reused: the reused part of an earlier version. The build reads only the log files that were
-            appended to the reused files.
+        reused: the reused part of an earlier version. Of a reused file, the build reads only the
+            log files that were appended to the file.
         before: the file list of the earlier version, with which the new list is merged.
 
     Raises:
         UnsupportedError: a build cannot read the table; see `refuse_build`.
         Py4JJavaError: Spark failed; if a data file cannot be read, the message names the file.
-        UnavailableError: a data file cannot be read, and Spark's message does not name it.
+        UnavailableError: a data file cannot be read, and Spark's message does not name the file.
         ReaderChangedError: a setting that affects how files are read changed during the build.
     """
     refuse_build(table.info)
@@ -107,7 +107,8 @@ def build_contents(
     first_slot = sum(run.locations for run in reused.runs)
     try:
         environment.check_cancelled()
-        # Only formats with immutable files can list incrementally.
+        # Only formats with immutable files can be listed incrementally. Such files cannot have
+        # changed, so a second listing is needless.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)
@@ -174,17 +175,18 @@ def _unchanged(
     *,
     is_text: bool,
 ) -> Locations:
-    """The locations that were read; a location that changed during the build will match no file.
+    """Returns the read locations; a location that changed during the build matches no file.
 
-    Locations of missing files are not in the result. Otherwise, after a rename of the table, a
-    missing file could exist again under its new name with its old time. No refresh would then read
-    the file.
+    The result omits files that are now missing. Otherwise, after a rename of the table, a missing
+    file could exist again under its new name with its old time. No refresh would then read the
+    file.
     """
     now = {file.path: (file.length, file.mtime) for file in after}
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
     proven = same & (built.rows[built.tiling.firsts] >= 0)
     if is_text:
-        # If a text file's header is not in the first range, a later range has the header as a row.
+        # If a text file's header is not in the first range, a later range contains the header as a
+        # row.
         proven &= (built.tiling.counts == 1) | (built.rows[built.tiling.firsts] > 0)
     counts = (built.rows, built.nulls, built.nans)
     slot = first_slot if built.run else None
@@ -211,13 +213,14 @@ def _with_appended(reused: ReusedRuns, read: Locations) -> Locations:
             appended.key_bounds, (_keyed(before)[at], _keyed(appended))
         ),
     )
-    # The next refresh reads locations that were read incompletely or changed during the build.
+    # Locations that were read incompletely or changed during the build are left to the next
+    # refresh.
     both = both.chosen(appended.states != FileState.UNPROVEN)
     return concat(reused.locations.chosen(~grew), read.chosen(~added), both)
 
 
 def _keyed(locations: Locations) -> Counts:
-    """int64[n]: rows of each file with a key."""
+    """int64[n]: number of each file's rows that have a key."""
     return locations.rows - locations.nulls - locations.nans
 
 
@@ -231,14 +234,14 @@ def _damaged(locations: Locations, files: Sequence[DataFile]) -> int:
 
 
 def _packed(places: Counts) -> Counts:
-    """Moves -1 in each row of positions, int64[n, k], to the end; removes columns of only -1."""
+    """Moves -1 to the end of each row of positions, int64[n, k]; drops columns of only -1."""
     order = np.argsort(places < 0, axis=1, kind="stable")
     packed = np.take_along_axis(places, order, axis=1)
     return packed[:, : max(1, int((places >= 0).sum(axis=1).max(initial=0)))]
 
 
 def _racy(files: list[DataFile]) -> Locations:
-    """The files that a later refresh must read."""
+    """Returns the entries of racy files, which a later refresh must read."""
     none = np.zeros(len(files), np.int64)
     states = states_of(len(files), FileState.RACY)
     times = np.array([file.mtime for file in files], np.int64)

@@ -1,9 +1,9 @@
 """Writes the file list of a version: one new part, merged onto the previous version's parts.
 
 Each part has at least four times the rows of the next part. So a list of n locations has about
-log4(n) parts, and each row is rewritten only a few times. A smaller part is merged into the new
-part. If even the first part is too small, the whole list is written. This is the logarithmic method
-of Bentley and Saxe, as used by log-structured merge trees.
+log4(n) parts, and each row is rewritten only a few times. The new part absorbs each earlier part
+that is too small for this rule. If even the first part is too small, the new part is the whole
+list. This is the logarithmic method of Bentley and Saxe, as used by log-structured merge trees.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def store_list(
 
 
 def _part_over(before: Stored, now: Locations) -> tuple[Locations, tuple[PartRef, ...]]:
-    """The part to write and the parts to merge it onto, or the whole list and no parts."""
+    """Returns the part to write and the parts that remain; or the whole list and no parts."""
     part, left = diff(before.whole, now), len(before.refs)
     rows = len(part.paths)
     while left and before.refs[left - 1].rows < STEP * max(1, rows):

@@ -1,4 +1,4 @@
-"""Writes a run to the index's files and verifies it, before a version refers to it."""
+"""Writes a run to the index's files and verifies the run, before a version refers to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write_within(
     store: Store,
     index_dir: str,
 ) -> RunRef:
-    """Writes a run that fits the budget; adjusts an estimated cost per byte until it fits.
+    """Writes a run, and adjusts the estimated cost per byte until the run fits the budget.
 
     Args:
         make: makes rows of a run file at a multiple of the estimated cost per byte.
@@ -62,7 +62,7 @@ def _write(rows: Rows, column_profile: ColumnProfile, store: Store, index_dir: s
 def write_rows(rows: Rows, target: str, claim: str) -> None:
     """Writes the rows of a run to its files: local rows in the driver, others on executors.
 
-    The executors must see the driver's pending write.
+    The executors must see `claim`, the pending write that the driver has recorded.
     """
     if isinstance(rows, LocalRows):
         rows.write(target, **_OPTIONS)

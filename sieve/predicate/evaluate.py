@@ -1,8 +1,8 @@
 """Evaluates a predicate over a table's indexes: which locations might match and which cannot.
 
-A location is ruled out only if it is proved that it *cannot match*. A leaf becomes `KeyRanges` of
-its column, and the index of the column returns the locations that can hold such a key. A leaf
-without an index gives no proof and keeps every location:
+The evaluation rules out a location only if an index proves that the location *cannot match*. Each
+leaf becomes `KeyRanges` of the leaf's column. The column's index then returns the locations that
+can hold such a key. A leaf without an index proves nothing and keeps every location:
 
 ===============  =====================  ==========================
 A                B                      result
@@ -12,13 +12,13 @@ keep a           unknown                AND: a, OR: unknown
 unknown          unknown                unknown
 ===============  =====================  ==========================
 
-Before a look-up, key ranges of one column are intersected below AND and united below OR. Example:
-for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the branch ``x < 5``
-excludes a location with only the keys 0 and 7. NOT does not occur in a tree: see
+Before a look-up, the evaluation intersects key ranges of one column below AND, and unites them
+below OR. Example: for ``x > 1 AND (x < 5 OR y = 2)`` the index of x looks up ``(1, 5)``, so the
+branch ``x < 5`` excludes a location with only the keys 0 and 7. NOT does not occur in a tree: see
 `sieve.predicate.tree`.
 
-A row can have several elements in an index. Two `Exists` of one column can be TRUE by two elements,
-so their key ranges are not intersected.
+A row can have several elements in an index. Two different elements can make two `Exists` of one
+column TRUE, so the evaluation does not intersect the key ranges of several `Exists`.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class LocationIndex(Protocol):
         """Returns whether a value that the index saw as not NULL is not NULL in every query."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Returns for each location whether it can hold a value in the key ranges.
+        """Returns for each location whether the location can hold a value in the key ranges.
 
-        True if unknown.
+        The result is True for a location about which the index knows nothing.
         """
 
 
@@ -120,15 +120,12 @@ class _Any:
     parts: tuple[_Bound | _All | _One, ...]
 
 
-# A predicate reduced to the leaves with an index; None means that nothing can be proved.
+# A predicate, reduced to the leaves on indexed columns. None means that nothing can be proved.
 _Plan: TypeAlias = _Bound | _All | _Any | _One | None
 
 
 class _Evaluation:
-    """Evaluates one predicate over one table.
-
-    The evaluation collects in `why` the parts of the predicate that could not be used.
-    """
+    """Evaluates one predicate over one table."""
 
     def __init__(self, indexes: Mapping[Column, LocationIndex], n_locations: int) -> None:
         self._indexes = indexes
@@ -156,11 +153,10 @@ class _Evaluation:
     def _prove(
         self, plan: _Bound | _All | _Any | _One, given: Mapping[Column, KeyRanges]
     ) -> Verdict | None:
-        """Locations that can hold a row that satisfies both `plan` and `given`.
+        """Returns the locations that can hold a row that satisfies both `plan` and `given`.
 
-        If an AND has key ranges of a column, these also narrow the ORs below the AND. In ``x > 1
-        AND (x < 5 OR y = 2)``, a location whose only x are 0 and 7 has no row of the branch ``x <
-        5``.
+        The key ranges of an AND also narrow the ORs below the AND. In ``x > 1 AND (x < 5 OR y =
+        2)``, a location whose only x are 0 and 7 has no row for the branch ``x < 5``.
         """
         if isinstance(plan, _Bound):
             return self._look_up(plan.column, plan.key_ranges, given)

@@ -1,8 +1,8 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
-Key ranges are a superset of the values for which the predicate can be TRUE. Therefore the union of
-two key ranges is the key ranges of their OR, and the intersection is the key ranges of their AND.
-Key ranges with more values are also correct.
+Key ranges are a superset of the values for which the predicate can be TRUE. Therefore the key
+ranges of ``a OR b`` are the union of the key ranges of a and b. The key ranges of ``a AND b`` are
+the intersection. Key ranges with more values are also correct.
 
 Examples for an exact encoder of integers: ``x < 5`` has the interval ``[LEAST, 4]``. ``x IN (1, 2,
 7)`` has the intervals ``[1, 2]`` and ``[7, 7]``, and three hashes. ``x IS NULL`` has no interval,
@@ -26,7 +26,7 @@ from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyRanges:
-    """Values of one column; a matching row must have one of them.
+    """Values of one column; a matching row must have one of these values.
 
     Attributes:
         intervals: int64[k, 2], key codes from first to last, both inclusive; ascending, neither
@@ -72,7 +72,7 @@ def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
 
 
 def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
-    """The values that can make a leaf TRUE; if codes are inexact, also values of equal codes.
+    """The values that can make a leaf TRUE; with inexact codes, also other values of these codes.
 
     Comparisons follow Spark: NaN equals NaN and is greater than every other value, and -0.0 equals
     0.0.
@@ -104,7 +104,8 @@ def _membership(leaf: Membership, encoder: Encoder) -> KeyRanges:
     literals = [encoder.literal(value) for value in leaf.values]
     if not leaf.negated:
         return _any_of(literals, leaf.null)
-    # NULL NOT IN () is TRUE by Spark's current rules for empty lists, and NULL by its legacy rules.
+    # In Spark, NULL NOT IN () is TRUE. With the legacy rules for empty lists, NULL NOT IN () is
+    # NULL.
     return _none_of(literals, encoder.exact, leaf.null or not literals)
 
 
@@ -116,7 +117,7 @@ def _any_of(literals: Sequence[Literal], null: bool) -> KeyRanges:
 
 
 def _hashes(literals: Sequence[Literal], codes: npt.NDArray[np.int64]) -> Hashes:
-    """The hashes of the constants except NaN: of their codes if exact, else of their bytes."""
+    """The hashes of the constants' codes, or of their bytes if codes are inexact; without NaN."""
     images = [literal.image for literal in literals if literal.image is not None]
     return np.unique(hash_bytes(images) if images else hash_codes(codes))
 
@@ -126,8 +127,8 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
     if not exact:
         return KeyRanges(_EVERYWHERE, null, nan)
     codes = _codes(literals)
-    # The gap below the least code and the gap above the greatest code would wrap around, so the
-    # code omits both gaps.
+    # The gap below the least code and the gap above the greatest code would wrap around, so this
+    # function omits both gaps.
     first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
     last = np.concatenate([codes[codes > LEAST] - 1, [GREATEST]])
     if len(codes) and codes[0] == LEAST:

@@ -1,7 +1,7 @@
 """Predicate tree: the filter of a scan as records, and its parser from JSON.
 
-The tree has no NOT: the shim pushes NOT down to the leaves (negation normal form), because the
-negation of "might match" proves nothing. A part that cannot be translated is `Unknown`.
+The tree has no NOT, because the negation of "might match" proves nothing. The shim pushes NOT down
+to the leaves (negation normal form). A part that cannot be translated is `Unknown`.
 
 Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
 
@@ -9,12 +9,12 @@ Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
                           {"op": "is null", "col": ["day"]}]}
     Or((Comparison(">=", ("day",), 3), NullTest(("day",))))
 
-``exists`` means that one element of an array satisfies its part.
+``exists`` means that one element of an array satisfies all of its `args`.
 
-A column is given by its path in exact case. Values are JSON booleans and integers (dates as days,
-timestamps as microseconds, floats as IEEE bits), strings of unscaled digits for decimals, and
-base64 for strings and binary. ``!=`` and ``not in`` have ``"null": true`` if a NULL row satisfies
-them.
+A column is given by its path in exact case. Values are JSON booleans and integers: dates as days,
+timestamps as microseconds, floats as IEEE bits. Decimals are strings of unscaled digits. Strings
+and binary are base64. ``!=`` and ``not in`` have ``"null": true`` if a NULL row satisfies the
+condition.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class Or:
 class Exists:
     """One of a row's values in an index satisfies `arg`.
 
-    A leaf outside of an `Exists` assumes one value for each row. So an index with any number of
-    values for each row proves nothing about such a leaf.
+    A leaf outside of an `Exists` assumes one value for each row. Therefore an index with any number
+    of values per row proves nothing about such a leaf.
     """
 
     arg: Predicate
@@ -83,7 +83,7 @@ class Exists:
 class Comparison:
     """`column op value`, where `op` is one of ``= != < <= > >=``.
 
-    `null`: also TRUE for NULL rows.
+    `null` says whether the comparison is also TRUE for NULL rows.
     """
 
     op: str
@@ -94,7 +94,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """`column [NOT] IN values`; `null`: also TRUE for NULL rows."""
+    """`column [NOT] IN values`. `null` says whether NULL rows also satisfy the condition."""
 
     column: Column
     values: tuple[Scalar, ...]
@@ -203,7 +203,7 @@ class _Reader:
 
 
 def _names_in(node: object) -> tuple[str, ...]:
-    """The names of all columns in a part that is not parsed."""
+    """Returns the names of all columns in an unparsed part."""
     names: dict[str, None] = {}
     left = [node]
     while left:

@@ -2,9 +2,9 @@
 
 An index on a store that does not answer must not block every scan of a driver. A scan that waits
 for longer than a second counts against the store's root. A scan that waits beyond the time-out also
-counts against the index. Once two scans block on an index, or eight on a root, other scans read
-without the index at once. So a hung store delays only two scans of each index, by the time-out of
-500 ms. The hung store occupies at most 8 of the 32 threads that answer scans.
+counts against the index. Once two scans block on an index, or eight on a root, other scans stop
+using the index at once. Therefore a hung store delays only two scans of each index, by the time-out
+of 500 ms. The hung store occupies at most 8 of the 32 threads that answer scans.
 
 Source: the pattern "Bulkheads" in Nygard, "Release It!".
 """
@@ -39,7 +39,7 @@ class Bulkhead:
         self._waits: dict[object, _Wait] = {}
 
     def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
-        """Returns the indexes for which too many scans already wait, by index or by root.
+        """Returns the wanted indexes with too many scans blocked on the index or on its root.
 
         Args:
             wanted: the indexes that a scan would use.

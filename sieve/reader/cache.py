@@ -1,8 +1,8 @@
 """The front end's cache: bounded, evicts the least recently used value, loads each value once.
 
 A cache is bounded by bytes, by entries, or by both. Threads that request the same key at the same
-time wait for one load (single flight). An entry can have a time to live. A stale entry is still
-returned, while one background thread reloads the value (stale-while-revalidate, RFC 5861).
+time wait for one load (single flight). An entry can have a time to live. The cache still returns a
+stale entry, while one background thread reloads the value (stale-while-revalidate, RFC 5861).
 """
 
 from __future__ import annotations

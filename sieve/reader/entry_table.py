@@ -1,8 +1,8 @@
 """Entry table: decoded segments as flat arrays, searched for intervals of keys.
 
-The table is a static interval search without a tree. The entries are sorted by their low ends. The
-running maximum of the high ends (`Chunk.reach`) shows the first entry that can reach a key. Two
-binary searches find the first and the last candidate for a key.
+The table supports interval search without a tree, because its entries never change. The entries are
+sorted by their low ends. The running maximum of the high ends (`Chunk.reach`) shows the first entry
+that can reach a key. Two binary searches find the first and the last candidate for a key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sieve.arrays.dtypes import CodeIntervals, Flags
 from sieve.errors import CorruptError
 from sieve.segments.entries import Entries
 
-# The number of entries at which a linear pass takes as long as a binary search for an interval.
+# A linear pass over this many entries takes as long as a binary search for one interval.
 _PASS: Final = 8192
 
 
@@ -48,7 +48,7 @@ class Chunk:
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
     def mark(self, wanted: CodeIntervals, found: Flags) -> None:
-        """Sets the flags of the locations that can hold a key of any interval.
+        """Sets the flags of the locations that can hold a key in one of the intervals.
 
         Args:
             wanted: int64[k, 2], ascending and disjoint intervals, as `merge` returns them.
@@ -76,8 +76,8 @@ class Chunk:
         if len(own) == 0:
             return np.zeros(len(codes), np.bool_)
         before = self.low[own].searchsorted(codes, side="right") - 1
-        # Among the entries that begin at or below a code, only the entry with the greatest high end
-        # must be compared with the code.
+        # Of the entries that begin at or below a code, the entry with the greatest high end
+        # decides.
         reach = np.maximum.accumulate(self.high[own])
         return (before >= 0) & (reach[before] >= codes)
 

@@ -1,22 +1,22 @@
 """Extents: the first and last key of each location, and the least number of rows up to a key.
 
 ``ORDER BY x LIMIT k`` needs a bound: a key code such that at least k rows have this code or a
-smaller one. Two facts define the least number of rows that a location has up to a code:
+smaller code. Two facts define the least number of rows that a location has up to a code:
 
-- If all entries of the location end at or before the code, all its rows with a key count. The
-  file list has the number of these rows.
+- If all entries of the location end at or before the code, all of the location's rows with a key
+  count. The file list contains the number of these rows.
 - Otherwise, each entry that ends at or before the code counts as two rows: one in its first cell
   and one in its last cell. A cell where the entry was split does not count
   (`sieve.segments.entries.Ends`).
 
 A list of *steps* combines both facts. Each entry has a step of one row at the end of its first
-cell, and another at the end of its last cell. All other rows of the location are a step at the end
-of its last entry. If a location has `KeyBounds`, its first step is at its least key, and no step is
-after its greatest key.
+cell, and another step at the end of its last cell. All other rows of the location form a step at
+the end of the location's last entry. If a location has `KeyBounds`, the first step is at the least
+key, and no step is after the greatest key.
 
 Example: a location has five rows, with the keys 1, 2, 3 and 900, 901, in the entries ``[1, 3]`` and
-``[900, 901]`` of cells of one code. Its steps are one row each at 1, 3 and 900, and two rows at
-901. So the location has at least two rows up to 3, and exactly five rows up to 901.
+``[900, 901]`` of cells of one code. The steps are one row each at 1, 3 and 900, and two rows at
+901. Therefore the location has at least two rows up to 3, and exactly five rows up to 901.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Steps:
     Attributes:
         codes: int64[e], the code of each step, ascending.
         locations: int64[e], the location of each step.
-        rows: int64[e], the rows of each step, 1 or more; the steps of a location add up to its rows
-            with a key.
+        rows: int64[e], the rows of each step, 1 or more. The steps of a location add up to the
+            number of the location's rows with a key.
     """
 
     codes: Codes
@@ -113,7 +113,7 @@ _CODES: Final = ("low", "first_by", "last_from", "high")
 
 
 def ends_of(bounds: KeyBounds) -> LocationEnds:
-    """The locations with bounds as one entry each, which begins and ends at its bounds."""
+    """Returns one entry for each location with bounds; the entry begins and ends at the bounds."""
     locations = np.flatnonzero(bounds.known)
     least, greatest = bounds.least[locations], bounds.greatest[locations]
     yes = np.ones(len(locations), np.bool_)
@@ -127,7 +127,7 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
     Args:
         ends: the ends of all entries; two entries of a location share no key.
         keyed: int64[m], rows with a key in each location.
-        bounds: the bounds of the locations, which are exact where entries have wide cells.
+        bounds: the bounds of the locations; bounds are exact even where entries have wide cells.
     """
     if bounds is not None:
         ends = _within(ends, bounds)
@@ -155,10 +155,10 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
 
 
 def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
-    """The same entries without the codes outside the bounds of their locations.
+    """Clips each entry to the bounds of the entry's location.
 
-    The first entry of a location holds the location's least key. So its begin is exact, even if the
-    border of a segment cut the entry.
+    The first entry of a location contains the location's least key. Therefore the begin of the
+    first entry is exact, even if the border of a segment cut the entry.
     """
     (low, first_by, last_from, high), locations = ends.codes, ends.locations
     known = bounds.known[locations]
@@ -176,7 +176,7 @@ def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
             np.minimum(high, greatest),
         ]
     )
-    # A key in the last cell differs from the least key only if the cell begins above it.
+    # A key in the last cell differs from the least key only if the cell begins above the least key.
     apart = np.where(exact, ends.apart & (least < last_from), ends.apart)
     return replace(ends, codes=codes, begins=ends.begins | exact, apart=apart)
 
@@ -191,8 +191,8 @@ def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]
         wanted: int64[n], the rows that each group needs, at least 1.
 
     Returns:
-        int64[n], the code, or GREATEST for a group with too few rows; int64[n], the location whose
-        step reaches the code, or -1 for such a group.
+        int64[n], the code, or GREATEST for a group with too few rows. int64[n], the location whose
+        step reaches the code, or -1 for a group with too few rows.
     """
     of_group = groups[steps.locations]
     counted = np.flatnonzero(of_group >= 0)

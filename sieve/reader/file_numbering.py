@@ -1,9 +1,9 @@
 """File numbering: the common numbers of all files and ranges that several index versions list.
 
-Each version numbers its own locations by ordinals. A scan can use several versions, so their
-locations get common numbers. The driver caches the list of numbered files, which is its dictionary.
-An answer to a scan has one bit per number. Example: version A lists the files x, y and version B
-lists y, z; the numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
+Each version numbers its own locations by ordinals. A scan can use several versions, so the front
+end gives all their locations common numbers. The driver caches the list of numbered files as its
+dictionary. An answer to a scan has one bit per number. Example: version A lists the files x, y and
+version B lists y, z; the numbering is x=0, y=1, z=2, and the ordinals of B are -1, 0, 1.
 
 Two versions can cut a large file at different offsets. The file is then cut at the offsets of all
 versions, and each range between two neighbouring offsets has a number. A version that rules out a
@@ -43,7 +43,7 @@ _TWO_ZEROS: Final = frozenset(("float", "double"))
 
 
 class UnreadableIndexError(Exception):
-    """An index is unreadable; the exception has its manifest, and the error as its cause."""
+    """An index is unreadable; the exception carries the index's manifest and the error."""
 
     def __init__(self, manifest: Manifest, cause: SieveError) -> None:
         super().__init__(manifest, cause)
@@ -68,8 +68,8 @@ class FileNumbering:
     Attributes:
         name: identity of the numbering, 64 hex digits.
         files: the compressed list of files in order of their numbers; each range has a number.
-        ordinals: for each version an array of n ordinals. Each is the ordinal of the location that
-            contains the range, or -1 if the version does not list the file.
+        ordinals: for each version and range, the ordinal of the version's location that contains
+            the range; -1 if the version does not list the file.
     """
 
     name: str
@@ -128,7 +128,7 @@ class NumberedVersions:
         return self._renumbered(version, found, unknown=True)
 
     def knows_all_rows(self) -> Flags:
-        """Returns bool[n]: the ranges of files of which a version indexed all rows, hidden or not.
+        """Returns bool[n]: ranges of files in which a version indexed all rows, even hidden rows.
 
         Raises:
             UnreadableIndexError: a version's file list cannot be read.
@@ -164,8 +164,8 @@ class NumberedVersions:
         if extents is None or version.manifest.format_name not in BOUNDING_FORMATS:
             return None
         known = ordinals >= 0
-        # A location of the version can have several numbers, because other versions cut it into
-        # ranges.
+        # A location of the version can have several numbers, because other versions cut the
+        # location into ranges.
         own = np.full(len(counts.rows), -1, np.int64)
         own[ordinals[known]] = groups[known]
         of_sure = np.ones(len(counts.rows), np.bool_)
@@ -199,8 +199,9 @@ class FileNumberings:
     def of(self, used: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:
         """Returns a numbering of the files that the used versions list, and perhaps of other files.
 
-        The most recent numbering that includes all used versions is reused. Therefore the driver
-        keeps its dictionary if an index that the predicate does not use gets a new version.
+        The method reuses the most recent numbering that includes all used versions. The driver's
+        dictionary therefore stays valid if an index that the predicate does not use gets a new
+        version.
 
         Args:
             used: versions that the predicate uses.
@@ -291,7 +292,7 @@ def _number(name: str, indexes: Sequence[OpenVersion]) -> FileNumbering:
             packed.append(index.placement().files)
     ids = [index.manifest.id for index in indexes]
     if packed[0].is_distinct and all(files.same(packed[0]) for files in packed):
-        # The versions usually belong to indexes of one table.
+        # The versions usually belong to indexes of one table, and then list the same files.
         every = gather(np.arange(packed[0].n_ranges))
         return FileNumbering(name, packed[0], dict.fromkeys(ids, every))
     lists = [files.unpacked() for files in packed]
@@ -362,7 +363,7 @@ def _every_range(starts: Sequence[Counts]) -> Counts:
 
 
 def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
-    """Returns int64[n]: the version's location that contains each range, or -1 without one.
+    """Returns int64[n]: the version's location that contains each range; -1 if there is none.
 
     Args:
         ranges: int64[2, n], from `_every_range`.
@@ -373,8 +374,8 @@ def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
         return np.full(ranges.shape[1], -1, np.int64)
     starts = of.range_starts
     owner, n = files[of.range_owners], len(starts)
-    # The rows are sorted by file and offset. A location precedes the ranges that begin in the
-    # location.
+    # The sort orders rows by file and offset. It puts a location before the ranges that begin in
+    # the location.
     file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))

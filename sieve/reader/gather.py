@@ -1,8 +1,9 @@
 """Gather: copies flags from one numbering to another, by slices if these are long enough.
 
-Lists of files keep their order from version to version. So the positions that one list's files have
-in another list form stretches of consecutive numbers. Each stretch is copied as a slice. Example:
-the positions 0 1 2 7 8 -1 form the stretches (0, 3), (7, 2), and one stretch of an absent flag.
+File lists keep their order from version to version. Therefore the files of one list have
+consecutive positions in another list, over long stretches. Each stretch is copied as a slice.
+Example: the positions 0 1 2 7 8 -1 form the stretches (0, 3), (7, 2), and one stretch of an absent
+flag.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ NOWHERE: Final = -1
 """The position of a flag that the source does not have."""
 
 _WORTH: Final = 256
-"""If the mean length of the stretches is greater, copying slices is faster than indexing."""
+"""If the stretches are longer than this on average, copying slices is faster than indexing."""
 
 _NARROW: Final = np.iinfo(np.int32).max
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gather:
-    """For each of n flags, its position in a source; the result of `gather`.
+    """The positions of n flags in a source, compressed by `gather`.
 
     Attributes:
         n: number of flags.
         starts: int64[k], the begin of each stretch in the source, or `NOWHERE` for a stretch of
-            absent flags; without `lengths`, the position of every flag, int32[n] or int64[n].
+            absent flags. Without `lengths`, int32[n] or int64[n], the position of each flag.
         lengths: int64[k], the length of each stretch, or None.
     """
 

@@ -1,9 +1,10 @@
 """Packed chunk: the entries of segments in six to eight bytes each, searched by blocks.
 
-If a run's decoded entries would not fit into the cache, they are packed in this form. A look-up
-then unpacks only the blocks that can contain its keys. As in the block index of a sorted run, each
-block has its first cell, and the greatest cell of all entries up to its end. An entry is one record
-of whole bytes: its first cell minus the block's first cell, its length, and its location.
+If a run's decoded entries would not fit into the cache, the run reader packs the entries in this
+form. A look-up then unpacks only the blocks that can contain the wanted keys. As in the block index
+of a sorted run, two cells describe a block: the block's first cell, and the greatest cell of all
+entries up to the block's end. Each entry is a record of whole bytes: the entry's first cell minus
+the block's first cell, the entry's length, and the entry's location.
 
 Example: the entries of the cells [0, 9], [2, 2], [5, 6], [8, 8] make two blocks of two entries. The
 blocks begin at the cells 0 and 5, and both reach cell 9. A key in cell 7 can be in both blocks, and
@@ -30,9 +31,10 @@ BLOCK: Final = 64
 """The number of entries in a block. At this size the block index takes a quarter of a byte for each
 entry."""
 
-# The number of blocks packed or unpacked together: unpacked entries take ten times the memory.
+# Blocks are packed and unpacked in batches of this size: unpacked entries take ten times the
+# memory.
 _AT_ONCE: Final = 2048
-# A record has fewer bits than a word, so each of its parts begins within the word.
+# A record has fewer bits than a word, so each field begins within the word.
 _RECORD_BITS: Final = 63
 _WORD: Final = 8
 # This number marks "no cell", because a grid has fewer than 2^64 cells.
@@ -41,7 +43,7 @@ _NO_CELL: Final = np.uint64((1 << 64) - 1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Field:
-    """A field of a record: some of its bits."""
+    """A field of a record: a range of the record's bits."""
 
     shift: np.uint64
     mask: np.uint64
@@ -61,8 +63,8 @@ class PackedChunk:
         begin: uint64[b], first cell of each block's first entry.
         reach: uint64[b], greatest cell of all entries up to the end of each block.
         base: the least location.
-        fields: an entry's first cell minus the block's first cell; its number of cells minus one;
-            its location minus `base`.
+        fields: the parts of a record: the entry's first cell minus the block's first cell, the
+            number of cells minus one, and the location minus `base`.
         width: bytes of a record.
         records: uint8[n * width], and some more bytes as padding.
         n_locations: the greatest location plus one.
@@ -154,7 +156,7 @@ class PackedChunk:
 
 
 def _columns(cells: Cells, base: int, part: slice) -> tuple[Words, Words, Words]:
-    """The parts of the records of consecutive entries, from the first entry of a block on."""
+    """Returns the fields of consecutive entries, of which the first entry begins a block."""
     begin = cells.begin[part]
     before = np.repeat(begin[::BLOCK], BLOCK)[: len(begin)]
     return begin - before, cells.end[part] - begin, (cells.location[part] - base).astype(np.uint64)

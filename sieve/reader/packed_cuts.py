@@ -1,10 +1,10 @@
 """Packed cuts: the compressed offsets at which files are cut, readable file by file.
 
-An answer contains the cuts only for files that the scan reads in part. Two levels map a range to
-its file, as in a succinct rank structure. The first level is the first range of each page of files.
-The second level is the number of ranges of each file in the page. Example: with pages of two files,
-files of 1, 3, 2 and 2 ranges have ``first`` 0, 4, 8. Range 6 lies in the second page, whose files
-end before the ranges 6 and 8, so range 6 is the first range of file 3.
+An answer to a scan contains cuts only for the files that the scan reads in part. Two levels map a
+range to its file, as in a succinct rank structure. The first level stores the first range of each
+page of files. The second level stores the number of ranges of each file in the page. Example: with
+pages of two files, files of 1, 3, 2 and 2 ranges have ``first`` 0, 4, 8. Range 6 lies in the second
+page, whose files end before the ranges 6 and 8, so range 6 is the first range of file 3.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from sieve.arrays.framed_column import FramedColumn
 from sieve.arrays.interval_set import spelled_out
 
 PAGE: Final = 1024
-"""The number of files in a page. To count the ranges of so many files takes some microseconds."""
+"""The number of files in a page. Counting the ranges of so many files takes some microseconds."""
 
-# If more than this share of the ranges is flagged, the code counts all ranges, which is then faster
-# than a search for each range.
+# If more than one in this many ranges is flagged, counting all ranges is faster than a search for
+# each range.
 _DENSE: Final = 16
 
 
@@ -89,7 +89,7 @@ class PackedCuts:
         return self.counts.nbytes + self.first.nbytes + columns
 
     def same(self, other: PackedCuts) -> bool:
-        """Returns whether another object with equal numbers of cuts has equal cuts and footers."""
+        """Returns whether cuts and footers are equal; the cuts per file must already be equal."""
         return self.footers.same(other.footers) and self.sizes.same(other.sizes)
 
     def unpacked(self) -> tuple[Counts, Counts]:
@@ -112,7 +112,7 @@ class PackedCuts:
         return every
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """The files without a range to read, bool[n], and the files with some ranges to read.
+        """Returns the files without a range to read, bool[n], and the files to read in part.
 
         Args:
             keep: a flag for each range.

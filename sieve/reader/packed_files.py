@@ -1,7 +1,8 @@
 """Packed files: the compressed list of the files of a version or a numbering.
 
-Look-ups need no paths. Paths are sent to the driver compressed, and are unpacked only to number the
-files of several versions together. ``sql_ext/frontend/pruning.py`` has the layout.
+Look-ups need no paths. The front end sends paths to the driver compressed, and unpacks paths only
+to number the files of several versions together. ``sql_ext/frontend/pruning.py`` describes the
+layout.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ class PackedFiles:
         """Returns whether another list has the same files in the same order."""
         if (self.rows, self.text) != (other.rows, other.text):
             return False
-        # Rows contain the number of cuts. So if the rows are equal, either both lists have cuts or
-        # both have none.
+        # Rows contain the number of cuts. With equal rows, either both lists have cuts or both have
+        # none.
         return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
 
     def to_ranges(self, values: Counts) -> Counts:
@@ -122,7 +123,7 @@ class PackedFiles:
         return flags if self.cuts is None else self.cuts.every(flags)
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """The files without a range to read, bool[n], and the files with some ranges to read."""
+        """Returns the files without a range to read, bool[n], and the files to read in part."""
         return (~keep, NO_PARTS) if self.cuts is None else self.cuts.skipped(keep)
 
     def unpacked(self) -> Files:

@@ -1,7 +1,7 @@
-"""Placement: the positions of a version's locations in its runs, and their NULLs and NaNs.
+"""Placement: where a version's locations are in its runs, and which have NULLs and NaNs.
 
-A placement is the part of a file list that look-ups need: a few bits for each range, and the bounds
-of its keys.
+A placement is the part of a file list that look-ups need: for each range, a few bits and the bounds
+of the range's keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sieve.reader.packed_files import Files, PackedFiles
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bits:
-    """A number of flags, eight of them in each byte."""
+    """n flags, with eight flags packed into each byte."""
 
     n: int
     packed: npt.NDArray[np.uint8]

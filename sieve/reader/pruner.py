@@ -78,7 +78,7 @@ class _Unused:
 
 
 class Pruner:
-    """Answers scans by the index versions in the memory of the front end.
+    """Answers scans from the index versions in the memory of the front end.
 
     Args:
         open_store: opens the store of a URI.
@@ -110,7 +110,7 @@ class Pruner:
 
     def prune(self, request: PruneRequest) -> PruneAnswer:
         """Returns the files that a scan can skip, and the reasons why it reads other files."""
-        # All sessions share one cache, so the latest scan sets its bound.
+        # All sessions share one cache, so the latest scan sets the cache's bound.
         self.cache.resize(request.cache_bytes)
         ordered = frozenset(order.column for order in request.orders)
         selected = select(request.predicate, request.registrations, ordered)
@@ -181,7 +181,7 @@ class Pruner:
         request: PruneRequest,
         unused: _Unused,
     ) -> PruneAnswer:
-        """Evaluates the usable indexes; the answer has the reasons why other indexes are not used.
+        """Evaluates the usable indexes; the answer also says why other indexes were not used.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.
@@ -274,7 +274,7 @@ def select(
     registrations: Sequence[Registration | None],
     ordered: AbstractSet[Column] = frozenset(),
 ) -> list[Registration | None]:
-    """The registrations on columns that a predicate or order names, and the unreadable ones.
+    """Returns the registrations on columns in a predicate or order, and the unreadable ones.
 
     The step opens no indexes on other columns. Otherwise each scan after a rebuild would wait for
     an index that the scan does not need.
@@ -290,7 +290,7 @@ def select(
 
 
 def _name(column: Column) -> str:
-    """The name of an indexed column or expression in a part that no index understands."""
+    """Returns the name by which an `Unknown` part refers to an indexed column or expression."""
     return expression_of(column) or column[0]
 
 
@@ -328,8 +328,8 @@ def might_match(
 ) -> tuple[Flags, frozenset[Column]]:
     """The files of a table, or ranges of files, that might hold a row that satisfies a predicate.
 
-    Each group of versions is a proof by itself. So a range is ruled out if one group rules out the
-    range.
+    Each group of versions proves its result alone. A range is therefore ruled out if one group
+    rules out the range.
 
     Args:
         groups: the versions of each column that the predicate names, grouped by encoder.

@@ -1,6 +1,6 @@
 """Reasons: the closed list of causes why an index was not used, or a file was read anyway.
 
-The text below each reason says what it means, and after ``Do:`` what a user can do.
+The text below each reason says what the reason means, and after ``Do:`` what a user can do.
 ``docs/tables.py`` writes these texts into ``docs/sql.md``. The shim has the same list.
 """
 

@@ -26,12 +26,12 @@ class PruneRequest:
         registrations: the indexes in the table's properties; None for an unreadable registration.
         fingerprints: parts of the reader's fingerprint under the settings of the relation's session
             and of the executing session. Both sessions must read an index's column in the same way
-            as the build of the index.
+            as the index's build did.
         instant: the earlier instant at which the scan reads, ISO 8601, or None for the present.
         partially_visible: whether the reader ignores records that were appended to a slice's log
             files after the instant.
         timeout_s: seconds that the scan waits for an answer.
-        ttl_s: seconds after which the newest version of an index is checked for a successor.
+        ttl_s: seconds after which the front end checks whether an index has a newer version.
         cache_bytes: maximum bytes of the cache of index files.
         check_root: raises RootRefusedError if indexes of this table are not allowed in a root.
         orders: sort orders of which the scan needs only the first rows; if empty, the scan needs

@@ -1,7 +1,7 @@
-"""Run file in memory: verified; look-ups decode its payloads lazily, a chunk at a time.
+"""Run file: verified bytes in memory, whose payloads look-ups decode lazily, chunk by chunk.
 
-A chunk is one long segment, or several short neighbouring segments. Short segments are decoded
-together, because that takes fewer numpy calls than to decode each one alone.
+A chunk is one long segment, or several short neighbouring segments. Decoding short segments
+together takes fewer numpy calls than decoding each segment alone.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class RunFile:
         return packed or assemble(map(decode, payloads))
 
     def ends(self) -> Iterator[Ends]:
-        """The entries of each segment with their ends; raises the errors of `decoded`."""
+        """Yields the `Ends` of each segment; raises the errors of `decoded`."""
         for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True):
             yield decode_ends(self._payload(begin, end))
 
@@ -127,7 +127,7 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
         # The raised error shows whether the payload is corrupt or has the shape or layout of a
         # later release.
         decode(payloads[begin[k] : end[k]].tobytes())
-    # A map refers to the bytes from which it is decoded.
+    # A map shares memory with the payload from which the map is decoded.
     maps = tuple(
         decode_map(payloads.data[begin[k] : end[k]]) for k in np.flatnonzero(of_map).tolist()
     )

@@ -1,8 +1,8 @@
-"""Run reader: looks up keys in a run, whose files it reads and decodes lazily through a cache.
+"""Run reader: looks up keys in a run; reads and decodes the run's files lazily and caches them.
 
 A run reader resembles the table reader of an LSM tree: Spark writes a run once, and versions and
-look-ups share its immutable files. Every file is verified against the manifest (length, SHA-256)
-before its first use.
+look-ups share the run's immutable files. Before the first use of a file, the reader verifies the
+file against the manifest (length, SHA-256).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _DECODED: Final = 6
 """In long segments, each stored byte becomes at least this many decoded bytes."""
 
 _MANY: Final = 2
-"""If a look-up in a large run needs more than one in this many chunks of a file, it decodes the
-whole file as one chunk."""
+"""A look-up in a large run can need more than one in this many chunks of a file. The look-up then
+decodes the whole file as one chunk."""
 
 
 class Run:
-    """A run of a version; a look-up reads and decodes only the files that can hold its keys.
+    """A run of a version; a look-up reads and decodes only the files that can hold the keys.
 
-    An unreadable file fails only the look-ups that need it. The failure is cached: later look-ups
-    get the same error without another read, until `retry`.
+    An unreadable file fails only the look-ups that need the file. The failure is cached. Until
+    `retry`, later look-ups get the same error without another read.
 
     Args:
         run: the manifest's entry for the run.
@@ -68,15 +68,15 @@ class Run:
         return self._codes.span
 
     def locations_in(self, intervals: CodeIntervals) -> Flags:
-        """Locations that can hold a key of any interval.
+        """Returns the locations that can hold a key in one of the intervals.
 
         Args:
             intervals: int64[k, 2], key codes from first to last, both inclusive, in any order; an
                 interval whose first is above its last is empty.
 
         Returns:
-            bool[locations of the run]: all locations with such a key, and perhaps others; fewer
-            others if the shapes are more precise.
+            bool[locations of the run]: True for all locations with such a key, and possibly for
+            others. More precise shapes flag fewer others.
 
         Raises:
             CorruptError: a file does not match the manifest.
@@ -100,7 +100,7 @@ class Run:
         return found
 
     def locations_of(self, hashes: Hashes) -> Flags:
-        """Locations that can hold a key with any of the hashes; only for a run with maps.
+        """Returns the locations that can hold a key with one of the hashes; needs a run with maps.
 
         Args:
             hashes: uint64[q], in any order.
@@ -116,7 +116,9 @@ class Run:
         return found
 
     def locations_in_each(self, intervals: CodeIntervals) -> Flags:
-        """Returns for each interval the locations that can hold its keys; decodes each part once.
+        """Returns for each interval the locations that can hold a key in the interval.
+
+        The method decodes each chunk of the run only once.
 
         Args:
             intervals: int64[k, 2], in the form for `locations_in`.
@@ -136,7 +138,7 @@ class Run:
         return found
 
     def locations_of_each(self, hashes: Hashes) -> Flags:
-        """The locations that can hold a key with each single hash; only for a run with maps.
+        """Returns for each hash the locations that can hold such a key; needs a run with maps.
 
         Args:
             hashes: uint64[q], in any order.
@@ -194,7 +196,7 @@ class Run:
         return sum(file.length for file in self._files if file.codes)
 
     def ends(self) -> Iterator[Ends]:
-        """All entries of the run with their ends, by segment.
+        """Yields the `Ends` of each segment of the run.
 
         Raises the errors of `locations_in`.
         """
@@ -242,7 +244,7 @@ class Run:
     def _whole(self, number: int) -> Chunk | PackedChunk:
         """All chunks of a file as one.
 
-        Look-ups do not need the file as long as the cache has this one chunk.
+        Look-ups do not need the file as long as the cache contains this chunk.
         """
         with self._remembered(number):
             chunk: Chunk | PackedChunk = self._cache.get(
@@ -268,7 +270,7 @@ class Run:
             raise
 
     def _check(self, number: int, named: int) -> None:
-        """Refuses a location ordinal outside the run; the file possibly belongs to another run."""
+        """Raises CorruptError for an ordinal outside the run; the file may be of another run."""
         if named > self._n_locations:
             raise CorruptError(
                 "SIEVE_CORRUPT_RUN",
@@ -300,7 +302,7 @@ class _Ranges:
 
 
 def verified(store: Reader, uri: str, file: FileRef) -> bytes:
-    """Reads a file, and verifies its length and checksum by the manifest."""
+    """Reads a file, and verifies its length and checksum against the manifest."""
     data = store.read(uri)
     if len(data) != file.length or hashlib.sha256(data).hexdigest() != file.sha256:
         raise CorruptError(

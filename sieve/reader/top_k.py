@@ -1,19 +1,19 @@
 """Top rows: the locations that can hold one of the first k rows in the order of a column.
 
 ORDER BY ... LIMIT k, MIN and MAX need the locations that can have one of the first k rows. Only
-*certain* rows count towards k, which are rows that the scan returns in any case. Each row has one
-of three classes: NULL, NaN or key. The order defines which class is first. The function `needed`
-adds up the certain rows, class by class, until there are k rows. The class of the k-th row is the
-last class that is needed. If the k-th row has a key, only keys up to a bound are needed.
+*certain* rows count towards k: rows that the scan returns in any case. Each row has one of three
+classes: NULL, NaN or key. The order defines which class is first. The function `needed` adds up the
+certain rows, class by class, until there are k rows. The scan needs no class after the class of the
+k-th row. If the k-th row has a key, the scan needs only keys up to a bound.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` has the classes NaN, key, NULL. With 3 certain NaNs
 and 100 keys, the bound is the 7th key from the end, or a smaller code if `Extents` is imprecise.
 Locations without NaN whose keys are all below the bound are not needed. NULLs are not needed.
 
 A bound is a key code. Rows of the same code are ties; if codes are inexact, ties can have different
-values. The scan reads all ties, so that another column of ORDER BY can order them. MIN and MAX need
-only a value. If equal codes are equal values, one location with the value is enough for MIN and
-MAX.
+values. The scan reads all ties, so that another column of ORDER BY can order the ties. MIN and MAX
+need only a value. If equal codes are equal values, one location with the value is enough for MIN
+and MAX.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from sieve.predicate.tree import Column, Predicate
 from sieve.reader.extents import Extents, bounds
 
 BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi", "delta", "iceberg"))
-"""The formats in which a query returns all rows that the file list counts, if a file has no log
-files and `Present` does not say that some are hidden. The driver requests no first rows of a Delta
-scan that filters by deletion vectors."""
+"""In these formats, a query returns all rows that the file list counts. Exceptions are files with
+log files, and files of which `Present` says that some rows are hidden. The driver requests no first
+rows of a Delta scan that filters by deletion vectors."""
 
 BOUNDING_ANY_TIME: Final = frozenset(("iceberg",))
-"""The formats in which the same holds for a query of an earlier state, a branch or a tag."""
+"""In these formats, the same holds for a query of an earlier state, a branch or a tag."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,11 +45,12 @@ class Order:
     Attributes:
         descending: whether greater values come first; NaN is the greatest.
         nulls: the position of rows with NULL: ``first``, ``last`` or ``never`` (the query drops
-            them).
+            these rows).
         rows: the number of rows needed, 1 or more.
-        ties: whether the query needs all rows that are equal in this column; if not, one is enough.
-        against: a predicate that is true for every row that the filters exclude, except for rows
-            that the query drops.
+        ties: whether the query needs all rows that are equal in this column; if not, one row is
+            enough.
+        against: a predicate that is true for every row that the filters exclude. For rows that the
+            query drops, the predicate may be false.
     """
 
     column: Column
@@ -69,14 +70,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """The files that a scan lists and that an index knows unchanged, by group of rows.
+    """The files that a scan lists and that did not change since an index saw them, by group.
 
     Attributes:
         numbering: the numbering that `groups` refers to.
         groups: int64[n], the group of each numbered file, from 0; -1 for a file that the scan does
             not list. Each group needs its own first rows.
-        hide: bool[n], whether queries do not show all rows of the file, so that its rows do not
-            count.
+        hide: bool[n], whether queries hide rows of the file. The rows of such a file do not count.
     """
 
     numbering: str
@@ -96,7 +96,7 @@ def needed(
     """The locations that can hold one of the first rows of their group.
 
     Args:
-        order: the order; the extents have its direction.
+        order: the order; `extents` must have the same direction.
         extents: the extents of the m locations.
         counts: the row counts of the locations.
         groups: int64[m], the group of each location, from 0; -1 for a location that the scan does

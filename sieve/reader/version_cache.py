@@ -1,8 +1,8 @@
 """Version cache: the open index versions that scans use.
 
-The newest version of an index is read when a scan first needs it, and checked for a successor in
-the background after its time to live. Earlier versions, for scans at an earlier instant, are
-immutable.
+The cache reads the newest version of an index when a scan first needs the index. After the time to
+live, a background thread checks for a newer version. Earlier versions, which scans at an earlier
+instant use, are immutable.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ class VersionCache:
     def versions_for(self, newest: OpenVersion, request: PruneRequest) -> Versions:
         """Returns the versions that a scan uses.
 
-        A scan uses the newest version, or the version of its earlier instant. A scan of partially
-        visible file slices also uses later versions, because these indexed log files that were
-        appended later.
+        A scan uses the newest version, or the version of the scan's earlier instant. A scan of
+        partially visible file slices also uses later versions. Later versions cover the log files
+        that were appended after the instant.
         """
         found: list[OpenVersion] = []
         partial = request.partially_visible
@@ -158,7 +158,7 @@ class VersionCache:
         return open_version(store, directory, read_version(store, directory, number), self._files)
 
     def _read(self, registration: Registration, known: CachedVersion | None) -> CachedVersion:
-        """Looks up the newest version, given the cached one."""
+        """Looks up the newest version, given the cached result."""
         directory = registration.directory
         index = known.index if known is not None else None
         try:
@@ -186,12 +186,12 @@ def reason_of(error: SieveError) -> Reason:
 def why_unusable(
     manifest: Manifest, table: TableIdentity, fingerprints: Iterable[Mapping[str, str]]
 ) -> Reason | None:
-    """Returns the reason why a scan is not allowed to use a version, or None if it is allowed.
+    """Returns why a scan must not use a version, or None if the scan is allowed to.
 
     Args:
         fingerprints: the parts of the reader's fingerprint in each session that reads.
     """
-    # A copied property, or another table of the same name, does not belong to this index.
+    # The table can be another one: a copy with the same properties, or a new table of this name.
     if not same_table(manifest.table, table):
         return Reason.NO_INDEX
     if manifest.state != "ready":

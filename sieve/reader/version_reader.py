@@ -1,7 +1,7 @@
 """Version reader: one opened version of an index, which evaluates key ranges to locations.
 
-A version consists of runs, like an LSM tree, and a file list. A look-up queries each run, and the
-slots translate the run's ordinals to the version's locations.
+A version consists of runs, like an LSM tree, and a file list. A look-up queries each run. The slots
+in the file list translate the run's ordinals to the version's locations.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ class OpenVersion:
     def placement(self) -> Placement:
         """The part of the file list that look-ups need; raises the errors of `open_version`."""
         placed: Placement = self.cache.get(
-            # Two versions can share these parts even if their tables have different roots.
+            # Two versions can share these parts and have different roots, so the key contains the
+            # roots.
             (self.directory, self.manifest.locations.parts, self.manifest.roots),
             lambda: place(self.locations()),
         )
@@ -94,7 +95,7 @@ class OpenVersion:
         return counts
 
     def merged_slices(self) -> tuple[Counts, Counts]:
-        """The ordinals of Hudi slices with log files, and of such slices in several runs.
+        """The ordinals of Hudi slices with log files, and of Hudi slices in several runs.
 
         The two arrays of ordinals are int64[k], and empty for other table formats.
 
@@ -142,7 +143,7 @@ class OpenVersion:
     def extents(self, *, descending: bool) -> Extents | None:
         """The first and last keys of each location; None if this takes too long to compute.
 
-        A version of many entries has extents only if it has the bounds of all locations.
+        If the version has many entries, extents require the bounds of all locations.
 
         Args:
             descending: whether the order is descending.
@@ -259,7 +260,7 @@ def verified_part(store: Store, index_dir: str, ref: PartRef) -> bytes:
 def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
     """Merges the parts of a version's file list.
 
-    Raises CorruptError if they do not match the version.
+    Raises CorruptError if the parts do not match the version.
     """
     listed = merge(parts)
     check_list(listed, manifest.locations.count, _slots(manifest))
@@ -267,5 +268,5 @@ def whole_list(manifest: Manifest, parts: Sequence[Locations]) -> Locations:
 
 
 def _slots(manifest: Manifest) -> int:
-    """The number of positions of locations in the version's runs."""
+    """Returns the total number of locations in the version's runs."""
     return sum(run.locations for run in manifest.runs)

@@ -1,10 +1,10 @@
 """Fits an index version to a budget of bytes by a single cost per byte (Lagrange multiplier).
 
-The cost per byte ("price" in the code) is a number of files. A byte is written only if it saves at
-least this number of files per expected query. A higher price gives fewer bytes. One price holds for
-the whole version, so all locations compete for the same budget. `choose_price` takes the price from
-a curve of bytes by price. `within_budget` then corrects the price by the number of bytes that were
-written.
+The cost per byte ("price" in the code) is a number of files. A build writes a byte only if the byte
+saves at least this number of files per expected query. A higher price gives a smaller index. One
+price holds for the whole version, so all locations compete for the same budget. `choose_price`
+estimates the price from a curve of index bytes over prices. After a build, `within_budget` corrects
+the price according to the bytes written.
 
 Source: Lagrangian optimisation as in rate-distortion coding: Everett, "Generalized Lagrange
 Multiplier Method for Solving Problems of Optimum Allocation of Resources".
@@ -22,18 +22,18 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# If a whole budget saves fewer files per query than this number, the budget is too large for the
-# column. So this number defines the least price. For a table of few files, the limit is this share
-# of the table's files.
+# At the least price, a whole budget saves only this number of files per query. A budget that saves
+# fewer files is too large for the column. For a table of few files, the number is this share of the
+# table's files.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
 # Bytes are estimated and interpolated between prices, so the aim is a little below the budget.
 _CAUTION = 0.96
-# If the price is multiplied by four, the bytes are about halved. If no gap has a skip probability
-# within a range of prices, the bytes are constant in this range.
+# Four times the price gives about half the bytes. Within a range of prices, the bytes are constant
+# if no gap becomes worthwhile in this range.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
-# If a version uses at least this share of its budget, it is not built again to use the rest.
+# If a version uses at least this share of its budget, no further build tries to use the rest.
 _ENOUGH = 0.9
 _REFINED = 4
 _MARGIN = 0.2
@@ -43,12 +43,12 @@ _NEAR = 1.01
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
     """Returns falling prices for a curve of bytes; the right price is between the first and last.
 
-    Each further byte saves less, and all bytes together save at most all locations. Hence the price
-    at the budget is at most about ``locations / budget``. For a structure that needs less than the
-    budget, the least price is right.
+    Each further byte saves less than the byte before, and all bytes together save at most all
+    locations. Hence the price at the budget is at most about ``locations / budget``. The least
+    price is right for a structure that needs less than the budget.
 
     Args:
-        budget_bytes: bytes of the version at most.
+        budget_bytes: maximum bytes of the version.
 
     Returns:
         float64[24], in expected files read per query and byte.
@@ -69,11 +69,11 @@ def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> 
     Args:
         prices: float64[p], in falling order.
         curve_bytes: float64[p], bytes at each price, summed over all stretches of the domain.
-        budget_bytes: bytes of the version at most.
+        budget_bytes: maximum bytes of the version.
 
     Returns:
-        A price interpolated between the least price that fits the budget and the next lower one;
-        the greatest of `prices` if even that price needs more than the budget.
+        A price interpolated between the least price that fits the budget and the next lower one. If
+        even the greatest of `prices` needs more than the budget, the result is the greatest.
     """
     aim = _CAUTION * budget_bytes
     fits = np.flatnonzero(curve_bytes <= aim)
@@ -93,13 +93,13 @@ def within_budget(
     discard: Callable[[Made], None] = lambda _: None,
     lowest: float = 1.0,
 ) -> Made:
-    """Builds at the expected price, and builds again until the result fits the budget and uses it.
+    """Builds at the expected price; builds again until the result fits and uses the budget.
 
     Args:
         make: builds at a multiple of the price; returns the result and its size in bytes.
-        budget_bytes: bytes of the version at most.
-        discard: deletes a result that is too large, or that uses less of the budget than another
-            result.
+        budget_bytes: maximum bytes of the version.
+        discard: deletes a result that exceeds the budget, or that uses less of the budget than
+            another result.
         lowest: least multiple of the price to try; with 1, the first result that fits is returned.
 
     Returns:

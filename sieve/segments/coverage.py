@@ -1,6 +1,6 @@
 """Coverage: the number of locations that a look-up of one key reads.
 
-A look-up of a key reads each location that covers the key. Therefore the function `sieve_segments`
+A look-up of a key reads each location whose entries cover the key. The function `sieve_segments`
 and the inspection page report the coverage. Example: two locations with the entries ``[0, 9]`` and
 ``[5, 14]`` give the coverage 1 on ``[0, 4]``, 2 on ``[5, 9]`` and 1 on ``[10, 14]``.
 """
@@ -23,8 +23,8 @@ class Coverage:
 
     Attributes:
         first: int64[n], first code of each stretch, ascending.
-        last: int64[n], last code of each stretch, below the next stretch's first.
-        locations: int64[n], locations that a key of the stretch reads, at least 1.
+        last: int64[n], last code of each stretch, below the first code of the next stretch.
+        locations: int64[n], number of locations that a look-up in the stretch reads, at least 1.
     """
 
     first: Codes
@@ -35,8 +35,8 @@ class Coverage:
     def of(entries: Entries) -> Coverage:
         """The coverage of entries in any order. Overlapping entries of one location count once."""
         low, high, _ = disjoint(entries)
-        # An entry ends after `high`. ``high + 1`` would overflow for the greatest int64, so the
-        # code sorts both ends instead.
+        # An entry ends after `high`. ``high + 1`` would overflow for the greatest int64, so this
+        # method sorts both ends instead.
         borders = np.concatenate([low, high])
         last = np.repeat(np.array([False, True]), len(low))
         order = np.lexsort((last, borders))
@@ -51,7 +51,7 @@ class Coverage:
         return Coverage(first[some], end[some], inside[some])
 
     def mean(self) -> float:
-        """Mean number of locations of a covered code, all with equal weight; 0 without codes."""
+        """Mean number of locations over all covered codes, equally weighted; 0 without codes."""
         if len(self.first) == 0:
             return 0.0
         sizes = (self.last.view(np.uint64) - self.first.view(np.uint64)).astype(np.float64) + 1

@@ -29,8 +29,9 @@ class Entries:
 class Ends:
     """The entries of a segment, each with its first and last cell as ranges of codes.
 
-    Each entry has a key of its location in the first cell and in the last cell. An exception is an
-    entry that was split at the end of its segment. Two entries of a location have no key in common.
+    The first cell and the last cell of an entry each contain a key of the entry's location. The
+    exception is an entry that was split at the border of a segment: the cell at the border may
+    contain no key. Two entries of a location have no key in common.
 
     Attributes:
         low, first_by: int64[n], codes of the first cell.

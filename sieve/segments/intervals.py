@@ -1,13 +1,13 @@
-"""Intervals of keys: build tasks cut them, and later steps merge and clip them.
+"""Intervals of keys: build tasks cut keys into intervals; later steps merge and clip intervals.
 
 A gap lies between two neighbouring keys of a location. A query that falls into the gap does not
-need the location. To keep a gap, the index stores one more interval. The interval takes about the
-same bytes for every gap. A kept gap saves reads in proportion to its skip probability. Therefore
-the best choice under a budget keeps every gap above one threshold. Then the gaps of a location
-decide how many intervals it gets.
+need the location. Each kept gap costs one more interval, and all intervals take about the same
+bytes. A kept gap saves reads in proportion to its skip probability. Therefore the best choice under
+a budget keeps every gap whose skip probability exceeds one threshold. The gaps of a location then
+decide how many intervals the location gets.
 
-Example: the keys 1, 2, 3, 900, 901 with a threshold below the skip probability of the gap ``(3,
-900)`` become the two intervals ``[1, 3]`` and ``[900, 901]``.
+Example: the keys are 1, 2, 3, 900, 901, and the threshold is below the skip probability of the gap
+``(3, 900)``. The keys become the two intervals ``[1, 3]`` and ``[900, 901]``.
 
 Source: this generalises the interval lists of He, Chen and Du, "HIndex". In HIndex, every split has
 the same number of intervals, and the only criterion for a gap is its length.
@@ -26,9 +26,9 @@ from sieve.arrays.interval_set import starts
 from sieve.segments.budget import least_price
 from sieve.segments.query_model import QueryModel
 
-# A build task does not know the final cost per byte, so it keeps more cuts than needed. It keeps
-# three times as many as fit the budget with entries of the fewest possible bytes, and at least 64
-# per location.
+# A build task does not know the final cost per byte, so the task keeps more cuts than needed. All
+# tasks together keep three times as many cuts as entries of minimum size fit into the budget, plus
+# 64 cuts per location.
 _OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
 _LEAST_INTERVALS: Final = 64
@@ -86,8 +86,8 @@ def cut_location(
         rows: int64[k], number of rows with each code.
         location: ordinal.
         threshold: least skip probability of a gap, a share of all queries.
-        most: maximum number of intervals, at least 1. The gaps of highest skip probability are
-            kept.
+        most: maximum number of intervals, at least 1. If there are too many gaps, those of highest
+            skip probability are kept.
     """
     skip_probability = query_model.skip_probability(codes[:-1], codes[1:])
     kept = np.flatnonzero(skip_probability > threshold)
@@ -111,26 +111,26 @@ def cut_location(
 def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
     """Returns a threshold for `cut_location` that is below every threshold of a later step.
 
-    An interval takes at least two bytes. Therefore a gap that saves less than one byte costs at the
-    least price is not kept. `overprovisioned_most` limits the number of intervals above this
-    threshold.
+    The threshold equals the cost of one byte at the least price. An interval takes at least two
+    bytes, so no later step keeps a gap below this threshold. `overprovisioned_most` limits the
+    number of intervals above the threshold.
     """
     return least_price(locations, budget_bytes)
 
 
 def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_bytes: float) -> int:
-    """The maximum number of intervals of a location: its share of three times the budget.
+    """Returns a location's maximum number of intervals: a share of three times the budget.
 
-    Half of the share is proportional to rows. The other half is equal for each location, because a
-    location with few distant keys needs intervals, too. All locations together have at most 3
-    intervals per two bytes of budget, plus 64 intervals per location.
+    Half of the share is proportional to the location's rows. The other half is equal for each
+    location, because a location with few distant keys needs intervals, too. All locations together
+    have at most 3 intervals per two bytes of budget, plus 64 intervals per location.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)
 
 
 def overprovisioned_total(rows: int, locations: int, budget_bytes: float) -> int:
-    """Maximum intervals of all locations of a table together."""
+    """Maximum number of intervals of all locations together."""
     share = int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES)
     return min(rows, _LEAST_INTERVALS * locations + share)
 
@@ -144,8 +144,9 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
             1.
 
     Returns:
-        The pieces, and the stretch of each piece, int32[m], from 0 to p - 1. The pieces of one
-        interval are adjacent. Only the first piece has the keys and rows of the interval.
+        The stretch of each piece, int32[m], from 0 to p - 1; and the pieces. The pieces of one
+        interval are adjacent. Only the first piece of an interval carries the counts of keys and
+        rows.
     """
     from_ = np.searchsorted(borders, intervals.first, side="right")
     to = np.searchsorted(borders, intervals.last, side="right")

@@ -1,4 +1,4 @@
-"""Payloads: decodes a segment of any shape except maps to entries."""
+"""Payloads: decodes a segment of any shape, except a map, to entries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def decode(payload: bytes) -> Entries:
     """Decodes the entries of a segment and validates every field of the layout.
 
     Raises:
-        UnsupportedError: a later version of Sieve wrote it.
+        UnsupportedError: a later version of Sieve wrote the payload.
         CorruptError: Sieve cannot have made this payload.
     """
     entries: Entries = _shape(payload).entries(payload)
@@ -28,7 +28,7 @@ def decode(payload: bytes) -> Entries:
 
 
 def decode_ends(payload: bytes) -> Ends:
-    """Decodes a segment to entries with their ends; raises the same errors as `decode`."""
+    """Decodes a segment to `Ends`; raises the same errors as `decode`."""
     ends: Ends = _shape(payload).ends(payload)
     return ends
 

@@ -1,7 +1,7 @@
 """Query model: the queries to expect on a column, estimated from a sample of its keys.
 
-An index can select locations that hold no match. The cost of this depends on how often queries fall
-between two keys of a location. Therefore the model estimates the *skip probability* of a gap
+An index can select locations that hold no match. How much this costs depends on how often queries
+fall between two keys of a location. Therefore the model estimates the *skip probability* of a gap
 between keys: the expected share of queries that fall wholly into the gap. Six kinds of query have
 equal weight:
 
@@ -12,8 +12,8 @@ equal weight:
 4. a range of 1 % of that domain
 5. a range over 0.1 % of the distinct keys
 
-Example: with the keys 0 and 1000 and `unseen` 0, a query of kind 2 falls into the gap between them
-with a probability of 999/1001; queries of kinds 0 and 1 never do.
+Example: the keys are 0 and 1000, and `unseen` is 0. A query of kind 2 falls into the gap between
+the keys with a probability of 999/1001. Queries of kinds 0 and 1 never fall into the gap.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class _Weights:
 
     Attributes:
         to: float64[m + 1], the share of the weight before each key.
-        begin: float64[m - 1], the share before each space.
-        rise: float64[m - 1], the share in each space.
+        begin: float64[m - 1], the share of the weight before each space.
+        rise: float64[m - 1], the share of the weight in each space.
     """
 
     to: Numbers
@@ -54,26 +54,26 @@ class _Weights:
 
     @staticmethod
     def of(to: Numbers) -> _Weights:
-        # Each key gives half of its weight to the space below it, and half to the space above it.
-        # The first and the last key give their whole weight to the one space that they have.
+        # Each key gives half of its weight to the space below the key, and half to the space above.
+        # The first and the last key give their whole weight to their only space.
         borders = (to[:-1] + to[1:]) / 2
         borders[[0, -1]] = 0.0, 1.0
         return _Weights(to, borders[:-1], np.diff(borders))
 
     def spread(self, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
-        """The cumulative weight at a part of the space above each key, linearly interpolated."""
+        """Interpolates the cumulative weight within the space above key `low`; `part` is 0 to 1."""
         spread: Numbers = self.begin[low] + part * self.rise[low]
         return spread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tables:
-    """What a model looks up for each space between two keys.
+    """Precomputed numbers of a model for each space between two neighbouring keys.
 
     Attributes:
         start: float64[m - 1], distance of the space from the least key.
         step: float64[m - 1], length of the space.
-        rows: the weights by row, or None if they are the weights by key.
+        rows: the weights by row, or None if the weights by key are the same.
     """
 
     start: Numbers
@@ -119,7 +119,7 @@ class QueryModel:
         object.__setattr__(self, "_tables", _Tables.of(self.codes, self.rows))
 
     def __reduce__(self) -> tuple[type[QueryModel], tuple[object, ...]]:
-        # A task computes the tables in less time than their bytes take to arrive.
+        # A task computes the tables faster than Spark would transfer them.
         given = self.codes, self.rows, self.unseen, self.length, self.keys, self.kinds
         return QueryModel, given
 
@@ -140,26 +140,26 @@ class QueryModel:
             )
         distinct, inverse = np.unique(codes, return_inverse=True)
         counted = np.bincount(inverse, rows, len(distinct)).astype(np.int64)
-        # The share of rows whose key was not sampled is about the share of keys that occur once in
-        # the sample (Good, "The Population Frequencies of Species").
+        # The share of keys that occur once in the sample estimates the share of rows whose key was
+        # not sampled (Good, "The Population Frequencies of Species").
         unseen = np.count_nonzero(counted == 1) / float(counted.sum())
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
             return QueryModel(distinct, counted, unseen)
-        # Each key that is kept also represents its neighbours. The first and the last key of the
-        # domain are kept.
+        # Each kept key also represents its neighbours. The first and the last key of the domain are
+        # kept.
         kept = np.append(np.arange(0, len(distinct) - 1, step), len(distinct) - 1)
         unseen = 1 - (1 - unseen) / step
         return QueryModel(distinct[kept], np.add.reduceat(counted, kept), unseen)
 
     @property
     def of_ranges(self) -> QueryModel:
-        """The model without the queries for one key, which a map answers."""
+        """The model without the queries for single keys, which a map answers."""
         return replace(self, kinds=_RANGES)
 
     def mean(self, shares: Numbers) -> Numbers:
-        """The mean over the kinds of query by their weights: float64[6, ...] to float64[...]."""
-        # For so few kinds, a product of matrices takes longer, and waits for busy cores.
+        """The weighted mean over the kinds of query: float64[6, ...] to float64[...]."""
+        # For so few kinds, a matrix product would take longer, and would wait for busy cores.
         mean: Numbers = self.kinds[0] * shares[0]
         for weight, of_kind in zip(self.kinds[1:], shares[1:], strict=True):
             mean += weight * of_kind
@@ -209,8 +209,8 @@ class QueryModel:
     def up_to(self, codes: Codes) -> Numbers:
         """For each code: the mean of the shares of keys, of rows and of the domain up to the code.
 
-        The result estimates the share of all queries that look up keys up to a code, and ascends
-        with the codes.
+        The result estimates the share of all queries that look up keys up to a code. The results
+        ascend with the codes.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares
@@ -233,7 +233,7 @@ class QueryModel:
         return density
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
-        """For each code: shares of keys, rows and domain up to it, with or without the code."""
+        """The shares of keys, rows and domain below each code; `inclusive` adds the code itself."""
         codes, tables = self.codes, self._tables
         below = np.searchsorted(codes, at, side="right" if inclusive else "left")
         offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])

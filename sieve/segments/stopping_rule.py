@@ -5,7 +5,7 @@ files read, and a share of the table's size.
 
 The cost per byte is a Lagrange multiplier, as in rate-distortion coding. A byte of an index pays
 back if it saves at least one byte read within `payback` queries. In a table of L locations and B
-bytes, an index byte must therefore save ``L / (payback * B)`` locations of an expected query:
+bytes, an index byte must therefore save ``L / (payback * B)`` locations per expected query:
 
     200 files of 500 KB and a payback of 10 queries: 2e-7 files per query and byte
 """
@@ -22,16 +22,16 @@ import numpy as np
 from sieve.arrays.dtypes import CodeIntervals, Numbers
 
 KINDS: Final = ("present", "absent", "range")
-"""Kinds of probe query: equality with a present key, with an absent key; a short range."""
+"""Kinds of probe: equality with a present key, equality with an absent key, and a short range."""
 
 NEAR: Final = 1.05
 """A version is good enough if queries read at most this multiple of the files with a match."""
 CLOSE: Final = 1.01
 """The same multiple for a version that is so small that its bytes hardly count."""
 FREE_BYTES: Final = 4096
-"""A smaller version also takes one block of most file systems."""
+"""On most file systems, a smaller version takes no fewer disk blocks."""
 MOST_OF_TABLE: Final = 10
-"""A version has at most one byte for this number of bytes of the table."""
+"""A version has at most one byte per this many bytes of the table."""
 
 # The kind "range" represents three kinds of range in the query model, and "present" represents two
 # ways to draw a key.
@@ -44,17 +44,17 @@ Trial = tuple[float, Sequence[float]]
 
 
 def mean_read(reads: Mapping[str, float]) -> float:
-    """Mean files read over the six kinds of query, with equal weight.
+    """Mean number of files read over the six kinds of query, which have equal weight.
 
     Args:
-        reads: mean files by kind, for some of `KINDS`.
+        reads: mean number of files by kind, for some of `KINDS`.
     """
     counted = sum(_WEIGHTS[kind] for kind in reads)
     return sum(_WEIGHTS[kind] * files for kind, files in reads.items()) / max(1, counted)
 
 
 def served(reads: Mapping[str, float]) -> dict[str, float]:
-    """Files read by kind. A query for an absent key counts as at least one file.
+    """Files read by kind, counting at least one file for a query for an absent key.
 
     Without this rule, every gap between fine-grained timestamps would justify its bytes.
     """
@@ -69,7 +69,7 @@ def near(reads: Mapping[str, float], least: Mapping[str, float]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Payback:
-    """Converts files read into bytes of an index, by the payback.
+    """Converts files read into bytes of an index, according to the payback period.
 
     Attributes:
         table_bytes: bytes of all locations on disk.
@@ -86,13 +86,13 @@ class Payback:
 
     @property
     def file(self) -> float:
-        """The number of index bytes that a saving of one file per query justifies."""
+        """Index bytes that are justified if each query reads one file less."""
         each = self.table_bytes / max(1, self.locations)
         return max(1.0, self.share * self.payback * each)
 
     @property
     def absent(self) -> float:
-        """The number of index bytes that saving one file per query for an absent key justifies."""
+        """Index bytes that are justified if each query for an absent key reads one file less."""
         return self.file * _WEIGHTS["absent"] / sum(_WEIGHTS.values())
 
     @property
@@ -101,7 +101,7 @@ class Payback:
         return 1 / self.file
 
     def cost(self, index_bytes: float, reads: Mapping[str, float]) -> float:
-        """Bytes of the index plus the bytes that its queries read during the payback period."""
+        """Bytes of the index plus the bytes that queries read during the payback period."""
         return index_bytes + self.file * mean_read(served(reads))
 
 
@@ -113,12 +113,13 @@ class Stop:
 
     Attributes:
         price: cost per byte: the number of files that a byte must save in each query.
-        little: a small number of bytes. A smaller version is good enough only within `CLOSE`, and
-            queries for absent keys count in full.
-        probes: for each of `KINDS`, int64[k, 2], key codes from first to last, ascending by both.
+        little: a small number of bytes. A smaller version is good enough only if queries read at
+            most `CLOSE` times the minimum. Queries for absent keys then count in full.
+        probes: for each of `KINDS`, int64[k, 2], first and last key code of each probe; both
+            ascend.
         least: mean number of files that hold a match, by kind, for the kinds that have probes.
-        free: number of bytes that do not count. For a smaller version, only the price is a limit,
-            because few probes hit the keys at the border of two files.
+        free: number of bytes below which only the price is a limit. Few probes hit the keys at the
+            border of two files, so the probes cannot judge so small a version.
     """
 
     price: float
@@ -139,8 +140,8 @@ class Stop:
         If a version of at most `little` bytes is good enough, no larger version replaces it.
 
         Args:
-            trials: for each price a function that returns its result and is called at most once.
-                Bytes rise and files fall from one result to the next.
+            trials: for each price, a function that returns the price's trial; each is called at
+                most once. From one trial to the next, bytes rise and files fall.
 
         Returns:
             The position of the chosen price; 0 if even the highest price exceeds the budget.

@@ -1,8 +1,8 @@
-"""Weights of locations: the bytes that a query reads of each location, divided by their mean.
+"""Weights of locations: the bytes that a query reads of a location, divided by the mean.
 
 The purpose of an index is to save bytes. If each location counts by its weight instead of 1, a sum
-over locations measures bytes. The unit is one location of mean size. All formulas keep the word
-"files" for this unit.
+over locations measures bytes. The unit is one location of mean size. The formulas call this unit
+"files".
 
 Example: locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap of the second location saves three
 times as much as an equal gap of the first location.

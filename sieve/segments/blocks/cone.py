@@ -1,13 +1,14 @@
 """Piecewise linear segmentation of sorted keys with a shrinking cone, for the shape `sieve`.
 
-Let R(k) be the number of times that the set of locations changes from key to key, up to key k.
-Lines of bounded error approximate R. Each line starts at the first key of its segment. A *shrinking
-cone* contains the slopes of lines within the error at every key so far. The segment ends before the
-first key whose slope is outside the cone. The blocks of a segment have equal width. A segment has
-about one block for each change of the location set.
+Let R(k) count how often the set of locations changes from one key to the next, up to key k. The
+segmentation approximates R by lines of bounded error. Each line starts at the first key of its
+segment. A line must be within the error at every key of its segment. A *shrinking cone* contains
+the slopes of all lines that satisfy this condition so far. A segment ends before the first key
+outside the cone. The blocks of a segment have equal width. A segment has about one block for each
+change of the location set.
 
-R determines only the number of blocks. A block contains exactly the locations of its keys. So a
-larger error bound reduces the precision, but no row is lost.
+R determines only the number of blocks. A block contains exactly the locations of its keys.
+Therefore a larger error bound makes the index less precise, but no query loses a row.
 
 Source: the bachelor thesis on a sieve index inside Apache Hudi (Novosibirsk 2024). The cone is from
 Galakatos et al., "FITing-Tree: A Data-aware Index Structure".
@@ -33,8 +34,8 @@ DEFAULT_MAX_KEYS: Final = 1 << 18
 # and `max_keys` end segments.
 NO_HOLE: Final = (1 << 64) - 1
 
-# The maximum number of pairs to buffer for one segment, as a multiple of its keys. A limit is
-# needed because a few keys can have very many locations.
+# The maximum number of pairs to buffer for one segment, as a multiple of the segment's keys. A
+# limit is needed because a few keys can have very many locations.
 _PAIRS_PER_KEY: Final = 16
 _SMALLEST_WINDOW: Final = 128
 _LARGEST_WINDOW: Final = 1 << 16
@@ -52,9 +53,9 @@ def cut_segments(
     Args:
         chunks: codes int64[n] ascending (over chunks too), locations int32[n], rows int64[n]. Equal
             codes can span chunks and pairs can repeat.
-        error: maximum difference, in changes, between a line and R; at least 1.
-        max_keys: distinct keys after which a segment closes, 1 .. 2^24.
-        hole: a gap larger than this between neighbouring keys closes a segment, at least 1.
+        error: maximum difference between a line and R, in changes of the location set; at least 1.
+        max_keys: number of distinct keys after which a segment closes, 1 .. 2^24.
+        hole: length of the longest gap between neighbouring keys of a segment; at least 1.
 
     Raises:
         InvalidInputError: a parameter is out of range, or the pairs are not sorted.
@@ -72,7 +73,7 @@ def cut_segments(
 
 
 class _Cutter:
-    """The open segment: its keys, and the cone of slopes that fit all of them."""
+    """The open segment: its keys, and the cone of slopes that fit all keys."""
 
     def __init__(self, error: int, max_keys: int, hole: int) -> None:
         self._error = error
@@ -87,7 +88,7 @@ class _Cutter:
         self._low, self._high = -np.inf, np.inf
 
     def take(self, keys: Keys) -> Iterator[Segment]:
-        """Adds a batch of keys; yields the segments that it closes."""
+        """Adds a batch of keys; yields each segment that the keys close."""
         changes = self._changes + np.cumsum(_changed(keys, self._previous))
         holes = np.flatnonzero(_gaps(keys, self._previous) > self._hole)
         start, end = 0, len(keys.codes)
@@ -115,7 +116,7 @@ class _Cutter:
         self._low, self._high = -np.inf, np.inf
 
     def _limit(self, keys: Keys, start: int, at: int, holes: npt.NDArray[np.intp]) -> int:
-        """The latest possible end of the open segment: the next hole, or the maximum of keys."""
+        """Returns where the open segment ends at the latest: at a hole, or at a limit of keys."""
         open_keys = sum(len(piece.codes) for piece in self._pieces)
         open_pairs = sum(len(piece.rows) for piece in self._pieces)
         pairs_end = keys.offsets[start] + (self._max_pairs - open_pairs)
@@ -129,7 +130,8 @@ class _Cutter:
     ) -> int:
         """Narrows the cone key by key.
 
-        Returns the first key from `at` on that is outside the cone; `limit` if there is none.
+        Returns the position of the first key, from `at` on, that is outside the cone; `limit` if
+        there is none.
         """
         opened = at
         window = self._window
@@ -145,9 +147,9 @@ class _Cutter:
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Returns the number of next keys that are in the cone.
+        """Narrows the cone by the next keys, and returns how many of these keys are in the cone.
 
-        Each key narrows the cone for the next one.
+        Each key narrows the cone for the next key.
         """
         run = (_unsigned(codes) - _unsigned(self._first)).astype(np.float64)
         rise = (changes - self._base).astype(np.float64)
@@ -165,7 +167,7 @@ class _Cutter:
 
 
 def _segment(pieces: list[Keys], changes: int) -> Segment:
-    """The segment of some keys. The segment has about one block per change of the location set."""
+    """Makes the segment of some keys, with about one block per change of the location set."""
     codes = np.concatenate([piece.codes for piece in pieces])
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))
@@ -187,7 +189,7 @@ def _segment(pieces: list[Keys], changes: int) -> Segment:
 
 
 def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
-    """Returns for each key whether its location set differs from that of the key before."""
+    """Returns for each key whether its location set differs from the previous key's set."""
     counts = np.diff(keys.offsets)
     locations = keys.locations
     if len(counts) == len(locations):

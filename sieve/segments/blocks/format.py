@@ -1,6 +1,6 @@
 """Segment format of the shape `sieve`: equal-width blocks with posting lists, and their bytes.
 
-Payload in a run file, little-endian, arrays by `sieve.arrays.bit_packing`:
+A payload in a run file is little-endian; `sieve.arrays.bit_packing` encodes its arrays:
 
 ===========  ================================================================
 u8           shape: 1, equal-width blocks
@@ -160,7 +160,7 @@ def entries(payload: bytes) -> Entries:
 
 
 def ends(payload: bytes) -> Ends:
-    """Decodes a segment to entries with ends. Each location of a block has a key in the block."""
+    """Decodes a segment to `Ends`. Each location of a block has a key in the block."""
     block = entries(payload)
     there = np.ones(len(block.low), np.bool_)
     codes = block.low, block.high, block.low, block.high

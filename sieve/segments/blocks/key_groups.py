@@ -1,7 +1,7 @@
 """Groups sorted (key code, location) pairs into distinct keys with their sets of locations.
 
 The pairs arrive in chunks, and one key can span chunks. Example: the pairs ``(7, 0) (7, 2) (9, 0)``
-become the keys 7 with the locations {0, 2} and 9 with {0}.
+become two keys: 7 with the locations {0, 2}, and 9 with {0}.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from sieve.errors import InvalidInputError
 
-# A chunk is: codes int64[n] ascending, locations int32[n], and rows int64[n], the number of rows of
-# the location with the key.
+# A chunk consists of codes int64[n] (ascending), locations int32[n], and rows int64[n]. `rows` is
+# the number of the location's rows with the key.
 Chunk: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
 # Shorter chunks are concatenated first, to amortise the overhead of numpy calls.
@@ -27,7 +27,7 @@ _LOCATION_MASK: Final = (1 << _LOCATION_BITS) - 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keys:
-    """Distinct keys, ascending, and the locations of each.
+    """Distinct keys, ascending, and the locations of each key.
 
     Attributes:
         codes: int64[k].
@@ -55,8 +55,8 @@ class Keys:
 def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
     """The distinct keys of sorted pairs, in batches; no key is in two batches.
 
-    Equal codes can span chunks. The numbers of rows of a repeated pair are added up. Memory is
-    bounded by a batch, a chunk and the locations of one key.
+    Equal codes can span chunks. The function adds up the row counts of a repeated pair. The
+    function needs memory for a batch, a chunk, and the locations of one key.
 
     Raises:
         InvalidInputError: the codes do not ascend, a location is negative, or rows are not
@@ -79,8 +79,8 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
             yield _gathered(codes[:whole], locations[:whole], rows[:whole])
         rest = _gathered(codes[whole:], locations[whole:], rows[whole:])
         buffered = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
-        # The count of buffered pairs starts again at zero. Otherwise, a key of very many locations
-        # would be regrouped for every chunk.
+        # The count of buffered pairs restarts at zero. Otherwise, every chunk would regroup a key
+        # of very many locations.
         size = 0
     if buffered:
         yield _gathered(*_joined(buffered))
@@ -89,9 +89,9 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
 def add_up(
     groups: npt.NDArray[np.int64], locations: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
 ) -> Chunk:
-    """The distinct (group, location) pairs in order, each with the sum of its rows.
+    """Returns the distinct (group, location) pairs in order, with the sum of each pair's rows.
 
-    Groups in [0, 2^32).
+    Groups must be in [0, 2^32).
     """
     pairs = (groups << _LOCATION_BITS) | locations
     rises = pairs[1:] > pairs[:-1]

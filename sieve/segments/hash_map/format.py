@@ -1,6 +1,6 @@
 """Segment format of the shape `map`: a binary fuse filter with posting lists, and its encoder.
 
-Payload in a run file, little-endian, arrays by `sieve.arrays.bit_packing`:
+A payload in a run file is little-endian; `sieve.arrays.bit_packing` encodes its arrays:
 
 =================  ==========================================================================
 u8                 shape: 4, static function
@@ -24,8 +24,8 @@ array of m - c     each further location, less the one before it, less one
 u32                CRC-32 of all bytes before
 =================  ==========================================================================
 
-The payload has a checksum because a damaged cell is not detectable otherwise. With a damaged cell,
-queries would lose rows.
+The payload has a checksum, because a damaged cell is not detectable otherwise and would make
+queries lose rows.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def build_map(
     n_locations: int,
     fingerprint_bits: int,
 ) -> bytes:
-    """Builds the payload of one segment, deterministically; `decode_map` reads it.
+    """Builds the payload of one segment, deterministically; `decode_map` reads the payload.
 
     Args:
-        hashes: uint64[n], ascending in unsigned or in signed order. Hashes can repeat, also
-            together with the same location.
+        hashes: uint64[n], ascending in unsigned or in signed order. A hash can repeat, even with
+            the same location.
         locations: int32[n], in any order within a hash.
         n_locations: number of locations of the run; each of `locations` is below this number.
         fingerprint_bits: 0 to MAX_FINGERPRINT_BITS.
@@ -136,10 +136,10 @@ def _encode(
 def decode_map(payload: Bytes) -> MapSegment:
     """Decodes a payload and validates every field of the layout.
 
-    The result refers to the bytes of the payload.
+    The result shares memory with the payload.
 
     Raises:
-        UnsupportedError: a later version of Sieve wrote it.
+        UnsupportedError: a later version of Sieve wrote the payload.
         CorruptError: `build_map` cannot have made this payload.
     """
     if len(payload) < HEAD.size + CHECK_BYTES:
@@ -173,8 +173,8 @@ def decode_map(payload: Bytes) -> MapSegment:
     if at != end:
         raise _corrupt("is too long")
     lists = _lists(counts, rises, gaps, n_locations)
-    # The headers of the arrays follow the last cell, so reading a whole word from the last cell on
-    # stays within the payload.
+    # The headers of the arrays follow the last cell. Therefore a read of a whole word at the last
+    # cell stays within the payload.
     words = byte_words(payload, HEAD.size)
     return MapSegment(first, last, n_keys, n_locations, fingerprint_bits, layout, words, lists)
 

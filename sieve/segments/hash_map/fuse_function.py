@@ -1,15 +1,15 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
-A hash has three cells, and its value is the XOR of these cells. The construction peels a
-hypergraph: it repeatedly removes each hash that is alone in some cell, until all hashes are
-removed. Then it fills the cells in the opposite order. The cells form a row of overlapping windows.
-A hash has one cell in each of three neighbouring windows, so large sets need only 1.13 cells per
-hash. A set needs about a thousand rounds of peeling. In a round, a few calls of numpy peel all
-possible hashes at once.
+A hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
+hypergraph. Peeling repeatedly removes each hash that is alone in some cell, until no hash is left.
+Then the construction fills the cells in the opposite order. The cells form a row of overlapping
+windows. A hash has one cell in each of three neighbouring windows, so large sets need only 1.13
+cells per hash. A set needs about a thousand rounds of peeling. In each round, a few numpy calls
+peel at once all hashes that can be peeled.
 
-A function stores no keys. A hash outside the set gets an arbitrary value. The bits above the value
-are a fingerprint. With a probability of ``1 - 2^-bits``, the fingerprint shows that the hash is
-outside the set.
+A function stores no keys, so a hash outside the set gets an arbitrary value. The bits above the
+value are a fingerprint. With a probability of ``1 - 2^-bits``, the fingerprint shows that the hash
+is outside the set.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
 Smaller Than Xor Filters", whose window sizes are used here.
@@ -27,9 +27,9 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Hashes, Slots
 from sieve.encoding.hashing import mixed
 
-# The state of a cell is one number. The bits from this bit on are the number of hashes in the cell.
-# The bits below are the sum of the positions of these hashes. numpy sums by cell fastest in
-# float64, which represents 3 * MAX_KEYS such states exactly.
+# The state of a cell is one number. The bits from this bit upwards count the hashes in the cell.
+# The bits below sum the positions of these hashes. numpy sums by cell fastest in float64, which
+# represents 3 * MAX_KEYS such states exactly.
 _COUNT_BIT: Final = 24
 _NUMBER: Final = (1 << _COUNT_BIT) - 1
 MAX_KEYS: Final = 1 << 23
@@ -38,15 +38,16 @@ MAX_WINDOW_BITS: Final = 18
 """Windows have at most 2^18 cells, because a hash has 18 bits for its position in a window."""
 MAX_WINDOWS: Final = 1 << 24
 
-# An attempt fails for one to four in a hundred sets of up to 10,000 hashes, and hardly ever for
-# larger sets. After this many failures, the attempts use more cells, so that one of them succeeds.
+# Of sets of up to 10,000 hashes, an attempt fails for one to four in a hundred. An attempt hardly
+# ever fails for larger sets. After this many failures, the attempts use more cells, so that one
+# attempt succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The cells of a hash, as three positions in overlapping windows.
+    """The positions of a hash's three cells, which are in overlapping windows.
 
     Attributes:
         seed: 64 bits; each attempt has its own seed.
@@ -93,7 +94,7 @@ class Layout:
 
 
 def fingerprints(spread: Hashes, bits: int) -> npt.NDArray[np.uint64]:
-    """Fingerprints of `bits` bits (0 to 63), which help to distinguish hashes."""
+    """Returns the fingerprint of each spread hash, with `bits` bits (0 to 63)."""
     # For 0 bits, two shifts replace a shift by 64, whose result is undefined in numpy.
     return (mixed(~spread) >> np.uint64(1)) >> np.uint64(63 - bits)
 
@@ -115,11 +116,10 @@ def solve(
     while True:
         layout = Layout.of(len(hashes), attempt)
         spread = layout.spread(hashes)
-        # Two neighbours in this order have cells close to each other, so memory access is
-        # sequential.
+        # Neighbours in this order have cells close to each other, so memory access is sequential.
         order = np.argsort(spread)
         spread = spread[order]
-        # Every position fits in 32 bits, which halve the memory traffic of the rounds below.
+        # 32 bits suffice for every position. They halve the memory traffic of the rounds below.
         places = layout.places(spread).astype(np.int32)
         rounds = _peel(places, layout.n_cells)
         if rounds is not None:
@@ -132,7 +132,7 @@ _Round = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 
 
 def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
-    """Peels the hashes in rounds; each round has its hashes and a cell for each of them.
+    """Peels the hashes in rounds; a round consists of hashes and one cell for each hash.
 
     The result is None if some hashes cannot be peeled.
     """

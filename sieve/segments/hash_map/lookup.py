@@ -1,8 +1,8 @@
 """Look-up in a map segment: the locations that can hold keys of given hashes.
 
-For each hash, a look-up reads three cells, XORs them, compares the fingerprint and reads the value:
-a location, or the number of a posting list. Like a Bloom filter, a look-up has false positives and
-no false negatives.
+For each hash, a look-up XORs three cells. The result contains a fingerprint, which the look-up
+compares, and a value: a location, or the number of a posting list. Like a Bloom filter, a look-up
+has false positives and no false negatives.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from sieve.arrays.interval_set import spelled_out
 from sieve.segments.hash_map.fuse_function import Layout, fingerprints
 from sieve.segments.hash_map.posting_lists import Lists
 
-# The number of hashes to look up at once, which bounds the temporary memory.
+# The number of hashes to look up at once. This number bounds the temporary memory.
 _SLICE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapSegment:
-    """The locations of the hashes from `first` to `last`; the range can wrap around at 2^64.
+    """Maps the hashes from `first` to `last` to locations; the range can wrap around at 2^64.
 
     Attributes:
-        first: least hash, in the order in which the hashes were given.
-        last: greatest hash.
+        first: first hash, in the order in which the hashes were given.
+        last: last hash, in the same order.
         n_keys: distinct hashes.
         n_locations: number of locations of the run.
-        fingerprint_bits: number of bits that a hash must match before its value counts.
+        fingerprint_bits: number of bits that a hash must match before the hash's value counts.
         layout: the cells of a hash.
         words: the packed cells, as `sieve.arrays.bit_packing.byte_words`.
         lists: the posting lists; a value of ``n_locations + i`` refers to list i.
@@ -52,15 +52,15 @@ class MapSegment:
         return value_bits(self.n_locations, len(self.lists))
 
     def locations_of(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
-        """Locations that can hold a key of any of the hashes.
+        """Returns the locations that can hold a key with one of the hashes.
 
         Args:
-            hashes: uint64[q], in any order; hashes of other segments are ignored.
+            hashes: uint64[q], in any order; hashes outside the segment's range are ignored.
 
         Returns:
-            bool[n_locations]. The result always includes the locations of an indexed hash. A hash
-            that was not indexed adds the locations of one value with a probability of at most
-            2^-fingerprint_bits.
+            bool[n_locations]. The result always includes the locations of an indexed hash. For a
+            hash that was not indexed, the result includes wrong locations with a probability of at
+            most 2^-fingerprint_bits.
         """
         found = np.zeros(self.n_locations, np.bool_)
         _, values = self._values(hashes)
@@ -82,7 +82,7 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """Returns for each hash whether `locations_of` would include the location for it alone."""
+        """Returns for each hash whether its own `locations_of` would include the location."""
         index, values = self._values(hashes)
         # Each list is searched once, because many hashes can share a long list.
         distinct, which = np.unique(values, return_inverse=True)
@@ -98,7 +98,7 @@ class MapSegment:
         return may_hold
 
     def _values(self, hashes: Hashes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The indexes of the hashes whose fingerprint matches, and their values."""
+        """Returns the indexes of the hashes with a matching fingerprint, and the hashes' values."""
         span = np.uint64((self.last - self.first) % (1 << 64))
         inside = np.flatnonzero(hashes - np.uint64(self.first) <= span)
         if self.n_keys == 0 or len(inside) == 0:

@@ -1,9 +1,9 @@
 """Groups (hash, location) pairs into distinct hashes, each with one value.
 
-The value of a hash in one location is that location. A hash in several locations refers to a
-posting list in a deduplicated table. Its value is the number of locations plus the number of the
-list. Example with 10 locations: a hash in location 3 has the value 3; a hash in locations 3 and 7
-has the value 10 if list 0 is (3, 7).
+A hash in a single location has this location as its value. A hash in several locations refers to a
+posting list in a deduplicated table. The value of such a hash is the number of locations plus the
+list's number. Example with 10 locations: a hash in location 3 has the value 3; a hash in locations
+3 and 7 has the value 10 if list 0 is (3, 7).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int)
     """Returns the distinct hashes of pairs in which equal hashes are adjacent.
 
     Raises:
-        InvalidInputError: the arrays are not of one length, the hashes do not ascend (by unsigned
-            or by signed order), or a location is not below `n_locations`.
+        InvalidInputError: the arrays differ in length, the hashes ascend neither in unsigned nor in
+            signed order, or a location is not below `n_locations`.
     """
     _check(hashes, locations, n_locations)
     if len(hashes) == 0:

@@ -1,8 +1,8 @@
 """Estimates the bytes of a map segment before its build, to choose fingerprints for a budget.
 
 A key takes about 1.13 cells of (fingerprint bits + value bits). Each fingerprint bit halves the
-number of files that a query for an absent key reads, so the widest fingerprint that fits the budget
-is used.
+number of files that a query for an absent key reads. Therefore a build uses the widest fingerprint
+that fits the budget.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def estimate_bytes(
         n_keys: distinct hashes.
         n_locations: number of locations of the run.
         n_lists: number of distinct sets of two locations or more. The number of keys in several
-            locations is a safe upper bound, but can give each cell more bits than it needs.
+            locations is a safe upper bound, but can lead to more bits per cell than needed.
         postings: number of locations in all these sets.
     """
     width = fingerprint_bits + value_bits(n_locations, n_lists)
@@ -47,8 +47,8 @@ def fingerprint_for(
 ) -> int | None:
     """The most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
 
-    The result is None if no map fits the budget. With 0 bits, a query for an indexed key reads the
-    key's locations. A query for an absent key reads an arbitrary location.
+    The result is None if no map fits the budget. Even with 0 bits, a query for an indexed key reads
+    only the key's locations. A query for an absent key then reads an arbitrary location.
     """
     return next(
         (
@@ -61,7 +61,7 @@ def fingerprint_for(
 
 
 def _bits_each(mean: float) -> float:
-    """Mean bits per packed number, for many numbers of a given mean without an upper limit."""
+    """Estimates the mean bits per packed number, for numbers with a given mean and no limit."""
     # The numbers are distributed geometrically, like gaps between random places. Numbers of 2^bits
     # or more are stored in full.
     again = mean / (1 + mean)

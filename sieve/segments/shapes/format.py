@@ -1,8 +1,8 @@
 """Segment format of the shape `intervals`.
 
-Entries begin and end at borders of `Grid` cells. A coarser grid takes fewer bits, but its entries
-cover more keys. Payload in a run file, little-endian, arrays by
-`sieve.segments.shapes.integer_coding`:
+Entries begin and end at borders of `Grid` cells. Entries on a coarser grid take fewer bits, but
+cover more keys. A payload in a run file is little-endian; `sieve.segments.shapes.integer_coding`
+encodes its arrays:
 
 ===========  ================================================================
 u8           coding: 2, entries in cells; 3, entries in blocks
@@ -49,8 +49,9 @@ from sieve.segments.shapes.grid import Grid, join, short_widths
 IN_CELLS: Final = 2
 IN_BLOCKS: Final = 3
 CODINGS: Final = (IN_CELLS, IN_BLOCKS)
-"""The codings of a segment: each entry has its own borders, or entries share borders. Shared
-borders take fewer bytes where the keys of many locations begin and end at the same places."""
+"""The codings of a segment. In the first, each entry has its own borders; in the second, entries
+share borders. Shared borders take fewer bytes if the entries of many locations begin and end at the
+same keys."""
 LAYOUT_VERSION: Final = 1
 # Limit on the memory that a reader allocates for a payload, because Deflate expands a few bytes to
 # long arrays.
@@ -122,8 +123,7 @@ def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
     arrays: dict[str, Words] = {}
     if coding == IN_BLOCKS:
         after = end + _ONE
-        # The array consists of two sorted halves, or nearly sorted ones, so a merge sort is
-        # fastest.
+        # Both halves of the array are sorted or nearly sorted, so a merge sort is fastest.
         borders = np.sort(np.concatenate([np.zeros(1, np.uint64), begin, after]), kind="stable")
         borders = borders[np.append(True, borders[1:] != borders[:-1])]
         begin = np.searchsorted(borders, begin).astype(np.uint64)
@@ -144,25 +144,25 @@ def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
 
 
 def entries(payload: bytes) -> Entries:
-    """Decodes a segment of this shape. `sieve.segments.payload.decode` has checked its head."""
+    """Decodes a segment of this shape, whose head `sieve.segments.payload.decode` has checked."""
     cells = _of_cells(payload)
     low, high = cells.grid.first_codes(cells.begin), cells.grid.last_codes(cells.end)
     return Entries(low, high, cells.location)
 
 
 def ends(payload: bytes) -> Ends:
-    """Decodes a segment with the ends of its entries."""
+    """Decodes a segment of this shape to `Ends`."""
     cells = _of_cells(payload)
     begin, end, grid = cells.begin, cells.end, cells.grid
     low, high = grid.first_codes(begin), grid.last_codes(end)
     codes = low, grid.last_codes(begin), grid.first_codes(end), high
-    # If an entry was cut, it reaches the first or the last code of its segment.
+    # An entry that was cut reaches the first or the last code of its segment.
     cut = low == low.min(), high == high.max()
     return Ends(*codes, cells.location, ~cut[0], ~cut[1], begin != end)
 
 
 def decode_cells(payloads: Iterable[bytes]) -> Cells | None:
-    """Decodes segments whose shape has cells, all to the cells of one grid.
+    """Decodes segments whose shape has cells; all resulting cells belong to one joint grid.
 
     Raises the errors of `sieve.segments.payload.decode`.
 
@@ -256,7 +256,7 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
 
 
 def _located(steps: Words, apart: Words, count: int) -> Words:
-    """Decodes the locations minus the base from the differences between entries of equal begin."""
+    """Decodes locations, relative to the base, from differences between entries of equal begin."""
     if np.any(apart >= count):
         raise corrupt_segment("names a location out of range")
     fresh = steps > 0
@@ -282,7 +282,7 @@ def _summed(steps: Words, most: int, more: int) -> Words:
     sums = np.cumsum(steps, dtype=np.uint64)
     if more:
         sums += np.arange(len(sums), dtype=np.uint64)
-    # If a sum wraps around, it is less than the sum before it, because each step is below 2^64.
+    # If a sum wraps around, the sum is less than the sum before, because each step is below 2^64.
     if np.any(sums[1:] < sums[:-1]) or int(sums[-1]) > most:
         raise corrupt_segment("has a cell out of range")
     return sums

@@ -2,7 +2,8 @@
 
 A grid consists of pieces. All cells of a piece have one width, a power of two. Pieces with dense
 keys have narrow cells, which need more bits. Pieces with sparse keys have wide cells, which need
-fewer bits. The number of queries that fall into a cell decides its width.
+fewer bits. The planner chooses the width of a cell by the number of queries that fall into the
+cell.
 
 Example: a grid over the codes 0 .. 1023 has a piece of shift 0 from code 0 and a piece of shift 8
 from code 256. The first piece has 256 cells of one code, the second piece 3 cells of 256 codes.
@@ -48,7 +49,7 @@ class Grid:
 
     @staticmethod
     def of(first: int, last: int, start: Words, shift: npt.NDArray[np.uint8]) -> Grid | None:
-        """The grid with the given pieces; None if it would have 2^64 cells or more."""
+        """Returns the grid of the given pieces; None if the grid would have 2^64 cells or more."""
         span = last - first
         ends = [*(at - 1 for at in start[1:].tolist()), span]
         base, cells = [], 0
@@ -101,8 +102,8 @@ def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
     """Joins ascending, disjoint grids, and adds cells for the codes between the grids.
 
     Returns:
-        The grid, or None if it would have 2^64 cells or more; and for each given grid the position
-        of its first piece.
+        The joint grid, or None if the joint grid would have 2^64 cells or more. Also, for each
+        given grid, the position of its first piece in the joint grid.
     """
     first, start, shift, pieces = grids[0].first, [], [], []
     after = first

@@ -1,10 +1,10 @@
 """Integer coding: encodes unsigned integers in about as many bits as their entropy.
 
-As in Elias gamma coding, a number consists of its *class*, which is the number of its significant
-bits, and of the bits below the first significant bit. Classes repeat, so each class is written as a
-byte, and Deflate compresses these bytes. The lower bits look random and are stored unchanged. Bit
-packing is used instead if its result is shorter. Example: 13 = 0b1101 has the class 4 and the low
-bits 0b101. Layout, little-endian:
+As in Elias gamma coding, a number has two parts. The *class* is the number of significant bits. The
+low bits are all bits below the first significant bit. Classes repeat, so each class is written as a
+byte, and Deflate compresses these bytes. The low bits look random and are stored unchanged. If bit
+packing gives a shorter result, the coding uses bit packing instead. Example: 13 = 0b1101 has the
+class 4 and the low bits 0b101. Layout, little-endian:
 
 ==========  ============================================================
 u8 mode     0: bit packing; 1: classes; 2: the numbers, all below 256, as bytes
@@ -34,13 +34,13 @@ _RAW: Final = -15
 # One unaligned word contains at least this many bits from any bit position on. Longer numbers are
 # read in two parts.
 _WINDOW: Final = 56
-# For each class, the first bit of a number, and a mask of all bits below that bit.
+# For each class: the highest bit of its numbers, and a mask of all lower bits.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))
 _BELOW: Final[Words] = _FIRST - np.minimum(_FIRST, np.uint64(1))
 
 
 def encode(values: Words) -> bytes:
-    """Encodes an array of fewer than 2^32 numbers; its length is not stored."""
+    """Encodes an array of fewer than 2^32 numbers; the array's length is not stored."""
     if not len(values):
         return bytes([_PACKED]) + pack(values)
     classes = bit_lengths(values)
@@ -59,7 +59,7 @@ def encode(values: Words) -> bytes:
 
 
 def expected_size(values: Words) -> float:
-    """Estimates the bytes that `encode` takes from the entropy of the classes, without encoding."""
+    """Estimates the size of `encode`'s result by the entropy of the classes, without encoding."""
     if len(values) == 0:
         return 0.0
     classes = bit_lengths(values)
@@ -67,12 +67,12 @@ def expected_size(values: Words) -> float:
     counts = counts[counts > 0]
     entropy = float((counts * np.log2(len(values) / counts)).sum())
     below = float(np.maximum(classes - 1, 0).sum())
-    # A Deflate block describes its codes in about as many bytes as it has distinct symbols.
+    # A Deflate block describes its codes in about one byte per distinct symbol.
     return (entropy + below) / 8 + 8 + len(counts)
 
 
 def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
-    """Decodes `count` numbers whose bytes begin at `at`; also returns the offset after them.
+    """Decodes `count` numbers from the bytes at `at`; also returns the offset after these bytes.
 
     Raises:
         CorruptError: the bytes end too early, or `encode` cannot have made them.
@@ -99,7 +99,7 @@ def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
 
 def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
     # If Deflate searches for repetitions, symbols that do not repeat get longer codes. Therefore
-    # the code tries Deflate with and without this search.
+    # this function tries Deflate with and without the search.
     made = []
     for strategy in (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY):
         coder = zlib.compressobj(6, zlib.DEFLATED, _RAW, 9, strategy)
@@ -110,8 +110,7 @@ def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
 def _inflated(data: bytes, count: int) -> npt.NDArray[np.uint8]:
     decoder = zlib.decompressobj(_RAW)
     try:
-        # The code tries to read one byte more than expected, to detect an array longer than
-        # `count`.
+        # A request for one byte more than expected detects an array that is longer than `count`.
         found = decoder.decompress(data, count + 1)
     except zlib.error as error:
         raise corrupt_segment(f"has an array that does not inflate ({error})") from error

@@ -1,9 +1,9 @@
 """Plans segments from intervals at one cost per byte: chooses gaps, precision and coding.
 
-The price of a byte is the number of files that the byte must save in an expected query. Files count
-by weight. One price applies to all bytes. So gaps, bits and codings can be chosen independently,
-and the result is still optimal. `curve` and `trial` estimate bytes at many prices from samples;
-`emit` writes segments at one price.
+The price of a byte is the number of files that the byte must save per expected query. Files count
+by weight. The same price applies to all bytes. Therefore gaps, bits and codings can be chosen
+independently, and the result is still optimal. From samples, `curve` and `trial` estimate bytes at
+many prices; `emit` writes segments at one price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
 """
@@ -26,20 +26,19 @@ from sieve.segments.shapes.quantize import Coded, Part, blocks_of, cheapest
 from sieve.segments.weights import weights_at
 
 SEGMENT_OVERHEAD: Final = 40
-"""The bytes of a segment in its file in addition to its payload."""
-# A segment repeats all entries that reach into it from earlier segments. A segment closes only if
-# it has at least as many new entries as repeated ones. Hence there are fewer copies than entries,
-# and long entries need no separate list.
+"""Bytes that a segment takes in its file in addition to the payload."""
+# If an entry reaches into a later segment, the later segment repeats the entry. A segment closes
+# only if it has at least as many new entries as repeated ones. Hence there are fewer copies than
+# entries, and long entries need no separate list.
 _LEAST_ENTRIES: Final = 16384
 # Kinds of query that reports show: a key drawn by rows, any code, a short range.
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
 _LEFT: Final = 0.8
-# One more entry takes fewer bytes than the mean entry, because a further entry reduces the
-# distances between entries.
+# One more entry takes fewer bytes than the mean entry, because it shortens the distances between
+# entries.
 _MARGINAL: Final = 0.8
-# The number of segments that are encoded as a sample, and the number of prices tried around the
-# right price.
+# The planner encodes this many segments as a sample, at these multiples of the estimated price.
 _SAMPLED: Final = 3
 _TRIED: Final = np.array([2.0, 1.0, 0.5])
 
@@ -51,14 +50,16 @@ class Segment:
     Attributes:
         first: least key code.
         last: greatest key code; segments are disjoint.
-        keys: distinct keys of each location, summed over locations; sums over segments are exact.
-        rows: rows of the table; sums over segments are exact.
-        blocks: number of stretches between borders; all keys in a stretch have the same locations.
+        keys: number of distinct keys per location, summed over locations; exact when added up over
+            segments.
+        rows: number of rows of the table; exact when added up over segments.
+        blocks: number of stretches between borders of entries; all keys in a stretch have the same
+            locations.
         postings: number of entries.
         payload: bytes for `decode`.
-        expected: float64[3], the expected files, by weight, that a query reads because the index is
-            imprecise: for a key drawn by rows, any code of the domain, and a short range. The
-            numbers add up over segments.
+        expected: float64[3], the expected number of files, by weight, that a query reads only
+            because the index is imprecise. The three kinds of query are a key drawn by rows, any
+            code of the domain, and a short range. The numbers of several segments can be added.
     """
 
     first: int
@@ -83,7 +84,7 @@ def plan(
         intervals: all intervals of the stretch, in any order; intervals of one location can
             overlap.
         weights: the weights of all locations; None means that each location weighs 1.
-        codings: the codings of which each segment gets the cheapest.
+        codings: the allowed codings; each segment gets the cheapest.
     """
     lists = united(intervals)
     leading = np.append(True, lists.location[1:] != lists.location[:-1])[: len(lists)]
@@ -107,13 +108,13 @@ class Plan:
     Attributes:
         intervals: sorted by location and first key; intervals of one location are disjoint.
         skip_probability: float64[n], skip probability of the gap before each interval, times the
-            weight of its location; infinite for the first interval of a location.
+            weight of the location; infinite for a location's first interval.
         gaps: float64[6, n + 1], cumulative over intervals: the share of each kind of query that
             falls in the gaps before the intervals, times the weights.
         keys: int64[n + 1], distinct keys, cumulative over intervals.
         rows: int64[n + 1], rows, cumulative over intervals.
         weights: the weights of all locations; None means that each location weighs 1.
-        codings: the codings of which each segment gets the cheapest.
+        codings: the allowed codings; each segment gets the cheapest.
     """
 
     intervals: Intervals
@@ -128,12 +129,12 @@ class Plan:
     def curve(self, prices: Numbers, aim: float) -> Numbers:
         """Estimates the bytes at each price; each segment adds `SEGMENT_OVERHEAD`.
 
-        The number of entries that save more than they cost at a price is exact. The bytes per entry
-        are measured on some segments at prices near the right price. Between prices, the bytes per
-        entry are assumed to change slowly.
+        At each price, the estimate counts exactly the entries that save more than they cost. The
+        estimate measures the bytes per entry on some segments, at prices near the expected price.
+        Between prices, the estimate assumes that the bytes per entry change slowly.
 
         Args:
-            prices: float64[p] above 0, falling: files that a query reads, per byte of the index.
+            prices: float64[p] above 0, falling: files read per query, per byte of the index.
             aim: bytes that this stretch should take.
 
         Returns:
@@ -154,14 +155,14 @@ class Plan:
     def trial(
         self, price: float, probes: Sequence[npt.NDArray[np.int64]]
     ) -> tuple[float, list[float]]:
-        """Estimates the result of a price: bytes, and files that probes read.
+        """Estimates what a price leads to: the bytes, and the files that probes read.
 
-        The locations of the entries are exact. The bytes of entries, and the locations that the
-        grid adds, are measured on some segments.
+        The locations that the entries select are exact. The estimate measures two figures on some
+        segments only: the bytes of entries, and the locations that rounding to grid cells adds.
 
         Args:
-            price: files that a query reads, per byte of the index, above 0.
-            probes: for each kind, int64[k, 2], key codes from first to last, ascending by both.
+            price: files read per query, per byte of the index, above 0.
+            probes: for each kind, int64[k, 2], first and last key code of each probe; both ascend.
 
         Returns:
             The bytes, with `SEGMENT_OVERHEAD` for each segment; and the files, by weight, that all
@@ -183,7 +184,7 @@ class Plan:
         return size * scale, named
 
     def _tried(self, price: float) -> float:
-        """The bytes at a price of all entries that save more than they cost, by a guessed cost."""
+        """Returns the bytes at a price, per entry that pays at a guessed size of entries."""
         worthwhile = np.count_nonzero(self.skip_probability > price * _FIRST_GUESS)
         kept = self._kept(price, self._entry_bytes(price))
         segments = list(kept.segments())
@@ -238,11 +239,11 @@ class Plan:
 def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
     """The segments that use as much of a budget as possible, with their plan and price.
 
-    If many segments change their coding at the same price, the bytes can halve at this price. If a
-    version with blocks leaves much of the budget unused, a version without blocks can be better.
-    Therefore a version without blocks is tried, too, unless no price led to blocks. With a budget
-    of 0.3 % for a column of e-mail addresses, queries then read about 180 instead of 189 of 200
-    files (`bench rivals`).
+    If many segments change their coding at the same price, the bytes can halve at this price. A
+    version with blocks can then leave much of the budget unused, and a version without blocks can
+    be better. Therefore this function also tries a version without blocks, unless no price led to
+    blocks. With a budget of 0.3 % for a column of e-mail addresses, queries then read about 180 of
+    200 files instead of 189 (`bench rivals`).
 
     Args:
         planned: the plan of all segments that share the budget.
@@ -295,7 +296,11 @@ class _Kept:
     last: Codes
 
     def segments(self) -> Iterator[tuple[int, int, Places]]:
-        """Yields for each segment the range of entries that begin in it, and all its entries."""
+        """Yields the entries of each segment.
+
+        The two numbers are the range of entries that begin in the segment. The array contains all
+        entries of the segment.
+        """
         at, spanning = 0, np.empty(0, np.intp)
         while at < len(self.start):
             wanted = at + max(_LEAST_ENTRIES, len(spanning))
@@ -311,14 +316,14 @@ class _Kept:
             at = end
 
     def named(self, probes: Sequence[npt.NDArray[np.int64]]) -> list[float]:
-        """The locations that all probes of each kind read because of the entries, by weight."""
+        """Returns for each kind the total weight of the locations that its probes must read."""
         location = self.plan.intervals.location[self.start]
         order = np.lexsort((self.first, location))
         entries = self.first[order], self.last[order], location[order]
         return [_named(*entries, self.plan.weights, of_kind) for of_kind in probes]
 
     def part(self, at: int, end: int, inside: Places) -> Part:
-        """The content of one segment."""
+        """Returns the content of one segment."""
         lists, gaps = self.plan.intervals, self.plan.gaps
         start, stop = self.start[at:end], self.stop[at:end]
         begin, reach = int(self.first[at]), int(self.last[inside].max())
@@ -345,14 +350,14 @@ def _named(
     weights: Weights | None,
     probes: npt.NDArray[np.int64],
 ) -> float:
-    """The locations that each probe must read, by weight, summed over all probes.
+    """Returns the weight of the locations that each probe must read, summed over all probes.
 
     Args:
         first: int64[n], first key of each entry, sorted by location and key.
         last: int64[n], last key; entries of one location are disjoint.
         location: int32[n].
         weights: the weights of all locations; None means that each location weighs 1.
-        probes: int64[k, 2], key codes from first to last, ascending by both.
+        probes: int64[k, 2], first and last key code of each probe; both ascend.
     """
     begin, end = np.ascontiguousarray(probes.T)
     # The probes that overlap an entry are contiguous.

@@ -1,8 +1,9 @@
 """Chooses the grid and the coding of one segment at a cost per byte: precision against bytes.
 
 A wider cell saves bits but makes entries cover more keys, so queries read more files without a
-match. The search starts from grids where one more bit saves about as much as it costs by the query
-model. The search then tries finer and coarser grids (rate-distortion optimal quantisation).
+match. The search starts from grids where, according to the query model, one more bit saves about as
+much as it costs. The search then tries finer and coarser grids (rate-distortion optimal
+quantisation).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sieve.segments.shapes.format import Cells, encode, expected_size
 from sieve.segments.shapes.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.weights import weights_at
 
-# A piece of the grid takes three bytes, and saves more if it has at least this many borders.
+# A piece of the grid takes three bytes. A piece with at least this many borders saves more.
 _BORDERS_A_PIECE: Final = 128
 
 
@@ -54,7 +55,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coded:
-    """An encoded segment, and the number of files that queries read needlessly because of it.
+    """An encoded segment, and the files that queries read only because the cells are coarse.
 
     Attributes:
         payload: encoded bytes.
@@ -85,7 +86,7 @@ def cheapest(
 
     Args:
         part: has at least one entry.
-        price: cost per byte, in files read a query.
+        price: cost per byte, in files read per query.
         codings: the allowed codings, at least one.
         search: whether to try finer and coarser grids than the initial ones.
     """
@@ -96,8 +97,8 @@ def cheapest(
         moved = np.clip(shift + offset, 0, 63).astype(np.uint8)
         grid = Grid.of(part.first, part.last, start, moved)
         if grid is None:
-            # Cells of one code would be 2^64 cells, too many for 64-bit numbers. So each cell has
-            # two codes.
+            # With one code per cell, there would be 2^64 cells, too many for 64-bit numbers.
+            # Therefore each cell has at least two codes.
             grid = Grid.of(part.first, part.last, start, np.maximum(moved, 1))
             assert grid is not None
         cells, low, high = _snapped(part, grid)
@@ -134,7 +135,7 @@ def cheapest(
 def _pieces(
     part: Part, query_model: QueryModel, price: float
 ) -> list[tuple[Words, npt.NDArray[np.int64]]]:
-    """The initial grids: the starts of the pieces, and the shifts for each coding."""
+    """Returns the initial grids: for each grid, the starts and the shifts of the pieces."""
     codes = np.concatenate([part.low, part.high])
     order = np.argsort(codes)
     codes = codes[order]
@@ -159,14 +160,14 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Returns for each piece of a grid the median of the ideal shifts of its borders."""
+    """Returns, for each piece of a grid, the median of the ideal shifts of the piece's borders."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)
 
 
 def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
-    """Returns pieces that begin at or before the given borders, with widths of a short encoding.
+    """Returns pieces that begin at or before the given borders, and whose widths encode briefly.
 
     Returns:
         The starts of the pieces, and the first border of each piece.
@@ -202,14 +203,15 @@ def _in_order(cells: Cells) -> Cells:
 def _free(
     part: Part, query_model: QueryModel, low: Codes, high: Codes, location: npt.NDArray[np.int32]
 ) -> Numbers:
-    """The share of each kind of query that is wholly between entries, summed over locations.
+    """Returns the share of each kind of query that is wholly between entries, over all locations.
 
     Each location counts by its weight.
     """
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
-    # A gap is before each entry, and another gap is after the last entry of each location. At the
-    # ends of the code domain, `low - 1` and `high + 1` wrap around, and the gaps there are empty.
+    # Each entry has a gap before it. The last entry of each location also has a gap after it. At
+    # the ends of the code domain, `low - 1` and `high + 1` wrap around, and the gaps there are
+    # empty.
     after = np.append(np.int64(part.first), high[:-1] + 1)
     after[leading] = part.first
     begin = np.concatenate([after, high[trailing] + 1])
@@ -222,6 +224,6 @@ def _free(
 
 def blocks_of(cells: Cells) -> int:
     """The number of stretches between the borders of entries."""
-    # The array consists of two sorted halves, or nearly sorted ones, so a merge sort is fastest.
+    # Both halves of the array are sorted or nearly sorted, so a merge sort is fastest.
     borders = np.sort(np.concatenate([cells.begin, cells.end + np.uint64(1)]), kind="stable")
     return int(np.count_nonzero(borders[1:] != borders[:-1]))
